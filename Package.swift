@@ -1,0 +1,36 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+    name: "PluginHost",
+    products: [
+        .library(name: "PluginABI", targets: ["PluginABI", "CPluginABI"]),
+        .library(name: "PluginHost", targets: ["PluginHost"]),
+        .executable(name: "pluginhost", targets: ["PluginHostCLI"]),
+        .library(name: "ModuleA", type: .dynamic, targets: ["ModuleA"]),
+        .library(name: "ModuleB", type: .dynamic, targets: ["ModuleB"]),
+        .library(name: "ModuleC", type: .dynamic, targets: ["ModuleC"]),
+    ],
+    targets: [
+        .target(name: "CPluginABI"),
+        .target(name: "PluginABI", dependencies: ["CPluginABI"], swiftSettings: settings),
+        .target(name: "CPluginHost"),
+        .target(
+            name: "PluginHost", dependencies: ["PluginABI", "CPluginABI", "CPluginHost"], swiftSettings: settings),
+        .executableTarget(name: "PluginHostCLI", dependencies: ["PluginHost"], swiftSettings: settings),
+
+        .target(name: "ModuleA", dependencies: ["PluginABI"], path: "Plugins/ModuleA", swiftSettings: settings),
+        .target(name: "ModuleB", dependencies: ["PluginABI"], path: "Plugins/ModuleB", swiftSettings: settings),
+        .target(name: "ModuleC", dependencies: ["CPluginABI"], path: "Plugins/ModuleC"),
+
+        .testTarget(name: "PluginABITests", dependencies: ["PluginABI"], swiftSettings: settings),
+        .testTarget(
+            name: "PluginHostTests", dependencies: ["PluginHost", "CPluginHost"], swiftSettings: settings),
+    ]
+)

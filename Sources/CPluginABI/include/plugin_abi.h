@@ -1,0 +1,357 @@
+/*
+ * plugin_abi.h - all that a host and a module binary share.
+ *
+ * A module is a shared library that exports one function, plugin_module_entry. It returns a
+ * static description: what the module is (a manifest, JSON) and the functions behind it. The host
+ * hands the module a table of its own functions. Nothing else crosses the border, and nobody links
+ * against anybody. C11; compiles as C++17.
+ *
+ * Rules that hold everywhere:
+ *  - A string is a pointer and a length in bytes, UTF-8, never NUL-terminated. Where the length is
+ *    0 the pointer may be null.
+ *  - What is passed is borrowed: the receiver may read it until the function returns, and copies
+ *    what it needs longer. No memory is freed on the other side of the border.
+ *  - Functions marked [any thread] may be called from any thread, also concurrently. Functions
+ *    marked [host: one at a time] are called by the host, never two of one module at a time.
+ *  - Structures that begin with `size` may grow at their end in a later minor version; `size` says
+ *    how much of it the giver knows.
+ *  - Nothing is unloaded: code, static data and what the host hands out stay valid for the life of
+ *    the process.
+ */
+#ifndef PLUGIN_ABI_H
+#define PLUGIN_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define PLUGIN_ABI_ASSERT(condition, text) static_assert(condition, text)
+#define PLUGIN_MODULE_EXPORT extern "C" __attribute__((visibility("default")))
+extern "C" {
+#else
+#define PLUGIN_ABI_ASSERT(condition, text) _Static_assert(condition, text)
+#define PLUGIN_MODULE_EXPORT __attribute__((visibility("default")))
+#endif
+
+/* ---------------------------------------------------------------------------------- version -- */
+
+#define PLUGIN_ABI_MAGIC 0x54534F4847554C50 /* "PLUGHOST", read as a little-endian integer */
+#define PLUGIN_ABI_MAJOR 1 /* breaking changes: a host loads modules of its own major only */
+#define PLUGIN_ABI_MINOR 0 /* additions: a host loads modules of any minor */
+
+#define PLUGIN_ENTRY_SYMBOL "plugin_module_entry"
+#define PLUGIN_MANIFEST_MAX_BYTES 1048576
+#define PLUGIN_DEPTH_MAX 128 /* of nested synchronous calls, and of nested lists and maps */
+
+/* ----------------------------------------------------------------------------------- values -- */
+
+typedef struct plugin_string {
+    const char *bytes;
+    uint64_t count;
+} plugin_string;
+
+#define PLUGIN_KIND_NULL 0u
+#define PLUGIN_KIND_BOOL 1u   /* as.boolean, 0 or 1 */
+#define PLUGIN_KIND_INT 2u    /* as.integer */
+#define PLUGIN_KIND_DOUBLE 3u /* as.real */
+#define PLUGIN_KIND_STRING 4u /* as.string, `count` bytes of UTF-8 */
+#define PLUGIN_KIND_BYTES 5u  /* as.bytes, `count` bytes */
+#define PLUGIN_KIND_LIST 6u   /* as.list, `count` values */
+#define PLUGIN_KIND_MAP 7u    /* as.map, `count` entries; of equal keys the last one counts */
+#define PLUGIN_KIND_OBJECT 8u /* as.object, a handle minted by the host */
+
+typedef uint64_t plugin_object; /* 0 is no object */
+
+/* 16 bytes. The pointed-to memory belongs to the giver. */
+typedef struct plugin_value {
+    uint32_t kind;
+    uint32_t count;
+    union {
+        uint8_t boolean;
+        int64_t integer;
+        double real;
+        const char *string;
+        const uint8_t *bytes;
+        const struct plugin_value *list;
+        const struct plugin_entry *map;
+        plugin_object object;
+    } as;
+} plugin_value;
+
+/* A named value: of a map, or a parameter of a request, where an empty key means "by position". */
+typedef struct plugin_entry {
+    plugin_string key;
+    plugin_value value;
+} plugin_entry;
+
+/* An error. `code` is a short word for programs (`outOfStock`), `message` a sentence for people.
+ * `source` is the module that failed: the host fills it in for receivers, and ignores it on reject.
+ * Codes that the host itself uses (with an empty source) are listed in the documentation. */
+typedef struct plugin_error {
+    plugin_string code;
+    plugin_string message;
+    plugin_string source;
+} plugin_error;
+
+/* ------------------------------------------------------------------------------ module side -- */
+
+typedef struct plugin_host plugin_host;
+
+/* Names one call, for its reply and as the parent of calls made for it. Never 0 for a call; 0 as a
+ * parent means that a call is made for no other. A token is a number, not a pointer: using one that
+ * is over is found and reported, never harmful. */
+typedef uint64_t plugin_token;
+
+#define PLUGIN_CALL_REMOTE 1u /* the call comes from another program, by a URL */
+
+typedef struct plugin_call {
+    uint32_t size;
+    uint32_t flags;     /* PLUGIN_CALL_... */
+    plugin_token token; /* who replies, and what nested calls name as their parent */
+    void *instance;     /* of the target or the object type; null where there is none */
+    int64_t deadline;   /* CLOCK_MONOTONIC, in nanoseconds; 0 for none */
+} plugin_call;
+
+/* An action. [any thread, unless the manifest says "concurrency": "serial"]
+ *
+ * `arguments` holds one value for each declared parameter, in declared order, `count` of them: the
+ * host has matched names, checked and converted types, and filled in defaults. An optional
+ * parameter without a value is PLUGIN_KIND_NULL. Strings are valid UTF-8. `call` and `arguments`
+ * live until the function returns.
+ *
+ * The action replies with resolve or reject, exactly once: before it returns if it is synchronous,
+ * later and from any thread if the manifest says "async": true. */
+typedef void (*plugin_invoke)(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count);
+
+/* The function behind one action: "target/action", "type#action", or "@hook" for a lifecycle hook. Each
+ * action in the manifest has exactly one, and there are no others. */
+typedef struct plugin_function {
+    plugin_string name;
+    plugin_invoke invoke;
+    void *data; /* handed to `invoke` */
+} plugin_function;
+
+/* How the instances of a target are made, for targets whose manifest says "instance". */
+typedef struct plugin_factory {
+    plugin_string target;
+    /* Returns the instance, or null if it cannot be made; then call->token may be rejected to say why.
+     * [any thread; for a shared instance one at a time] */
+    void *(*make)(void *data, const plugin_call *call);
+    /* Called when the host needs the instance no longer. [any thread] */
+    void (*destroy)(void *data, void *instance);
+    void *data;
+} plugin_factory;
+
+/* The description that plugin_module_entry returns. Static: it is read for as long as the process lives.
+ * The first 16 bytes are checked before anything else is read. */
+typedef struct plugin_module {
+    uint64_t magic; /* PLUGIN_ABI_MAGIC */
+    uint32_t size;  /* sizeof(plugin_module) */
+    uint16_t abi_major;
+    uint16_t abi_minor;
+    plugin_string toolchain; /* "swift 6.3"; empty for code that needs no Swift runtime */
+    plugin_string manifest;  /* JSON, see manifest.schema.json */
+    const plugin_function *functions;
+    uint64_t function_count;
+    const plugin_factory *factories;
+    uint64_t factory_count;
+    void *data; /* handed to the functions below */
+    /* Gives the module the host's table, before any action is called. It keeps the pointer and returns
+     * 0, or another number to refuse. Calls can be made from the setUp hook on. [host: one at a time] */
+    int32_t (*activate)(void *data, const plugin_host *host);
+    /* After the last action has ended: stop threads and timers. May be null. [host: one at a time] */
+    void (*deactivate)(void *data);
+    /* An interface by name and revision, or null if there is none of that name. May be null. [any thread] */
+    const void *(*get_extension)(void *data, plugin_string identifier);
+} plugin_module;
+
+/* The one symbol that a module exports, under the name PLUGIN_ENTRY_SYMBOL. Does nothing but return the
+ * description. [host: one at a time]
+ *
+ *     PLUGIN_MODULE_EXPORT const plugin_module *plugin_module_entry(void);
+ */
+typedef const plugin_module *(*plugin_module_entry_function)(void);
+
+/* -------------------------------------------------------------------------------- host side -- */
+
+#define PLUGIN_ADDRESS_ACTION 0u /* target, action */
+#define PLUGIN_ADDRESS_URL 1u    /* target is the URL */
+#define PLUGIN_ADDRESS_OBJECT 2u /* object, action */
+
+#define PLUGIN_REQUEST_REMOTE 1u /* treat it as coming from another program: remote actions only */
+
+/* What is asked for. Borrowed until the function that takes it returns. */
+typedef struct plugin_request {
+    uint32_t size;
+    uint32_t address; /* PLUGIN_ADDRESS_... */
+    plugin_string target;
+    plugin_string action;
+    plugin_object object;
+    const plugin_entry *parameters;
+    uint64_t parameter_count;
+    int64_t timeout; /* nanoseconds from now; 0 for the default: none, or the host's for asynchronous calls */
+    uint32_t flags;  /* PLUGIN_REQUEST_... */
+    uint32_t reserved;
+} plugin_request;
+
+/* Takes the outcome of a request, exactly once. Either `value` or `error` is null; both are borrowed.
+ * Strings in `value` are valid UTF-8, and it is nested at most PLUGIN_DEPTH_MAX deep. */
+typedef void (*plugin_completion)(void *data, const plugin_value *value, const plugin_error *error);
+
+#define PLUGIN_OBJECT_ASYNC 1u  /* callback_create: it replies later */
+
+#define PLUGIN_REPLY_ACCEPTED 0
+#define PLUGIN_REPLY_STALE 1   /* replied before, or too late: nothing happened */
+#define PLUGIN_REPLY_REFUSED 2 /* the value was invalid; the caller has got an error that says so */
+
+/* The host's functions for one module, valid for the life of the process. Every function takes the table
+ * as its first argument, knows by it which module calls, and is [any thread]. */
+struct plugin_host {
+    uint32_t size;
+    uint16_t abi_major;
+    uint16_t abi_minor;
+    void *implementation; /* the host's own */
+
+    /* Calls a synchronous action; `completion` is called before it returns, on this thread or, if the action
+     * replies from another one, there. An asynchronous action is the error asynchronousAction. */
+    void (*perform)(const plugin_host *host, plugin_token parent, const plugin_request *request,
+                    plugin_completion completion, void *data);
+    /* Calls an action of either kind; `completion` may be called before this returns. Returns a token for
+     * cancel, or 0 when the call is already over. */
+    plugin_token (*call)(const plugin_host *host, plugin_token parent, const plugin_request *request,
+                         plugin_completion completion, void *data);
+    /* Ends a call made by `call` with the error cancelled. The action is told, and goes on until it ends. */
+    void (*cancel)(const plugin_host *host, plugin_token call);
+
+    /* The reply to a call: with a value (null means PLUGIN_KIND_NULL) or with an error. The caller has taken
+     * what it needs when these return. They return PLUGIN_REPLY_... */
+    int32_t (*resolve)(const plugin_host *host, plugin_token call, const plugin_value *result);
+    int32_t (*reject)(const plugin_host *host, plugin_token call, const plugin_error *error);
+    /* Asks to be told when nobody waits for an asynchronous call any longer. `handler` is called exactly once,
+     * with 1 if the call was cancelled or its deadline passed, with 0 when it has ended in another way; maybe
+     * before this returns, and from any thread. */
+    void (*on_cancel)(const plugin_host *host, plugin_token call, void (*handler)(void *data, int32_t cancelled),
+                      void *data);
+
+    /* Makes an object of a type that the manifest declares. It has one holder, the caller of this function, and
+     * `destroy` is called once, when the last holder releases it. 0: the manifest declares no such type. */
+    plugin_object (*object_create)(const plugin_host *host, plugin_string type, void *instance,
+                                   void (*destroy)(void *instance));
+    /* Makes an object with one action, "call", that takes any arguments by position (a closure as a value).
+     * `flags` is 0 or PLUGIN_OBJECT_ASYNC. */
+    plugin_object (*callback_create)(const plugin_host *host, plugin_invoke invoke, void *data,
+                                     void (*destroy)(void *data), uint32_t flags);
+    /* Adds and removes a holder. Who receives an object in a value and keeps it longer retains it. A handle that
+     * nobody holds any more is found and ignored; these return 0, or 1 for such a handle. */
+    int32_t (*object_retain)(const plugin_host *host, plugin_object object);
+    int32_t (*object_release)(const plugin_host *host, plugin_object object);
+
+    /* An interface of the host by name and revision; null where the host does not have it. */
+    const void *(*get_extension)(const plugin_host *host, plugin_string identifier);
+};
+
+/* ------------------------------------------------------------------- extensions of the host -- */
+
+/* Writing to the host's log. */
+#define PLUGIN_LOG_EXTENSION "pluginhost.log/1"
+#define PLUGIN_LOG_DEBUG 0u
+#define PLUGIN_LOG_INFO 1u
+#define PLUGIN_LOG_WARNING 2u
+#define PLUGIN_LOG_ERROR 3u
+typedef struct plugin_log {
+    uint32_t size;
+    uint32_t reserved;
+    /* `call` is the call that the message is about, or 0. [any thread] */
+    void (*write)(const plugin_host *host, plugin_token call, uint32_t level, plugin_string message);
+} plugin_log;
+
+/* What the module was given. Constant. */
+#define PLUGIN_CONTEXT_EXTENSION "pluginhost.context/1"
+typedef struct plugin_context {
+    uint32_t size;
+    uint32_t reserved;
+    plugin_string module;       /* the name in the manifest */
+    plugin_string file;         /* the file it came from, in the plugins folder (what runs is a copy) */
+    plugin_string folder;       /* the folder of that file: resources lie beside it */
+    plugin_value configuration; /* a map, empty when nothing is configured for the module */
+} plugin_context;
+
+/* ----------------------------------------------------------------------- small constructors -- */
+
+static inline plugin_string plugin_string_make(const char *bytes, uint64_t count) {
+    plugin_string string = {bytes, count};
+    return string;
+}
+
+/* For string literals. */
+#define PLUGIN_STRING(literal) plugin_string_make(literal, sizeof(literal) - 1)
+
+static inline plugin_value plugin_value_null(void) {
+    plugin_value value = {PLUGIN_KIND_NULL, 0, {0}};
+    return value;
+}
+static inline plugin_value plugin_value_bool(int boolean) {
+    plugin_value value = {PLUGIN_KIND_BOOL, 0, {0}};
+    value.as.boolean = boolean != 0;
+    return value;
+}
+static inline plugin_value plugin_value_int(int64_t integer) {
+    plugin_value value = {PLUGIN_KIND_INT, 0, {0}};
+    value.as.integer = integer;
+    return value;
+}
+static inline plugin_value plugin_value_double(double real) {
+    plugin_value value = {PLUGIN_KIND_DOUBLE, 0, {0}};
+    value.as.real = real;
+    return value;
+}
+static inline plugin_value plugin_value_string(const char *bytes, uint32_t count) {
+    plugin_value value = {PLUGIN_KIND_STRING, count, {0}};
+    value.as.string = bytes;
+    return value;
+}
+static inline plugin_value plugin_value_bytes(const uint8_t *bytes, uint32_t count) {
+    plugin_value value = {PLUGIN_KIND_BYTES, count, {0}};
+    value.as.bytes = bytes;
+    return value;
+}
+static inline plugin_value plugin_value_list(const plugin_value *values, uint32_t count) {
+    plugin_value value = {PLUGIN_KIND_LIST, count, {0}};
+    value.as.list = values;
+    return value;
+}
+static inline plugin_value plugin_value_map(const plugin_entry *entries, uint32_t count) {
+    plugin_value value = {PLUGIN_KIND_MAP, count, {0}};
+    value.as.map = entries;
+    return value;
+}
+static inline plugin_value plugin_value_object(plugin_object object) {
+    plugin_value value = {PLUGIN_KIND_OBJECT, 0, {0}};
+    value.as.object = object;
+    return value;
+}
+
+/* ----------------------------------------------------------------------------------- layout -- */
+
+PLUGIN_ABI_ASSERT(sizeof(void *) == 8, "64-bit machines only");
+PLUGIN_ABI_ASSERT(sizeof(plugin_string) == 16, "plugin_string");
+PLUGIN_ABI_ASSERT(sizeof(plugin_value) == 16, "plugin_value");
+PLUGIN_ABI_ASSERT(offsetof(plugin_value, as) == 8, "plugin_value.as");
+PLUGIN_ABI_ASSERT(sizeof(plugin_entry) == 32, "plugin_entry");
+PLUGIN_ABI_ASSERT(sizeof(plugin_error) == 48, "plugin_error");
+PLUGIN_ABI_ASSERT(sizeof(plugin_call) == 32, "plugin_call");
+PLUGIN_ABI_ASSERT(sizeof(plugin_function) == 32, "plugin_function");
+PLUGIN_ABI_ASSERT(sizeof(plugin_factory) == 40, "plugin_factory");
+PLUGIN_ABI_ASSERT(offsetof(plugin_module, toolchain) == 16, "plugin_module.toolchain");
+PLUGIN_ABI_ASSERT(sizeof(plugin_module) == 112, "plugin_module");
+PLUGIN_ABI_ASSERT(sizeof(plugin_request) == 80, "plugin_request");
+PLUGIN_ABI_ASSERT(offsetof(plugin_host, perform) == 16, "plugin_host.perform");
+PLUGIN_ABI_ASSERT(sizeof(plugin_host) == 104, "plugin_host");
+PLUGIN_ABI_ASSERT(sizeof(plugin_log) == 16, "plugin_log");
+PLUGIN_ABI_ASSERT(sizeof(plugin_context) == 72, "plugin_context");
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* PLUGIN_ABI_H */

@@ -1,0 +1,106 @@
+/// Why a call, a load or a file was refused or failed.
+///
+/// Errors cross the binary border as ``code``, ``message`` and ``source``. An error that the host itself raises has
+/// no source and one of the codes below; an error that a module throws names the module, and its code is the module's
+/// own. Throw a `PluginError` from an action to choose both; any other error arrives as ``Code/actionFailed``.
+public struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// A short word for programs. Open: modules bring codes of their own.
+    public struct Code: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
+        public var rawValue: String
+
+        public init(rawValue: String) { self.rawValue = rawValue }
+        public init(stringLiteral value: String) { rawValue = value }
+        public var description: String { rawValue }
+    }
+
+    /// What went wrong, for programs.
+    public var code: Code
+    /// What happened, to what, and what to do about it, for people. One sentence or two.
+    public var message: String
+    /// The module that failed; nil when the host itself refused.
+    public var source: String?
+
+    public init(_ code: Code, _ message: String, source: String? = nil) {
+        self.code = code
+        self.message = message
+        self.source = source
+    }
+
+    public var description: String { source.map { "\($0): \(code): \(message)" } ?? "\(code): \(message)" }
+}
+
+extension PluginError.Code {
+    // Addressing
+
+    /// No module offers a target of that name.
+    public static let unknownTarget: Self = "unknownTarget"
+    /// The target, or the object's type, has no action of that name.
+    public static let unknownAction: Self = "unknownAction"
+    /// The text is no URL, or one that does not address anything.
+    public static let invalidURL: Self = "invalidURL"
+    /// The object is gone: its last holder has released it.
+    public static let unknownObject: Self = "unknownObject"
+
+    // Parameters and results
+
+    /// A required parameter was not given.
+    public static let missingParameter: Self = "missingParameter"
+    /// A parameter was given that the action does not declare.
+    public static let unknownParameter: Self = "unknownParameter"
+    /// A parameter has a value of another type than declared, and no conversion without loss.
+    public static let mistypedParameter: Self = "mistypedParameter"
+    /// A value cannot cross the border: a string that is no UTF-8, lists nested too deeply, a kind that does not exist.
+    public static let invalidValue: Self = "invalidValue"
+    /// The action replied with something that cannot be passed on.
+    public static let invalidResult: Self = "invalidResult"
+
+    // Calls
+
+    /// The call came from another program, and the action is not declared `remote`.
+    public static let notRemote: Self = "notRemote"
+    /// The action failed with an error that brought no code of its own.
+    public static let actionFailed: Self = "actionFailed"
+    /// A synchronous call was made of an asynchronous action.
+    public static let asynchronousAction: Self = "asynchronousAction"
+    /// A blocking call was made inside a Swift task.
+    public static let blockingInTask: Self = "blockingInTask"
+    /// A synchronous action returned without a reply, or an asynchronous one dropped its reply handle.
+    public static let noReply: Self = "noReply"
+    /// The deadline passed.
+    public static let deadlineExceeded: Self = "deadlineExceeded"
+    /// The caller cancelled the call.
+    public static let cancelled: Self = "cancelled"
+    /// Calls are nested too deeply: modules call each other without end.
+    public static let recursionLimit: Self = "recursionLimit"
+    /// The call would wait for a serial module or an instance that is itself waiting for this call.
+    public static let circularWait: Self = "circularWait"
+    /// The instance of the target could not be made.
+    public static let instanceFailed: Self = "instanceFailed"
+    /// The host is not running.
+    public static let hostStopped: Self = "hostStopped"
+
+    // Files and modules
+
+    /// A folder or file cannot be read, or does not exist.
+    public static let unreadable: Self = "unreadable"
+    /// Others than the host's user and root could write the file or its folder.
+    public static let untrusted: Self = "untrusted"
+    /// The file is no module: no regular file, no complete shared object for this machine, no entry symbol.
+    public static let invalidFile: Self = "invalidFile"
+    /// The copy that would be opened could not be made.
+    public static let stagingFailed: Self = "stagingFailed"
+    /// The dynamic linker refused the file.
+    public static let openFailed: Self = "openFailed"
+    /// The description that the entry function returned is not acceptable.
+    public static let invalidDescription: Self = "invalidDescription"
+    /// The module was built for another binary interface or by another toolchain.
+    public static let incompatible: Self = "incompatible"
+    /// The manifest is no JSON, breaks the schema, or does not fit the function table.
+    public static let invalidManifest: Self = "invalidManifest"
+    /// The module claims something that another module has.
+    public static let conflict: Self = "conflict"
+    /// The module refused to be activated, or its `setUp` failed.
+    public static let activationFailed: Self = "activationFailed"
+    /// The file was being loaded when the host died, and has not changed since.
+    public static let quarantined: Self = "quarantined"
+}

@@ -1,0 +1,87 @@
+/// A value that can cross the border between modules: what parameters and results are made of.
+///
+/// The Swift side of `plugin_value`. Write literals (`["key": "42", "page": 1]`); read with ``get(_:)`` or the typed
+/// properties, which are nil for a value of another kind.
+public enum Value: Sendable, Hashable {
+    case null
+    case bool(Bool)
+    case int(Int)
+    case double(Double)
+    case string(String)
+    case bytes(Bytes)
+    case list([Value])
+    case map([String: Value])
+    case object(Object)
+}
+
+extension Value {
+    /// The declared type of a parameter or result. Its raw value is the word in the manifest.
+    public enum Kind: String, Sendable, Codable, CaseIterable {
+        case bool, int, double, string, bytes, list, map, object
+        /// Every kind, null included.
+        case any
+        /// No value: of results only.
+        case null
+    }
+
+    /// The kind of this value; never ``Kind/any``.
+    public var kind: Kind {
+        switch self {
+        case .null: .null
+        case .bool: .bool
+        case .int: .int
+        case .double: .double
+        case .string: .string
+        case .bytes: .bytes
+        case .list: .list
+        case .map: .map
+        case .object: .object
+        }
+    }
+
+    public var isNull: Bool { if case .null = self { true } else { false } }
+    public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    public var int: Int? { if case .int(let value) = self { value } else { nil } }
+    /// The number, of an int as well.
+    public var double: Double? {
+        switch self {
+        case .double(let value): value
+        case .int(let value): Double(exactly: value)
+        default: nil
+        }
+    }
+    public var string: String? { if case .string(let value) = self { value } else { nil } }
+    public var bytes: Bytes? { if case .bytes(let value) = self { value } else { nil } }
+    public var list: [Value]? { if case .list(let value) = self { value } else { nil } }
+    public var map: [String: Value]? { if case .map(let value) = self { value } else { nil } }
+    public var object: Object? { if case .object(let value) = self { value } else { nil } }
+
+    /// The entry of a map; nil where this is no map, or has no such entry.
+    public subscript(key: String) -> Value? { map?[key] }
+    /// The element of a list; nil where this is no list, or is shorter.
+    public subscript(index: Int) -> Value? {
+        guard case .list(let values) = self, values.indices.contains(index) else { return nil }
+        return values[index]
+    }
+}
+
+extension Value: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByFloatLiteral, ExpressibleByStringInterpolation, ExpressibleByArrayLiteral,
+    ExpressibleByDictionaryLiteral
+{
+    public init(nilLiteral: ()) { self = .null }
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(integerLiteral value: Int) { self = .int(value) }
+    public init(floatLiteral value: Double) { self = .double(value) }
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(arrayLiteral elements: Value...) { self = .list(elements) }
+    /// Of equal keys the last one counts.
+    public init(dictionaryLiteral elements: (String, Value)...) {
+        self = .map(Dictionary(elements, uniquingKeysWith: { $1 }))
+    }
+}
+
+extension Value: CustomStringConvertible {
+    /// The value as JSON, for people; see ``json``.
+    public var description: String { json }
+}
