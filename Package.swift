@@ -25,8 +25,8 @@ let package = Package(
             name: "PluginHost", dependencies: ["PluginABI", "CPluginABI", "CPluginHost"], swiftSettings: settings),
         .executableTarget(name: "PluginHostCLI", dependencies: ["PluginHost"], swiftSettings: settings),
 
-        .target(name: "ModuleA", dependencies: ["PluginABI"], path: "Plugins/ModuleA", swiftSettings: settings),
-        .target(name: "ModuleB", dependencies: ["PluginABI"], path: "Plugins/ModuleB", swiftSettings: settings),
+        .target(name: "ModuleA", dependencies: ["PluginABI"], path: "Plugins/ModuleA"),
+        .target(name: "ModuleB", dependencies: ["PluginABI"], path: "Plugins/ModuleB"),
         .target(name: "ModuleC", dependencies: ["CPluginABI"], path: "Plugins/ModuleC"),
 
         .testTarget(name: "PluginABITests", dependencies: ["PluginABI"], swiftSettings: settings),

@@ -1,1 +1,85 @@
+/* A module in plain C: one header, and nothing to link. */
 #include "plugin_abi.h"
+
+static const plugin_host *host;
+
+static const char manifest[] =
+    "{\"name\": \"ModuleC\", \"version\": \"0.9.0\", \"targets\": [{\"name\": \"C\", \"actions\": ["
+    "  {\"name\": \"add\", \"remote\": true, \"result\": \"int\", \"parameters\": ["
+    "     {\"name\": \"a\", \"type\": \"int\", \"required\": true},"
+    "     {\"name\": \"b\", \"type\": \"int\", \"default\": 1}]},"
+    "  {\"name\": \"measure\", \"result\": \"map\", \"parameters\": ["
+    "     {\"name\": \"data\", \"type\": \"bytes\", \"required\": true}]},"
+    "  {\"name\": \"relay\", \"parameters\": ["
+    "     {\"name\": \"name\", \"type\": \"string\", \"required\": true}]}"
+    "]}]}";
+
+static void add(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
+    (void)data, (void)count;
+    int64_t sum;
+    if (__builtin_add_overflow(arguments[0].as.integer, arguments[1].as.integer, &sum)) {
+        plugin_error error = {PLUGIN_STRING("overflow"), PLUGIN_STRING("The sum does not fit 64 bits."), {NULL, 0}};
+        host->reject(host, call->token, &error);
+        return;
+    }
+    plugin_value result = plugin_value_int(sum);
+    host->resolve(host, call->token, &result);
+}
+
+/* Where the bytes lie, and how many there are: they were not copied on the way in. */
+static void measure(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
+    (void)data, (void)count;
+    const plugin_entry entries[] = {
+        {PLUGIN_STRING("address"), plugin_value_int((int64_t)(intptr_t)arguments[0].as.bytes)},
+        {PLUGIN_STRING("count"), plugin_value_int(arguments[0].count)},
+    };
+    plugin_value result = plugin_value_map(entries, 2);
+    host->resolve(host, call->token, &result);
+}
+
+static void pass_on(void *data, const plugin_value *value, const plugin_error *error) {
+    const plugin_call *call = data;
+    if (error) {
+        host->reject(host, call->token, error);
+    } else {
+        host->resolve(host, call->token, value);
+    }
+}
+
+/* Calls B by name, and answers with what B answers. */
+static void relay(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
+    (void)data, (void)count;
+    plugin_entry name = {PLUGIN_STRING("name"), arguments[0]};
+    plugin_request request = {.size = sizeof request,
+                              .address = PLUGIN_ADDRESS_ACTION,
+                              .target = PLUGIN_STRING("B"),
+                              .action = PLUGIN_STRING("greet"),
+                              .parameters = &name,
+                              .parameter_count = 1};
+    host->perform(host, call->token, &request, pass_on, (void *)call);
+}
+
+static int32_t activate(void *data, const plugin_host *table) {
+    (void)data;
+    host = table;
+    return 0;
+}
+
+PLUGIN_MODULE_EXPORT const plugin_module *plugin_module_entry(void) {
+    static plugin_function functions[3];
+    static plugin_module module;
+    functions[0] = (plugin_function){PLUGIN_STRING("C/add"), add, NULL};
+    functions[1] = (plugin_function){PLUGIN_STRING("C/measure"), measure, NULL};
+    functions[2] = (plugin_function){PLUGIN_STRING("C/relay"), relay, NULL};
+    module = (plugin_module){
+        .magic = PLUGIN_ABI_MAGIC,
+        .size = sizeof module,
+        .abi_major = PLUGIN_ABI_MAJOR,
+        .abi_minor = PLUGIN_ABI_MINOR,
+        .manifest = PLUGIN_STRING(manifest),
+        .functions = functions,
+        .function_count = 3,
+        .activate = activate,
+    };
+    return &module;
+}

@@ -1,0 +1,22 @@
+import Synchronization
+
+/// Shared by all calls of the target `Counter`, from whatever threads.
+final class Counter: Sendable {
+    private let total = Mutex(0)
+
+    func add(_ n: Int) -> Int {
+        total.withLock {
+            $0 &+= n
+            return $0
+        }
+    }
+}
+
+/// The result of a search, read one by one by whoever holds it.
+final class Cursor: Sendable {
+    private let remaining: Mutex<ArraySlice<String>>
+
+    init(_ names: [String]) { remaining = Mutex(names[...]) }
+
+    func next() -> String? { remaining.withLock { $0.popFirst() } }
+}

@@ -1,0 +1,36 @@
+// Module authors import PluginABI alone; the types of the C border come with it.
+@_exported public import CPluginABI
+
+extension plugin_string {
+    /// The text, copied. The host has checked what it passes on; anything else that is no UTF-8 is repaired.
+    @inlinable public var text: String {
+        String(decoding: UnsafeRawBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
+    }
+
+    /// The text of a literal, which lives as long as the process.
+    @inlinable public init(_ literal: StaticString) {
+        let start = UnsafeRawPointer(literal.utf8Start).assumingMemoryBound(to: CChar.self)
+        self.init(bytes: start, count: UInt64(literal.utf8CodeUnitCount))
+    }
+}
+
+extension String {
+    /// Lends the text in the form in which it crosses the border, for as long as `body` runs.
+    @inlinable public func withPluginString<Result>(_ body: (plugin_string) throws -> Result) rethrows -> Result {
+        var copy = self
+        return try copy.withUTF8 { text in
+            let start = UnsafeRawPointer(text.baseAddress)?.assumingMemoryBound(to: CChar.self)
+            return try body(plugin_string(bytes: start, count: UInt64(text.count)))
+        }
+    }
+}
+
+extension Duration {
+    /// Whole nanoseconds, at most `Int64.max`: about 292 years.
+    @usableFromInline package var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let (sum, carry) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
+        return overflow || carry ? (seconds < 0 ? .min : .max) : sum
+    }
+}

@@ -1,0 +1,60 @@
+/// A closure as a value: passed in the parameters of a call, called now or later, from any thread, more than once.
+///
+/// It is an ``Object`` with one action, `call`, and lives until the last holder lets go.
+///
+///     let callback = context.callback { arguments in print(arguments); return .null }
+///     try context.perform("B", "later", ["then": callback.value])
+public struct Callback: Sendable, Hashable {
+    public let object: Object
+
+    public init(_ object: Object) { self.object = object }
+
+    /// Calls a synchronous closure.
+    @discardableResult
+    public func callAsFunction(_ arguments: Value...) throws(PluginError) -> Value {
+        try object.perform("call", Parameters(positional: arguments))
+    }
+
+    /// Calls the closure, synchronous or asynchronous, without blocking a thread.
+    @discardableResult
+    public func callAsFunction(_ arguments: Value...) async throws(PluginError) -> Value {
+        try await object.call("call", Parameters(positional: arguments))
+    }
+}
+
+extension Callback: ValueConvertible {
+    public static var kind: Value.Kind { .object }
+    public var value: Value { .object(object) }
+    public init(_ value: Value) throws(PluginError) {
+        guard let object = value.object else { throw .mistyped(value, expected: "a callback") }
+        self.init(object)
+    }
+}
+
+extension HostContext {
+    /// Makes a callback of a closure. It runs on the thread that calls it, also concurrently.
+    public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) throws -> Value) -> Callback {
+        callback(flags: 0) { invocation in invocation.resolve(try body(invocation.values)) }
+    }
+
+    /// Makes a callback of an asynchronous closure.
+    public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) async throws -> Value) -> Callback {
+        callback(flags: PLUGIN_OBJECT_ASYNC) { invocation in
+            let arguments = invocation.values
+            invocation.start { try await body(arguments) }
+        }
+    }
+
+    private func callback(flags: UInt32, _ run: @escaping @Sendable (Invocation) throws -> Void) -> Callback {
+        let bound = Unmanaged.passRetained(BoundAction(run, host: host)).toOpaque()
+        let handle = host.pointee.callback_create(
+            host, BoundAction.invoke, bound, { Unmanaged<BoundAction>.fromOpaque($0!).release() }, flags)
+        return Callback(Object(adopting: handle, host: host))
+    }
+}
+
+extension Invocation {
+    fileprivate var values: [Value] {
+        UnsafeBufferPointer(start: arguments, count: count).map { Value(copying: $0, host: host) }
+    }
+}

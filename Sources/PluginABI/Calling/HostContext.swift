@@ -1,0 +1,116 @@
+/// The host, as a module sees it while it works on one call: what an action calls other modules through.
+///
+/// An action asks for it with `.context` among its parameters. It can be kept and used later and from any thread;
+/// calls made through it name the call that it came with as their parent, so that errors and status can show the whole
+/// chain, and calls without end are found.
+public struct HostContext: Sendable {
+    /// The host's table; it lives as long as the process.
+    @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
+    /// The call that is being worked on; 0 for none.
+    public let call: plugin_token
+
+    public init(host: UnsafePointer<plugin_host>, call: plugin_token = 0) {
+        self.host = host
+        self.call = call
+    }
+}
+
+// MARK: Calling others
+
+extension HostContext {
+    /// Calls a synchronous action and returns its result.
+    ///
+    /// - Parameters:
+    ///   - target: The name of the target, of any module.
+    ///   - action: The name of the action.
+    ///   - parameters: By name or by position.
+    ///   - timeout: The time that the call may take. Code is never interrupted: a call that took longer ends with
+    ///     ``PluginError/Code/deadlineExceeded`` when it returns. Default: none.
+    /// - Throws: What the host or the action says; ``PluginError/Code/asynchronousAction`` for an asynchronous action.
+    public func perform(
+        _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
+    ) throws(PluginError) -> Value {
+        try perform(.action(target, action), parameters, timeout: timeout)
+    }
+
+    /// Calls an action, synchronous or asynchronous, and waits for its result without blocking a thread.
+    ///
+    /// - Parameter timeout: The time until the call ends with ``PluginError/Code/deadlineExceeded``; the action itself
+    ///   is told and goes on. Default: the host's, for asynchronous actions.
+    /// - Throws: What the host or the action says; ``PluginError/Code/cancelled`` when this task is cancelled.
+    public func call(
+        _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
+    ) async throws(PluginError) -> Value {
+        try await call(.action(target, action), parameters, timeout: timeout)
+    }
+
+    /// Calls an action, synchronous or asynchronous, and blocks this thread until it replies.
+    ///
+    /// - Parameter timeout: The time that the call may take.
+    /// - Throws: ``PluginError/Code/blockingInTask`` inside a Swift task, where blocking can stop the whole program.
+    public func performAndWait(
+        _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration
+    ) throws(PluginError) -> Value {
+        try wait(for: .action(target, action), parameters, timeout: timeout)
+    }
+
+    /// Opens a URL that addresses a synchronous action. See ``perform(_:_:_:timeout:)``.
+    ///
+    /// - Parameter origin: ``CallOrigin/remote`` for a URL that came from outside the program.
+    public func open(
+        _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
+    ) throws(PluginError) -> Value {
+        try perform(.url(url), parameters, origin: origin, timeout: timeout)
+    }
+
+    /// Opens a URL that addresses an action of either kind. See ``call(_:_:_:timeout:)``.
+    public func open(
+        _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
+    ) async throws(PluginError) -> Value {
+        try await call(.url(url), parameters, origin: origin, timeout: timeout)
+    }
+}
+
+/// Where a call comes from.
+public enum CallOrigin: Sendable, Hashable {
+    /// This program and its modules: every action can be reached.
+    case local
+    /// Another program, by a URL: only actions that are declared `remote`.
+    case remote
+}
+
+// MARK: What the host knows and gives
+
+extension HostContext {
+    /// The folder in the plugins folder that the module came from; its resources lie there. (What runs is a copy.)
+    public var folder: String { about?.pointee.folder.text ?? "" }
+
+    /// The name of the module that this context belongs to.
+    public var moduleName: String { about?.pointee.module.text ?? "" }
+
+    /// What the host was configured to tell this module; empty when nothing is.
+    public var configuration: [String: Value] {
+        about.flatMap { Value(copying: $0.pointee.configuration, host: host).map } ?? [:]
+    }
+
+    private var about: UnsafePointer<plugin_context>? {
+        host.pointee.get_extension(host, plugin_string("pluginhost.context/1"))?
+            .assumingMemoryBound(to: plugin_context.self)
+    }
+
+    /// Writes a line to the host's log, with the module and the call it is about.
+    public func log(_ level: LogLevel, _ message: String) {
+        guard
+            let log = host.pointee.get_extension(host, plugin_string("pluginhost.log/1"))?
+                .assumingMemoryBound(to: plugin_log.self)
+        else { return }
+        message.withPluginString { log.pointee.write(host, call, UInt32(level.rawValue), $0) }
+    }
+}
+
+/// How much a line of the log matters. The raw values are those of the binary interface.
+public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
+    case debug, info, warning, error
+
+    public static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
+}

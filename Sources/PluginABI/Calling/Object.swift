@@ -1,0 +1,68 @@
+public import CPluginABI
+
+/// A reference-counted handle of something that lives in a module: a result with actions of its own, or a callback.
+///
+/// The host mints the handle and checks every call on it like any other. The object, and the generation of the module
+/// that made it, live until the last `Object` that names it is gone, also after that module was replaced.
+public final class Object: Sendable {
+    /// The number that names the object across the border. Never 0.
+    public let handle: plugin_object
+    /// The host's table; it lives as long as the process.
+    @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
+
+    /// Takes over one hold that the caller has on the handle.
+    @usableFromInline init(adopting handle: plugin_object, host: UnsafePointer<plugin_host>) {
+        self.handle = handle
+        self.host = host
+    }
+
+    /// Adds a hold on a handle that was borrowed.
+    @usableFromInline convenience init(retaining handle: plugin_object, host: UnsafePointer<plugin_host>) {
+        _ = host.pointee.object_retain(host, handle)
+        self.init(adopting: handle, host: host)
+    }
+
+    deinit { _ = host.pointee.object_release(host, handle) }
+}
+
+extension Object: Hashable {
+    public static func == (left: Object, right: Object) -> Bool { left.handle == right.handle }
+    public func hash(into hasher: inout Hasher) { hasher.combine(handle) }
+}
+
+extension Object {
+    /// Calls a synchronous action of the object and returns its result.
+    ///
+    /// - Parameter context: The call that this one is made for. A synchronous call that is made while an action runs on
+    ///   this thread belongs to it anyway.
+    /// - Throws: As ``HostContext/perform(_:_:_:timeout:)``.
+    public func perform(
+        _ action: String, _ parameters: Parameters = [:], in context: HostContext? = nil, timeout: Duration? = nil
+    ) throws(PluginError) -> Value {
+        try HostContext(host: host, call: context?.call ?? 0)
+            .perform(.object(self, action), parameters, timeout: timeout)
+    }
+
+    /// Calls an action of the object, synchronous or asynchronous, without blocking a thread.
+    public func call(
+        _ action: String, _ parameters: Parameters = [:], in context: HostContext? = nil, timeout: Duration? = nil
+    ) async throws(PluginError) -> Value {
+        try await HostContext(host: host, call: context?.call ?? 0)
+            .call(.object(self, action), parameters, timeout: timeout)
+    }
+}
+
+extension HostContext {
+    /// Makes an object of a type that this module's manifest declares.
+    ///
+    /// - Throws: ``PluginError/Code/unknownObject`` when the manifest has no such ``ObjectType``.
+    public func object<Instance: Sendable>(_ type: String, _ instance: Instance) throws(PluginError) -> Object {
+        let pointer = InstanceBox.retained(instance)
+        let handle = type.withPluginString { host.pointee.object_create(host, $0, pointer, { destroyInstance($0) }) }
+        guard handle != 0 else {
+            destroyInstance(pointer)
+            throw PluginError(.unknownObject, "The manifest of \(moduleName) declares no object type “\(type)”.")
+        }
+        return Object(adopting: handle, host: host)
+    }
+}

@@ -1,0 +1,49 @@
+/// The reply of an asynchronous action, to be given once, later, from any thread.
+///
+/// A handle that is dropped without a reply rejects the call with ``PluginError/Code/noReply``; a second reply does
+/// nothing but show in the host's log.
+public final class Reply<Result: ActionResult>: Sendable {
+    private nonisolated(unsafe) let host: UnsafePointer<plugin_host>
+    private let call: plugin_token
+
+    @usableFromInline init(host: UnsafePointer<plugin_host>, call: plugin_token) {
+        self.host = host
+        self.call = call
+    }
+
+    /// Replies with a result.
+    public func resolve(_ result: Result) { host.resolve(call, result) }
+
+    /// Replies with an error.
+    public func reject(_ error: any Error) { host.reject(call, error) }
+
+    deinit {
+        // Answered calls are over: the host finds the token stale and does nothing.
+        host.reject(call, PluginError(.noReply, "The action let go of its reply handle without replying."))
+    }
+}
+
+extension UnsafePointer<plugin_host> {
+    @inlinable func resolve(_ call: plugin_token, _ result: some ActionResult) {
+        do throws(PluginError) {
+            try result.lend { raw in
+                var raw = raw
+                _ = pointee.resolve(self, call, &raw)
+            }
+        } catch {
+            reject(call, PluginError(.invalidResult, "The result cannot be passed on. " + error.message))
+        }
+    }
+
+    @inlinable func resolve(_ call: plugin_token) { _ = pointee.resolve(self, call, nil) }
+
+    @usableFromInline func reject(_ call: plugin_token, _ error: any Error) {
+        let error: PluginError =
+            switch error {
+            case let error as PluginError: error
+            case is CancellationError: PluginError(.cancelled, "The action was cancelled.")
+            default: PluginError(.actionFailed, String(describing: error))
+            }
+        error.lend { _ = pointee.reject(self, call, $0) }
+    }
+}

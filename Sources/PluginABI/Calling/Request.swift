@@ -1,0 +1,207 @@
+import Dispatch
+import Synchronization
+
+// From a Swift call to the host's table and back. Programs, modules and objects all call through here.
+
+/// What a call addresses.
+enum Address {
+    case action(String, String)
+    case url(String)
+    case object(Object, String)
+
+    /// Lends the request in the form in which it crosses the border.
+    func withRequest<Result>(
+        _ parameters: Parameters, _ origin: CallOrigin, _ timeout: Duration?,
+        _ body: (UnsafePointer<plugin_request>) -> Result
+    ) throws(PluginError) -> Result {
+        var request = plugin_request()
+        request.size = UInt32(MemoryLayout<plugin_request>.size)
+        request.flags = origin == .remote ? PLUGIN_REQUEST_REMOTE : 0
+        request.timeout = timeout.map { max(1, $0.nanoseconds) } ?? 0
+        return try parameters.withEntries { (entries, count) throws(PluginError) in
+            request.parameters = entries
+            request.parameter_count = UInt64(count)
+            switch self {
+            case .action(let target, let action):
+                return target.withPluginString { target in
+                    action.withPluginString { action in
+                        request.address = PLUGIN_ADDRESS_ACTION
+                        request.target = target
+                        request.action = action
+                        return body(&request)
+                    }
+                }
+            case .url(let url):
+                return url.withPluginString { url in
+                    request.address = PLUGIN_ADDRESS_URL
+                    request.target = url
+                    return body(&request)
+                }
+            case .object(let object, let action):
+                return action.withPluginString { action in
+                    request.address = PLUGIN_ADDRESS_OBJECT
+                    request.object = object.handle
+                    request.action = action
+                    return withExtendedLifetime(object) { body(&request) }
+                }
+            }
+        }
+    }
+}
+
+extension HostContext {
+    func perform(
+        _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration? = nil
+    ) throws(PluginError) -> Value {
+        var outcome = SynchronousOutcome(host: host)
+        try address.withRequest(parameters, origin, timeout) { request in
+            withUnsafeMutablePointer(to: &outcome) { outcome in
+                host.pointee.perform(host, call, request, SynchronousOutcome.completion, outcome)
+            }
+        }
+        return try outcome.result.get()
+    }
+
+    func call(
+        _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration? = nil
+    ) async throws(PluginError) -> Value {
+        let pending = PendingCall(host: host)
+        try address.withRequest(parameters, origin, timeout) { request in pending.start(call, request) }
+        let result = await withTaskCancellationHandler { await pending.result } onCancel: { pending.cancel() }
+        return try result.get()
+    }
+
+    func wait(
+        for address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration
+    ) throws(PluginError) -> Value {
+        if withUnsafeCurrentTask(body: { $0 != nil }) {
+            throw PluginError(
+                .blockingInTask, "performAndWait blocks its thread, which a Swift task must not do. Use await call(…).")
+        }
+        let pending = PendingCall(host: host)
+        try address.withRequest(parameters, origin, timeout) { request in pending.start(call, request) }
+        return try pending.wait().get()
+    }
+}
+
+/// Takes the outcome of a synchronous call, on the caller's stack.
+private struct SynchronousOutcome {
+    let host: UnsafePointer<plugin_host>
+    var result: Result<Value, PluginError> = .success(.null)
+
+    static let completion: plugin_completion = { data, value, error in
+        let outcome = data!.assumingMemoryBound(to: SynchronousOutcome.self)
+        outcome.pointee.result = Result(value, error, host: outcome.pointee.host)
+    }
+}
+
+extension Result<Value, PluginError> {
+    fileprivate init(
+        _ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?, host: UnsafePointer<plugin_host>
+    ) {
+        self =
+            if let error { .failure(PluginError(error.pointee)) } else {
+                .success(value.map { Value(copying: $0.pointee, host: host) } ?? .null)
+            }
+    }
+}
+
+extension PluginError {
+    /// An error received across the border.
+    init(_ raw: plugin_error) {
+        self.init(
+            Code(rawValue: raw.code.text), raw.message.text, source: raw.source.count == 0 ? nil : raw.source.text)
+    }
+
+    /// Lends the error in the form in which it crosses the border.
+    func lend(to body: (UnsafePointer<plugin_error>) -> Void) {
+        code.rawValue.withPluginString { code in
+            message.withPluginString { message in
+                (source ?? "").withPluginString { source in
+                    var error = plugin_error(code: code, message: message, source: source)
+                    body(&error)
+                }
+            }
+        }
+    }
+}
+
+/// A call whose outcome may arrive later. The host holds on to it until it has completed it.
+private final class PendingCall: Sendable {
+    private enum State {
+        case running
+        case awaited(@Sendable (Result<Value, PluginError>) -> Void)
+        case finished(Result<Value, PluginError>)
+    }
+
+    private nonisolated(unsafe) let host: UnsafePointer<plugin_host>
+    private let state = Mutex<State>(.running)
+    /// What `cancel` names: 0 before the call has started.
+    private let token = Mutex<(call: plugin_token, isCancelled: Bool)>((0, false))
+
+    init(host: UnsafePointer<plugin_host>) { self.host = host }
+
+    func start(_ parent: plugin_token, _ request: UnsafePointer<plugin_request>) {
+        let hold = Unmanaged.passRetained(self).toOpaque()
+        let started = host.pointee.call(host, parent, request, Self.completion, hold)
+        let isCancelled = token.withLock {
+            $0.call = started
+            return $0.isCancelled
+        }
+        if isCancelled { cancel() }
+    }
+
+    func cancel() {
+        let started = token.withLock {
+            $0.isCancelled = true
+            return $0.call
+        }
+        if started != 0 { host.pointee.cancel(host, started) }
+    }
+
+    private static let completion: plugin_completion = { data, value, error in
+        let pending = Unmanaged<PendingCall>.fromOpaque(data!).takeRetainedValue()
+        pending.finish(Result(value, error, host: pending.host))
+    }
+
+    private func finish(_ result: Result<Value, PluginError>) {
+        let waiting = state.withLock { state in
+            defer { state = .finished(result) }
+            if case .awaited(let receiver) = state { return Optional(receiver) }
+            return nil
+        }
+        waiting?(result)
+    }
+
+    /// Calls the receiver with the outcome, now or later.
+    private func receive(_ receiver: @escaping @Sendable (Result<Value, PluginError>) -> Void) {
+        let finished: Result<Value, PluginError>? = state.withLock { state in
+            if case .finished(let result) = state { return result }
+            state = .awaited(receiver)
+            return nil
+        }
+        if let finished { receiver(finished) }
+    }
+
+    private var finished: Result<Value, PluginError>? {
+        state.withLock { if case .finished(let result) = $0 { result } else { nil } }
+    }
+
+    /// The outcome, awaited.
+    var result: Result<Value, PluginError> {
+        get async {
+            if let finished { return finished }
+            return await withUnsafeContinuation { continuation in receive { continuation.resume(returning: $0) } }
+        }
+    }
+
+    /// The outcome; blocks this thread until it is there.
+    func wait() -> Result<Value, PluginError> {
+        let arrived = DispatchSemaphore(value: 0)
+        receive { _ in arrived.signal() }
+        while true {
+            arrived.wait()
+            if let finished { return finished }
+        }
+    }
+}

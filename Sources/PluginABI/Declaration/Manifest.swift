@@ -1,0 +1,60 @@
+/// What a module says about itself: its name, its version, and what it offers.
+///
+///     static let manifest = Manifest("Shop", version: "1.0.0") {
+///         Target("Cart") {
+///             Action("total") { 42 }
+///         }
+///     }
+public struct Manifest: Sendable {
+    let name: String
+    let version: String
+    private(set) var summary = ""
+    private(set) var concurrency = Concurrency.concurrent
+    let parts: [any ManifestPart]
+
+    /// - Parameters:
+    ///   - name: The module's name, `[A-Za-z_][A-Za-z0-9_.-]*`, unique in a host.
+    ///   - version: A version by the rules of Semantic Versioning 2.0.
+    public init(_ name: String, version: String, @ManifestBuilder parts: () -> [any ManifestPart]) {
+        self.name = name
+        self.version = version
+        self.parts = parts()
+    }
+
+    /// One sentence about the module.
+    public func summary(_ text: String) -> Self {
+        var copy = self
+        copy.summary = text
+        return copy
+    }
+
+    /// Whether the host may run several calls of the module at a time. Default: it may.
+    public func concurrency(_ concurrency: Concurrency) -> Self {
+        var copy = self
+        copy.concurrency = concurrency
+        return copy
+    }
+}
+
+/// Whether calls may run at the same time.
+public enum Concurrency: String, Sendable {
+    /// Any number, on any threads.
+    case concurrent
+    /// One at a time; others wait. A wait in a circle is the error ``PluginError/Code/circularWait``.
+    case serial
+}
+
+/// Something that stands in a manifest: a ``Target``, an ``ObjectType``, a hook (``On``).
+public protocol ManifestPart: Sendable {
+    /// Adds the part to the module that is being described.
+    func add(to module: ModuleDescription)
+}
+
+@resultBuilder public enum ManifestBuilder {
+    public static func buildBlock(_ parts: any ManifestPart...) -> [any ManifestPart] { parts }
+}
+
+@resultBuilder public enum ActionBuilder<Instance> {
+    public static func buildExpression(_ action: Action<Instance>) -> [Action<Instance>] { [action] }
+    public static func buildBlock(_ actions: [Action<Instance>]...) -> [Action<Instance>] { Array(actions.joined()) }
+}

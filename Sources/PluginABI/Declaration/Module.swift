@@ -1,0 +1,182 @@
+/// A module: one type with a manifest.
+///
+///     struct Shop: Module {
+///         static let manifest = Manifest("Shop", version: "1.0.0") { … }
+///     }
+///
+///     @_cdecl("plugin_module_entry")
+///     public func entry() -> UnsafePointer<plugin_module> { Shop.export() }
+///
+/// The entry function must be `public`, or the symbol is not exported.
+public protocol Module {
+    /// What the module offers.
+    static var manifest: Manifest { get }
+}
+
+extension Module {
+    /// The description that the entry function returns. It lives as long as the process.
+    public static func export() -> UnsafePointer<plugin_module> { ModuleDescription(manifest).export() }
+}
+
+/// A module's description while it is put together, and what stands behind it afterwards. Never freed.
+public final class ModuleDescription {
+    var targets: [Value] = []
+    var types: [Value] = []
+    var hooks: [Value] = []
+    private let manifest: Manifest
+    private var functions: [plugin_function] = []
+    private var boundActions: [BoundAction] = []
+    private var factories: [plugin_factory] = []
+    /// The host's table, given on activation: before any action is called, and never changed after that.
+    fileprivate nonisolated(unsafe) var host: UnsafePointer<plugin_host>!
+
+    init(_ manifest: Manifest) { self.manifest = manifest }
+
+    /// Adds functions for actions, and returns what the manifest says about them.
+    func add<Instance>(_ actions: [Action<Instance>], prefix: String) -> Value {
+        for action in actions {
+            let bound = BoundAction(action.run, host: nil)
+            boundActions.append(bound)
+            functions.append(
+                plugin_function(
+                    name: .immortal(prefix + action.name), invoke: BoundAction.invoke,
+                    data: Unmanaged.passRetained(bound).toOpaque()))
+        }
+        return .list(actions.map(\.manifestEntry))
+    }
+
+    func addFactory(_ target: String, _ make: @escaping @Sendable (HostContext) throws -> UnsafeMutableRawPointer) {
+        let factory = BoundFactory(make, in: self)
+        factories.append(
+            plugin_factory(
+                target: .immortal(target), make: BoundFactory.make, destroy: { destroyInstance($1) },
+                data: Unmanaged.passRetained(factory).toOpaque()))
+    }
+
+    fileprivate func export() -> UnsafePointer<plugin_module> {
+        for part in manifest.parts { part.add(to: self) }
+        var description = plugin_module()
+        description.magic = UInt64(PLUGIN_ABI_MAGIC)
+        description.size = UInt32(MemoryLayout<plugin_module>.size)
+        description.abi_major = UInt16(PLUGIN_ABI_MAJOR)
+        description.abi_minor = UInt16(PLUGIN_ABI_MINOR)
+        description.toolchain = .immortal(toolchain)
+        description.manifest = .immortal(manifestJSON)
+        description.functions = .immortal(functions)
+        description.function_count = UInt64(functions.count)
+        description.factories = .immortal(factories)
+        description.factory_count = UInt64(factories.count)
+        description.data = Unmanaged.passRetained(self).toOpaque()
+        description.activate = { data, host in
+            Unmanaged<ModuleDescription>.fromOpaque(data!).takeUnretainedValue().activate(host!)
+            return 0
+        }
+        return .immortal([description])
+    }
+
+    private func activate(_ host: UnsafePointer<plugin_host>) {
+        self.host = host
+        for action in boundActions { action.host = host }
+    }
+
+    private var manifestJSON: String {
+        var entries: [String: Value] = [
+            "name": .string(manifest.name), "version": .string(manifest.version), "targets": .list(targets),
+        ]
+        if !manifest.summary.isEmpty { entries["summary"] = .string(manifest.summary) }
+        if manifest.concurrency != .concurrent { entries["concurrency"] = .string(manifest.concurrency.rawValue) }
+        if !types.isEmpty { entries["types"] = .list(types) }
+        if !hooks.isEmpty { entries["hooks"] = .list(hooks) }
+        return Value.map(entries).json
+    }
+}
+
+extension Action {
+    fileprivate var manifestEntry: Value {
+        var entry: [String: Value] = ["name": .string(name)]
+        if !summary.isEmpty { entry["summary"] = .string(summary) }
+        if isAsync { entry["async"] = true }
+        if isRemote { entry["remote"] = true }
+        if !parameters.isEmpty { entry["parameters"] = .list(parameters.map(\.manifestEntry)) }
+        if resultKind != .any { entry["result"] = .string(resultKind.rawValue) }
+        return .map(entry)
+    }
+}
+
+extension ParameterDeclaration {
+    fileprivate var manifestEntry: Value {
+        var entry: [String: Value] = ["name": .string(name), "type": .string(kind.rawValue)]
+        if isRequired { entry["required"] = true }
+        if !defaultValue.isNull { entry["default"] = defaultValue }
+        if !summary.isEmpty { entry["summary"] = .string(summary) }
+        return .map(entry)
+    }
+}
+
+private final class BoundFactory {
+    private let makeInstance: @Sendable (HostContext) throws -> UnsafeMutableRawPointer
+    private unowned(unsafe) let module: ModuleDescription
+
+    init(
+        _ make: @escaping @Sendable (HostContext) throws -> UnsafeMutableRawPointer, in module: ModuleDescription
+    ) {
+        makeInstance = make
+        self.module = module
+    }
+
+    static let make: @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<plugin_call>?) -> UnsafeMutableRawPointer? = {
+        data, call in
+        let factory = Unmanaged<BoundFactory>.fromOpaque(data!).takeUnretainedValue()
+        let context = HostContext(host: factory.module.host, call: call!.pointee.token)
+        do {
+            return try factory.makeInstance(context)
+        } catch {
+            context.host.reject(context.call, error)
+            return nil
+        }
+    }
+}
+
+/// The toolchain that compiles the module, as the host compares it.
+private var toolchain: String {
+    #if compiler(>=7.0)
+        "swift 7"
+    #elseif compiler(>=6.9)
+        "swift 6.9"
+    #elseif compiler(>=6.8)
+        "swift 6.8"
+    #elseif compiler(>=6.7)
+        "swift 6.7"
+    #elseif compiler(>=6.6)
+        "swift 6.6"
+    #elseif compiler(>=6.5)
+        "swift 6.5"
+    #elseif compiler(>=6.4)
+        "swift 6.4"
+    #else
+        "swift 6.3"
+    #endif
+}
+
+// What a description points to is never freed, like the code that it describes.
+
+extension plugin_string {
+    fileprivate static func immortal(_ text: String) -> plugin_string {
+        var text = text
+        return text.withUTF8 { source in
+            let copy = UnsafeMutablePointer<CChar>.allocate(capacity: max(1, source.count))
+            source.withMemoryRebound(to: CChar.self) { chars in
+                if let base = chars.baseAddress { copy.initialize(from: base, count: chars.count) }
+            }
+            return plugin_string(bytes: copy, count: UInt64(source.count))
+        }
+    }
+}
+
+extension UnsafePointer {
+    fileprivate static func immortal(_ elements: [Pointee]) -> UnsafePointer<Pointee> {
+        let copy = UnsafeMutablePointer<Pointee>.allocate(capacity: max(1, elements.count))
+        copy.initialize(from: elements, count: elements.count)
+        return UnsafePointer(copy)
+    }
+}

@@ -1,0 +1,122 @@
+/// A named group of actions, perhaps with an instance that they work on.
+public struct Target<Instance: Sendable>: ManifestPart {
+    let name: String
+    let actions: [Action<Instance>]
+    private(set) var summary = ""
+    private(set) var concurrency: Concurrency?
+    private var isInstancePerCall = false
+    private let make: (@Sendable (HostContext) throws -> Instance)?
+
+    /// A target whose actions get an instance, as `.instance()`. It is made on first use, once, and shared by all
+    /// calls, which may run concurrently.
+    ///
+    /// - Parameters:
+    ///   - name: `[A-Za-z_][A-Za-z0-9_.-]*`, unique in a host.
+    ///   - make: Makes the instance. What it throws, the caller receives.
+    public init(
+        _ name: String, make: @escaping @Sendable (HostContext) throws -> Instance,
+        @ActionBuilder<Instance> actions: () -> [Action<Instance>]
+    ) {
+        self.name = name
+        self.make = make
+        self.actions = actions()
+    }
+
+    /// A target whose actions get an instance, made without the context.
+    public init(
+        _ name: String, make: @escaping @Sendable () throws -> Instance,
+        @ActionBuilder<Instance> actions: () -> [Action<Instance>]
+    ) {
+        self.init(name, make: { _ in try make() }, actions: actions)
+    }
+
+    /// Makes an instance for every call, instead of one that is shared.
+    public func instancePerCall() -> Self {
+        var copy = self
+        copy.isInstancePerCall = true
+        return copy
+    }
+
+    /// One sentence about the target.
+    public func summary(_ text: String) -> Self {
+        var copy = self
+        copy.summary = text
+        return copy
+    }
+
+    /// Whether the host may run several calls of the target at a time. Default: as the module says.
+    public func concurrency(_ concurrency: Concurrency) -> Self {
+        var copy = self
+        copy.concurrency = concurrency
+        return copy
+    }
+
+    public func add(to module: ModuleDescription) {
+        var entry: [String: Value] = ["name": .string(name)]
+        if !summary.isEmpty { entry["summary"] = .string(summary) }
+        if let concurrency { entry["concurrency"] = .string(concurrency.rawValue) }
+        if let make {
+            entry["instance"] = .string(isInstancePerCall ? "perCall" : "shared")
+            module.addFactory(name) { InstanceBox.retained(try make($0)) }
+        }
+        entry["actions"] = module.add(actions, prefix: name + "/")
+        module.targets.append(.map(entry))
+    }
+}
+
+extension Target where Instance == Never {
+    /// A target whose actions need no instance.
+    public init(_ name: String, @ActionBuilder<Never> actions: () -> [Action<Never>]) {
+        self.name = name
+        self.make = nil
+        self.actions = actions()
+    }
+}
+
+/// A type of object that actions return: a reference with actions of its own.
+///
+///     ObjectType("Cursor", Cursor.self) {
+///         Action("next", .instance()) { cursor in cursor.next() }
+///     }
+///
+/// An action makes one with ``HostContext/object(_:_:)``.
+public struct ObjectType<Instance: Sendable>: ManifestPart {
+    let name: String
+    let actions: [Action<Instance>]
+
+    /// - Parameter name: `[A-Za-z_][A-Za-z0-9_.-]*`, unique in the module.
+    public init(_ name: String, _ type: Instance.Type, @ActionBuilder<Instance> actions: () -> [Action<Instance>]) {
+        self.name = name
+        self.actions = actions()
+    }
+
+    public func add(to module: ModuleDescription) {
+        module.types.append(["name": .string(name), "actions": module.add(actions, prefix: name + "#")])
+    }
+}
+
+/// A hook of the module's life.
+///
+///     On(.setUp) { context in context.log(.info, "ready") }
+public struct On: ManifestPart {
+    /// When a hook runs. Hooks of one module never overlap.
+    public enum Hook: String, Sendable {
+        /// Before the module's actions can be called. What it throws refuses the activation.
+        case setUp
+        /// After the last call has ended, when the module goes or the host ends.
+        case tearDown
+    }
+
+    let hook: Hook
+    let action: Action<Never>
+
+    public init(_ hook: Hook, _ body: @escaping @Sendable (HostContext) throws -> Void) {
+        self.hook = hook
+        action = Action("@" + hook.rawValue, .context(), body)
+    }
+
+    public func add(to module: ModuleDescription) {
+        module.hooks.append(.string(hook.rawValue))
+        _ = module.add([action], prefix: "")
+    }
+}

@@ -1,0 +1,46 @@
+// Between Value and plugin_value.
+
+extension Value {
+    /// Copies a value that was borrowed from the other side. The host guarantees what it passes on: valid UTF-8, known
+    /// kinds, at most `PLUGIN_DEPTH_MAX` levels.
+    public init(copying raw: plugin_value, host: UnsafePointer<plugin_host>) {
+        let count = Int(raw.count)
+        switch raw.kind {
+        case PLUGIN_KIND_BOOL: self = .bool(raw.as.boolean != 0)
+        case PLUGIN_KIND_INT: self = .int(Int(raw.as.integer))
+        case PLUGIN_KIND_DOUBLE: self = .double(raw.as.real)
+        case PLUGIN_KIND_STRING:
+            self = .string(
+                String(decoding: UnsafeRawBufferPointer(start: raw.as.string, count: count), as: UTF8.self))
+        case PLUGIN_KIND_BYTES:
+            self = .bytes(Bytes(copying: UnsafeRawBufferPointer(start: raw.as.bytes, count: count)))
+        case PLUGIN_KIND_LIST:
+            self = .list(
+                UnsafeBufferPointer(start: raw.as.list, count: count).map { Value(copying: $0, host: host) })
+        case PLUGIN_KIND_MAP:
+            let entries = UnsafeBufferPointer(start: raw.as.map, count: count)
+            self = .map(
+                Dictionary(
+                    entries.lazy.map { ($0.key.text, Value(copying: $0.value, host: host)) },
+                    uniquingKeysWith: { $1 }))
+        case PLUGIN_KIND_OBJECT: self = .object(Object(retaining: raw.as.object, host: host))
+        default: self = .null
+        }
+    }
+
+    /// Lends the value to `body` in the form in which it crosses the border.
+    public func lend(to body: (plugin_value) -> Void) throws(PluginError) {
+        switch self {
+        case .null: body(plugin_value_null())
+        case .bool(let flag): body(plugin_value_bool(flag ? 1 : 0))
+        case .int(let number): body(plugin_value_int(Int64(number)))
+        case .double(let number): body(plugin_value_double(number))
+        case .object(let object): object.lend(to: body)
+        case .string(let string): try string.lend(to: body)
+        case .bytes, .list, .map:
+            let encoded = EncodedValues(CollectionOfOne(("", self)))
+            if let failure = encoded.failure { throw failure }
+            withExtendedLifetime(encoded) { body(encoded.entries.pointee.value) }
+        }
+    }
+}

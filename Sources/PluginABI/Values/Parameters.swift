@@ -1,0 +1,34 @@
+/// The parameters of a call: named values, or values by position, or both (positions first).
+///
+///     try host.perform("A", "fetchDetail", ["key": "42", "page": 1])
+///     try host.perform("A", "fetchDetail", ["42", 1])
+///
+/// They are laid out for the border when they are made: make them once to call many times. Copying one copies a
+/// reference.
+public struct Parameters: Sendable {
+    let encoded: EncodedValues
+
+    /// Named values, in order; a name that is empty means "by position". Of equal names the last one counts.
+    public init(_ entries: [(String, Value)]) { encoded = EncodedValues(entries) }
+
+    public init(_ entries: [String: Value]) { encoded = EncodedValues(entries.lazy.map { ($0.key, $0.value) }) }
+
+    /// Values in the order in which the action declares its parameters.
+    public init(positional values: [Value]) { encoded = EncodedValues(values.lazy.map { ("", $0) }) }
+}
+
+extension Parameters: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral {
+    public init(dictionaryLiteral elements: (String, Value)...) { self.init(elements) }
+    public init(arrayLiteral elements: Value...) { self.init(positional: elements) }
+}
+
+extension Parameters {
+    /// Lends the entries as they cross the border.
+    func withEntries<Result>(
+        _ body: (UnsafePointer<plugin_entry>, Int) throws(PluginError) -> Result
+    ) throws(PluginError) -> Result {
+        if let failure = encoded.failure { throw failure }
+        defer { withExtendedLifetime(encoded) {} }
+        return try body(encoded.entries, encoded.entryCount)
+    }
+}

@@ -1,0 +1,229 @@
+/// A type that an action can declare for a parameter. Conform your own types to ``ValueConvertible`` or
+/// ``ValueCodable`` instead; conforming to this protocol alone is for types that only borrow their argument.
+public protocol ActionParameter: SendableMetatype {
+    /// The declared type, for the manifest. The host has converted the argument to it.
+    static var kind: Value.Kind { get }
+    /// Reads an argument, which is valid until the action returns.
+    init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError)
+}
+
+/// A type that an action can return.
+public protocol ActionResult: SendableMetatype {
+    static var resultKind: Value.Kind { get }
+    /// Lends the value to `body` in the form in which it crosses the border.
+    func lend(to body: (plugin_value) -> Void) throws(PluginError)
+}
+
+/// A type whose values can be parameters and results: convertible to ``Value`` and back.
+public protocol ValueConvertible: ActionParameter, ActionResult {
+    /// Reads a value; throws ``PluginError/Code/mistypedParameter`` for one that does not fit.
+    init(_ value: Value) throws(PluginError)
+    var value: Value { get throws(PluginError) }
+}
+
+extension ValueConvertible {
+    @inlinable public static var resultKind: Value.Kind { kind }
+
+    @inlinable public init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) {
+        try self.init(Value(copying: raw, host: host))
+    }
+
+    @inlinable public func lend(to body: (plugin_value) -> Void) throws(PluginError) { try value.lend(to: body) }
+}
+
+extension PluginError {
+    /// A value that is not what was expected.
+    @usableFromInline static func mistyped(_ value: Value, expected: String) -> PluginError {
+        PluginError(.mistypedParameter, "A value of type \(value.kind) was given where \(expected) was expected.")
+    }
+}
+
+// MARK: Scalars: read and lent without a Value in between
+
+extension Bool: ValueConvertible {
+    @inlinable public static var kind: Value.Kind { .bool }
+    @inlinable public var value: Value { .bool(self) }
+    public init(_ value: Value) throws(PluginError) {
+        guard let bool = value.bool else { throw .mistyped(value, expected: "a bool") }
+        self = bool
+    }
+    @inlinable public init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) {
+        guard raw.kind == PLUGIN_KIND_BOOL else { self = try Bool(Value(copying: raw, host: host)); return }
+        self = raw.as.boolean != 0
+    }
+    @inlinable public func lend(to body: (plugin_value) -> Void) { body(plugin_value_bool(self ? 1 : 0)) }
+}
+
+extension FixedWidthInteger where Self: ValueConvertible {
+    @inlinable public static var kind: Value.Kind { .int }
+    /// Throws ``PluginError/Code/invalidValue`` for a number beyond `Int.max`.
+    @inlinable public var value: Value {
+        get throws(PluginError) {
+            guard let int = Int(exactly: self) else { throw .outOfRange(String(self), Int.self) }
+            return .int(int)
+        }
+    }
+    public init(_ value: Value) throws(PluginError) {
+        switch value {
+        case .int(let int):
+            guard let number = Self(exactly: int) else { throw .outOfRange(String(int), Self.self) }
+            self = number
+        case .double(let double):
+            guard let number = Self(exactly: double) else { throw .outOfRange(String(double), Self.self) }
+            self = number
+        default: throw .mistyped(value, expected: "an int")
+        }
+    }
+    @inlinable public init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) {
+        guard raw.kind == PLUGIN_KIND_INT, let number = Self(exactly: raw.as.integer) else {
+            self = try Self(Value(copying: raw, host: host))
+            return
+        }
+        self = number
+    }
+    @inlinable public func lend(to body: (plugin_value) -> Void) throws(PluginError) {
+        guard let int = Int64(exactly: self) else { throw .outOfRange(String(self), Int.self) }
+        body(plugin_value_int(int))
+    }
+}
+
+extension PluginError {
+    @usableFromInline static func outOfRange<Number>(_ number: String, _ type: Number.Type) -> PluginError {
+        PluginError(.invalidValue, "The number \(number) does not fit \(type).")
+    }
+}
+
+extension Int: ValueConvertible {}
+extension Int8: ValueConvertible {}
+extension Int16: ValueConvertible {}
+extension Int32: ValueConvertible {}
+extension Int64: ValueConvertible {}
+extension UInt: ValueConvertible {}
+extension UInt8: ValueConvertible {}
+extension UInt16: ValueConvertible {}
+extension UInt32: ValueConvertible {}
+extension UInt64: ValueConvertible {}
+
+extension Double: ValueConvertible {
+    @inlinable public static var kind: Value.Kind { .double }
+    @inlinable public var value: Value { .double(self) }
+    public init(_ value: Value) throws(PluginError) {
+        guard let double = value.double else { throw .mistyped(value, expected: "a double") }
+        self = double
+    }
+    @inlinable public init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) {
+        guard raw.kind == PLUGIN_KIND_DOUBLE else { self = try Double(Value(copying: raw, host: host)); return }
+        self = raw.as.real
+    }
+    @inlinable public func lend(to body: (plugin_value) -> Void) { body(plugin_value_double(self)) }
+}
+
+extension Float: ValueConvertible {
+    @inlinable public static var kind: Value.Kind { .double }
+    @inlinable public var value: Value { .double(Double(self)) }
+    @inlinable public init(_ value: Value) throws(PluginError) { self = Float(try Double(value)) }
+}
+
+extension String: ValueConvertible {
+    @inlinable public static var kind: Value.Kind { .string }
+    @inlinable public var value: Value { .string(self) }
+    public init(_ value: Value) throws(PluginError) {
+        guard let string = value.string else { throw .mistyped(value, expected: "a string") }
+        self = string
+    }
+    @inlinable public init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) {
+        guard raw.kind == PLUGIN_KIND_STRING else { self = try String(Value(copying: raw, host: host)); return }
+        self = String(decoding: UnsafeRawBufferPointer(start: raw.as.string, count: Int(raw.count)), as: UTF8.self)
+    }
+    @inlinable public func lend(to body: (plugin_value) -> Void) throws(PluginError) {
+        guard utf8.count <= UInt32.max else { throw .outOfRange("\(utf8.count) (bytes of a string)", UInt32.self) }
+        withPluginString { body(plugin_value_string($0.bytes, UInt32($0.count))) }
+    }
+}
+
+// MARK: The rest
+
+extension Bytes: ValueConvertible {
+    public static var kind: Value.Kind { .bytes }
+    public var value: Value { .bytes(self) }
+    public init(_ value: Value) throws(PluginError) {
+        guard let bytes = value.bytes else { throw .mistyped(value, expected: "bytes") }
+        self = bytes
+    }
+}
+
+/// The bytes of an argument where they lie, without a copy. Valid until the action returns; for synchronous actions
+/// only.
+extension UnsafeRawBufferPointer: ActionParameter {
+    public static var kind: Value.Kind { .bytes }
+    public init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) {
+        guard raw.kind == PLUGIN_KIND_BYTES else { throw .mistyped(Value(copying: raw, host: host), expected: "bytes") }
+        self.init(start: raw.as.bytes, count: Int(raw.count))
+    }
+}
+
+extension Value: ValueConvertible {
+    public static var kind: Kind { .any }
+    public init(_ value: Value) { self = value }
+    public var value: Value { self }
+}
+
+extension Object: ActionParameter, ActionResult {
+    public static var kind: Value.Kind { .object }
+    public static var resultKind: Value.Kind { .object }
+    public func lend(to body: (plugin_value) -> Void) { body(plugin_value_object(handle)) }
+}
+
+extension ActionParameter where Self == Object {
+    public init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) {
+        guard raw.kind == PLUGIN_KIND_OBJECT else {
+            throw .mistyped(Value(copying: raw, host: host), expected: "an object")
+        }
+        self = Object(retaining: raw.as.object, host: host)
+    }
+}
+
+extension Array: ActionParameter, ActionResult, ValueConvertible where Element: ValueConvertible {
+    public static var kind: Value.Kind { .list }
+    public var value: Value { get throws(PluginError) { .list(try map { (e) throws(PluginError) in try e.value }) } }
+    public init(_ value: Value) throws(PluginError) {
+        guard let list = value.list else { throw .mistyped(value, expected: "a list") }
+        self = try list.map { (element) throws(PluginError) in try Element(element) }
+    }
+}
+
+extension Dictionary: ActionParameter, ActionResult, ValueConvertible where Key == String, Value: ValueConvertible {
+    public static var kind: PluginABI.Value.Kind { .map }
+    public var value: PluginABI.Value {
+        get throws(PluginError) {
+            var map: [String: PluginABI.Value] = [:]
+            for (key, element) in self { map[key] = try element.value }
+            return .map(map)
+        }
+    }
+    public init(_ value: PluginABI.Value) throws(PluginError) {
+        guard let map = value.map else { throw .mistyped(value, expected: "a map") }
+        self.init(minimumCapacity: map.count)
+        for (key, element) in map { self[key] = try Value(element) }
+    }
+}
+
+/// nil is null. (A parameter that may be missing is declared `.optional`.)
+extension Optional: ActionResult where Wrapped: ActionResult {
+    public static var resultKind: Value.Kind { .any }
+    public func lend(to body: (plugin_value) -> Void) throws(PluginError) {
+        if let self { try self.lend(to: body) } else { body(plugin_value_null()) }
+    }
+}
+
+/// Enumerations with raw values need only declare the conformance.
+extension ValueConvertible where Self: RawRepresentable, RawValue: ValueConvertible {
+    public static var kind: Value.Kind { RawValue.kind }
+    public var value: Value { get throws(PluginError) { try rawValue.value } }
+    public init(_ value: Value) throws(PluginError) {
+        guard let known = Self(rawValue: try RawValue(value)) else {
+            throw PluginError(.mistypedParameter, "\(value) is no value of \(Self.self).")
+        }
+        self = known
+    }
+}
