@@ -108,13 +108,13 @@ extension Result<Value, PluginError> {
 
 extension PluginError {
     /// An error received across the border.
-    init(_ raw: plugin_error) {
+    package init(_ raw: plugin_error) {
         self.init(
             Code(rawValue: raw.code.text), raw.message.text, source: raw.source.count == 0 ? nil : raw.source.text)
     }
 
     /// Lends the error in the form in which it crosses the border.
-    func lend(to body: (UnsafePointer<plugin_error>) -> Void) {
+    package func lend(to body: (UnsafePointer<plugin_error>) -> Void) {
         code.rawValue.withPluginString { code in
             message.withPluginString { message in
                 (source ?? "").withPluginString { source in

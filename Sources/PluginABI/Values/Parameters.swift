@@ -24,7 +24,7 @@ extension Parameters: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral 
 
 extension Parameters {
     /// Lends the entries as they cross the border.
-    func withEntries<Result>(
+    package func withEntries<Result>(
         _ body: (UnsafePointer<plugin_entry>, Int) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         if let failure = encoded.failure { throw failure }

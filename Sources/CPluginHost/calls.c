@@ -1,0 +1,102 @@
+#define _GNU_SOURCE
+#include "plugin_host_calls.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lane.h"
+
+__thread plugin_host_lane *plugin_host_this_lane;
+
+static plugin_host_record *directory[PLUGIN_HOST_CHUNKS_MAX];
+static uint32_t chunk_count;
+static plugin_host_lane *lanes;
+static pthread_mutex_t directory_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t lane_key;
+static pthread_once_t lane_key_once = PTHREAD_ONCE_INIT;
+
+/* Called with the lock held. */
+static plugin_host_record *add_chunk(uint32_t is_pooled) {
+    uint32_t chunk = __atomic_load_n(&chunk_count, __ATOMIC_RELAXED);
+    if (chunk == PLUGIN_HOST_CHUNKS_MAX) return NULL;
+    plugin_host_record *records = calloc(PLUGIN_HOST_CHUNK, sizeof *records);
+    if (!records) return NULL;
+    for (uint32_t place = 0; place < PLUGIN_HOST_CHUNK; place++) {
+        records[place].index = chunk * PLUGIN_HOST_CHUNK + place;
+        records[place].state = 1u << 2; /* so that no token is ever 0 */
+        records[place].is_pooled = is_pooled;
+    }
+    directory[chunk] = records;
+    __atomic_store_n(&chunk_count, chunk + 1, __ATOMIC_RELEASE);
+    return records;
+}
+
+plugin_host_record *plugin_host_chunk_create(void) {
+    pthread_mutex_lock(&directory_lock);
+    plugin_host_record *records = add_chunk(1);
+    pthread_mutex_unlock(&directory_lock);
+    return records;
+}
+
+plugin_host_record *plugin_host_record_at(uint32_t index) {
+    uint32_t chunk = index / PLUGIN_HOST_CHUNK;
+    if (chunk >= __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE)) return NULL;
+    return &directory[chunk][index % PLUGIN_HOST_CHUNK];
+}
+
+uint32_t plugin_host_record_count(void) {
+    return __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE) * PLUGIN_HOST_CHUNK;
+}
+
+plugin_host_lane *plugin_host_lanes(void) { return __atomic_load_n(&lanes, __ATOMIC_ACQUIRE); }
+
+static void give_lane_back(void *pointer) {
+    plugin_host_lane *lane = pointer;
+    plugin_host_this_lane = NULL;
+    plugin_host_remove_signal_stack();
+    pthread_mutex_lock(&directory_lock);
+    lane->is_used = 0;
+    pthread_mutex_unlock(&directory_lock);
+}
+
+static void make_lane_key(void) { pthread_key_create(&lane_key, give_lane_back); }
+
+static plugin_host_lane *take_lane(void) {
+    pthread_once(&lane_key_once, make_lane_key);
+    pthread_mutex_lock(&directory_lock);
+    plugin_host_lane *lane = lanes;
+    while (lane && lane->is_used) lane = lane->next;
+    if (!lane) {
+        plugin_host_record *records = add_chunk(0);
+        lane = records ? calloc(1, sizeof *lane) : NULL;
+        if (lane) {
+            lane->records = records;
+            lane->next = lanes;
+            __atomic_store_n(&lanes, lane, __ATOMIC_RELEASE);
+        }
+    }
+    if (lane) lane->is_used = 1;
+    pthread_mutex_unlock(&directory_lock);
+    if (!lane) return NULL;
+    pthread_setspecific(lane_key, lane);
+    plugin_host_this_lane = lane;
+    plugin_host_add_signal_stack();
+    return lane;
+}
+
+plugin_host_lane *plugin_host_lane_current(void) {
+    plugin_host_lane *lane = plugin_host_this_lane;
+    return __builtin_expect(lane != NULL, 1) ? lane : take_lane();
+}
+
+int plugin_host_membarrier_prepare(void) {
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 ? 0 : -1;
+}
+
+void plugin_host_membarrier(void) { syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); }

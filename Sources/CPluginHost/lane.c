@@ -1,1 +1,0 @@
-#include "plugin_host_lane.h"

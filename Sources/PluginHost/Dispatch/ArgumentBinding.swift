@@ -1,0 +1,92 @@
+import CPluginABI
+import PluginABI
+
+extension Endpoint {
+    /// Puts the parameters of a request in declared order: by name or position, converted without loss, with defaults.
+    ///
+    /// - Parameters:
+    ///   - entries: As given. Of equal names the first one counts: what a caller gives stands before what a URL carries.
+    ///   - arguments: One place for each declared parameter (for each entry, if the endpoint is variadic);
+    ///     uninitialised.
+    @inline(__always)
+    func bind(
+        _ entries: UnsafeBufferPointer<plugin_entry>, to arguments: UnsafeMutableBufferPointer<plugin_value>
+    ) throws(PluginError) {
+        arguments.initialize(repeating: plugin_value(kind: Self.isMissing, count: 0, as: .init()))
+        var position = 0
+        for index in entries.indices {
+            let entry = entries[index]
+            if isVariadic {
+                if entry.key.count != 0 { throw .unknownParameter(entry.key.text, self) }
+                arguments[index] = entry.value
+                continue
+            }
+            let place: Int
+            if entry.key.count == 0 {
+                guard position < parameters.count else { throw .tooManyArguments(entries.count, self) }
+                place = position
+                position += 1
+            } else {
+                guard let named = self.place(of: entry.key, near: index) else {
+                    throw .unknownParameter(entry.key.text, self)
+                }
+                place = named
+            }
+            guard arguments[place].kind == Self.isMissing else {
+                if entry.key.count == 0 { throw .givenTwice(parameters[place].name, self) }
+                continue
+            }
+            arguments[place] = try convert(entry.value, parameters[place])
+        }
+        guard !isVariadic else { return }
+        for index in parameters.indices where arguments[index].kind == Self.isMissing {
+            if parameters[index].isRequired { throw .missingParameter(parameters[index], self) }
+            arguments[index] = parameters[index].defaultValue
+        }
+    }
+
+    /// Marks a place that no entry has filled; no kind of value.
+    private static var isMissing: UInt32 { .max }
+
+    /// Callers mostly write parameters in declared order, so that place is tried first.
+    @inline(__always)
+    private func place(of key: plugin_string, near index: Int) -> Int? {
+        if index < parameters.count, parameters[index].key == key { return index }
+        return parameters.indices.first { parameters[$0].key == key }
+    }
+
+    /// The value as the declared kind, if nothing is lost. Null stands for a missing value where one may be missing.
+    @inline(__always)
+    private func convert(_ value: plugin_value, _ parameter: Parameter) throws(PluginError) -> plugin_value {
+        let kind = Value.Kind(raw: value.kind)
+        if kind == parameter.kind || parameter.kind == .any { return value }
+        switch (kind, parameter.kind) {
+        case (.null, _) where !parameter.isRequired: return parameter.defaultValue
+        case (.int, .double):
+            if let exact = Double(exactly: value.as.integer) { return plugin_value_double(exact) }
+        case (.double, .int):
+            if let exact = Int64(exactly: value.as.real) { return plugin_value_int(exact) }
+        default: break
+        }
+        throw .mistypedParameter(parameter, value, self)
+    }
+}
+
+extension Value.Kind {
+    /// The kind with a number of the binary interface; nil for a number without meaning.
+    @inline(__always)
+    init?(raw: UInt32) {
+        switch raw {
+        case PLUGIN_KIND_NULL: self = .null
+        case PLUGIN_KIND_BOOL: self = .bool
+        case PLUGIN_KIND_INT: self = .int
+        case PLUGIN_KIND_DOUBLE: self = .double
+        case PLUGIN_KIND_STRING: self = .string
+        case PLUGIN_KIND_BYTES: self = .bytes
+        case PLUGIN_KIND_LIST: self = .list
+        case PLUGIN_KIND_MAP: self = .map
+        case PLUGIN_KIND_OBJECT: self = .object
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import CPluginABI
+import PluginABI
+
+// The wording of what the call path refuses. Never on the way of a call that succeeds.
+
+extension PluginError {
+    static var recursionLimit: PluginError {
+        PluginError(
+            .recursionLimit,
+            "Calls are nested more than \(PLUGIN_DEPTH_MAX) deep: modules seem to call each other without end.")
+    }
+
+    static func notRemote(_ endpoint: Endpoint) -> PluginError {
+        PluginError(
+            .notRemote, "\(endpoint.title) cannot be called by other programs: it is not declared remote.")
+    }
+
+    static func asynchronous(_ endpoint: Endpoint) -> PluginError {
+        PluginError(
+            .asynchronousAction, "\(endpoint.title) is asynchronous: use call (or performAndWait), not perform.")
+    }
+
+    static func unknownAction(
+        _ action: String, of owner: String, _ known: some Sequence<String>
+    ) -> PluginError {
+        PluginError(.unknownAction, "\(owner) has no action “\(action)”.\(didYouMean(action, known))")
+    }
+
+    static func unknownParameter(_ name: String, _ endpoint: Endpoint) -> PluginError {
+        if endpoint.isVariadic {
+            return PluginError(.unknownParameter, "A callback takes its arguments by position, not by name (“\(name)”).")
+        }
+        let known = endpoint.parameters.map(\.name)
+        let list = known.isEmpty ? "It takes none." : "It takes \(known.joined(separator: ", "))."
+        return PluginError(
+            .unknownParameter,
+            "\(endpoint.title) has no parameter “\(name)”.\(didYouMean(name, known)) \(list)")
+    }
+
+    static func tooManyArguments(_ count: Int, _ endpoint: Endpoint) -> PluginError {
+        PluginError(
+            .unknownParameter, "\(endpoint.title) takes \(endpoint.parameters.count) parameters; \(count) were given.")
+    }
+
+    static func givenTwice(_ name: String, _ endpoint: Endpoint) -> PluginError {
+        PluginError(
+            .unknownParameter, "The parameter “\(name)” of \(endpoint.title) was given by name and by position.")
+    }
+
+    static func missingParameter(_ parameter: Endpoint.Parameter, _ endpoint: Endpoint) -> PluginError {
+        PluginError(
+            .missingParameter, "\(endpoint.title) needs the parameter “\(parameter.name)” (\(parameter.kind)).")
+    }
+
+    static func mistypedParameter(
+        _ parameter: Endpoint.Parameter, _ value: plugin_value, _ endpoint: Endpoint
+    ) -> PluginError {
+        let given =
+            switch value.kind {
+            case PLUGIN_KIND_NULL: "null"
+            case PLUGIN_KIND_INT: "the int \(value.as.integer)"
+            case PLUGIN_KIND_DOUBLE: "the double \(value.as.real)"
+            default: Value.Kind(raw: value.kind).map { "a value of type \($0)" } ?? "something unknown"
+            }
+        return PluginError(
+            .mistypedParameter,
+            "The parameter “\(parameter.name)” of \(endpoint.title) is declared \(parameter.kind); \(given) was given.")
+    }
+
+    /// “ Did you mean …?”, or nothing.
+    static func didYouMean(_ name: String, _ known: some Sequence<String>) -> String {
+        nearest(to: name, in: known).map { " Did you mean “\($0)”?" } ?? ""
+    }
+}
+
+extension Table {
+    /// Why a target and action lead nowhere.
+    func missing(_ target: String, _ action: String) -> PluginError {
+        if isStopped {
+            return PluginError(.hostStopped, "The host has been shut down: \(target)/\(action) cannot be called.")
+        }
+        guard let entry = targets[target] else {
+            return PluginError(
+                .unknownTarget,
+                "No module offers the target “\(target)”.\(PluginError.didYouMean(target, targets.keys))")
+        }
+        return .unknownAction(
+            action, of: "The target \(target) of \(entry.generation.name)", entry.actions.keys)
+    }
+}

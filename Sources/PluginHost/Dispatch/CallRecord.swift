@@ -1,0 +1,187 @@
+import CPluginABI
+import CPluginHost
+import Glibc
+import Synchronization
+
+/// The record of one running call: where its reply goes, and what the status and the crash report show.
+///
+/// A thin wrapper of `plugin_host_record`. The memory is never freed, so that a token that is over finds a record with
+/// another sequence number instead of undefined memory.
+struct CallRecord {
+    let pointer: UnsafeMutablePointer<plugin_host_record>
+
+    /// What a reply may still do.
+    enum Phase: UInt64 {
+        /// The call is over, or has not begun.
+        case over = 0
+        /// The reply is awaited.
+        case open = 1
+        /// Somebody is replying.
+        case replying = 2
+        /// The caller has gone (cancelled, or past the deadline); the action still runs.
+        case abandoned = 3
+    }
+
+    /// The record that a token names; nil for a number that was never a token.
+    init?(token: plugin_token) {
+        guard let pointer = plugin_host_record_at(UInt32(truncatingIfNeeded: token >> 41)) else { return nil }
+        self.pointer = pointer
+    }
+
+    init(_ pointer: UnsafeMutablePointer<plugin_host_record>) { self.pointer = pointer }
+
+    // The atomic members. Sound: Atomic<T> has the layout of T, and these are accessed in no other way.
+    private var state: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.state) }
+    private var endpointWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.endpoint) }
+    private var lock: UnsafeMutablePointer<Atomic<UInt32>> { atomic(\.lock) }
+    private var replierWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.replier) }
+    private var holdsWord: UnsafeMutablePointer<Atomic<UInt32>> { atomic(\.holds) }
+    private var deadlineWord: UnsafeMutablePointer<Atomic<Int64>> { atomic(\.deadline) }
+
+    @inline(__always)
+    private func atomic<T: AtomicRepresentable>(
+        _ member: KeyPath<plugin_host_record, T>
+    ) -> UnsafeMutablePointer<Atomic<T>> {
+        let offset = MemoryLayout<plugin_host_record>.offset(of: member)!
+        return (UnsafeMutableRawPointer(pointer) + offset).assumingMemoryBound(to: Atomic<T>.self)
+    }
+
+    /// What runs; nil when the record is free.
+    var endpoint: Endpoint? {
+        let word = endpointWord.pointee.load(ordering: .acquiring)
+        guard let raw = UnsafeRawPointer(bitPattern: UInt(word)) else { return nil }
+        return Unmanaged<Endpoint>.fromOpaque(raw).takeUnretainedValue()
+    }
+
+    /// CLOCK_MONOTONIC nanoseconds; 0 for none.
+    var deadline: Int64 { deadlineWord.pointee.load(ordering: .relaxed) }
+
+    /// Takes the record for a call of an endpoint: from now on it counts as running in its generation.
+    @inline(__always)
+    func occupy(_ endpoint: Unmanaged<Endpoint>, label: UnsafePointer<CChar>, parent: plugin_token, depth: UInt32) {
+        pointer.pointee.label = label
+        pointer.pointee.parent = parent
+        pointer.pointee.depth = depth
+        pointer.pointee.instance = nil
+        pointer.pointee.stands_for = 0
+        pointer.pointee.object = 0
+        endpointWord.pointee.store(UInt64(UInt(bitPattern: endpoint.toOpaque())), ordering: .releasing)
+    }
+
+    /// Gives the record back.
+    @inline(__always)
+    func vacate() {
+        pointer.pointee.label = nil
+        endpointWord.pointee.store(0, ordering: .releasing)
+    }
+
+    /// A flag of `plugin_host_record.flags`: the call never came through its gate.
+    static let isOutsideGate: UInt32 = 1
+
+    /// Begins to await a reply, and returns the token that it must name.
+    @inline(__always)
+    func open(_ completion: @escaping plugin_completion, _ data: UnsafeMutableRawPointer?, deadline: Int64)
+        -> plugin_token
+    {
+        pointer.pointee.completion = unsafeBitCast(completion, to: type(of: pointer.pointee.completion))
+        pointer.pointee.data = data
+        deadlineWord.pointee.store(deadline, ordering: .relaxed)
+        let sequence = (state.pointee.load(ordering: .relaxed) >> 2 &+ 1) & Self.sequenceMask
+        state.pointee.store(sequence << 2 | Phase.open.rawValue, ordering: .releasing)
+        return UInt64(pointer.pointee.index) << 41 | sequence
+    }
+
+    private static let sequenceMask: UInt64 = (1 << 41) - 1
+
+    /// The token of the call that holds the record now.
+    var token: plugin_token {
+        UInt64(pointer.pointee.index) << 41 | state.pointee.load(ordering: .acquiring) >> 2 & Self.sequenceMask
+    }
+
+    /// The phase of the call that a token names; over when the record serves another call by now.
+    @inline(__always)
+    func phase(of token: plugin_token) -> Phase {
+        let word = state.pointee.load(ordering: .acquiring)
+        guard word >> 2 == token & Self.sequenceMask else { return .over }
+        return Phase(rawValue: word & 3)!
+    }
+
+    /// Moves a call on, if it is where it is expected. Who succeeds owns the completion.
+    @inline(__always)
+    func move(_ token: plugin_token, from old: Phase, to new: Phase) -> Bool {
+        let sequence = (token & Self.sequenceMask) << 2
+        return state.pointee.compareExchange(
+            expected: sequence | old.rawValue, desired: sequence | new.rawValue, ordering: .acquiringAndReleasing
+        ).exchanged
+    }
+
+    /// Ends a call that this thread owns; or leaves it to the action, when only the caller has gone.
+    @inline(__always)
+    func close(_ token: plugin_token, _ phase: Phase = .over) {
+        state.pointee.store((token & Self.sequenceMask) << 2 | phase.rawValue, ordering: .releasing)
+    }
+
+    /// Completes the call; only for who has moved it out of `open`.
+    @inline(__always)
+    func complete(_ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?) {
+        pointer.pointee.completion?(pointer.pointee.data, value, error)
+    }
+
+    /// Takes the right to reply from whoever else may reply. False when the call is over, or this thread is replying
+    /// to it already.
+    func beginReply(_ token: plugin_token, from phases: Set<Phase> = [.open, .abandoned]) -> Phase? {
+        while true {
+            let phase = phase(of: token)
+            switch phase {
+            case .open, .abandoned:
+                guard phases.contains(phase) else { return nil }
+                if move(token, from: phase, to: .replying) {
+                    replierWord.pointee.store(Lane.currentID, ordering: .relaxed)
+                    return phase
+                }
+            case .replying:
+                if replierWord.pointee.load(ordering: .relaxed) == Lane.currentID { return nil }
+                sched_yield()
+            case .over: return nil
+            }
+        }
+    }
+
+    /// Works on the cancel handler, alone.
+    func withCancelHandler<Result>(
+        _ body: (inout (@convention(c) (UnsafeMutableRawPointer?, Int32) -> Void)?, inout UnsafeMutableRawPointer?)
+            -> Result
+    ) -> Result {
+        while !lock.pointee.weakCompareExchange(expected: 0, desired: 1, ordering: .acquiring).exchanged {}
+        defer { lock.pointee.store(0, ordering: .releasing) }
+        return body(&pointer.pointee.cancel_handler, &pointer.pointee.cancel_data)
+    }
+
+    /// Takes the cancel handler out; calling the result tells it.
+    func takeCancelHandler() -> (_ isCancelled: Bool) -> Void {
+        let (handler, data) = withCancelHandler { handler, data in
+            defer { (handler, data) = (nil, nil) }
+            return (handler, data)
+        }
+        return { handler?(data, $0 ? 1 : 0) }
+    }
+
+    /// Sets what still needs a record of the pool: the action that runs, and the reply.
+    func hold() { holdsWord.pointee.store(2, ordering: .releasing) }
+
+    /// Returns true to the last one that lets go.
+    func letGo() -> Bool { holdsWord.pointee.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 }
+
+    /// The tokens of the calls that led here, nearest first, this one included.
+    var chain: [plugin_token] {
+        var chain = [token]
+        var parent = pointer.pointee.parent
+        while parent != 0, chain.count <= 2 * Int(PLUGIN_DEPTH_MAX), let record = CallRecord(token: parent),
+            record.phase(of: parent) != .over
+        {
+            chain.append(parent)
+            parent = record.pointer.pointee.parent
+        }
+        return chain
+    }
+}

@@ -1,0 +1,210 @@
+import CPluginABI
+import Glibc
+import PluginABI
+import Synchronization
+
+/// The call path. Whatever finds an action, the rest is this: resolve, check, bind, invoke, reply.
+final class Dispatcher: Sendable {
+    let registry = Registry()
+    let settings: Settings
+
+    struct Settings: Sendable {
+        /// The schemes of URLs that address `scheme://target/action`, in lower case.
+        var schemes: Set<String>
+        /// How long an asynchronous call may take when its caller does not say.
+        var asyncTimeout: Duration
+        var log: @Sendable (LogEntry) -> Void
+    }
+
+    /// What stands in for targets that nobody offers.
+    let noTargetHandler = Mutex<Callback?>(nil)
+
+    init(_ settings: Settings) { self.settings = settings }
+
+    /// Who is told the outcome of a call.
+    struct Receiver {
+        let completion: plugin_completion
+        let data: UnsafeMutableRawPointer?
+
+        func receive(_ error: PluginError) { error.lend { completion(data, nil, $0) } }
+    }
+
+    /// Whether the caller can wait for an asynchronous action.
+    enum Mode { case synchronous, any }
+
+    // MARK: The way in
+
+    /// Calls what a request asks for. The receiver is told exactly once; in mode `.synchronous` before this returns.
+    ///
+    /// - Returns: the token to cancel the call by, or 0 when it is over.
+    @discardableResult
+    func dispatch(
+        _ request: borrowing plugin_request, parent: plugin_token, from caller: Generation, mode: Mode,
+        to receiver: Receiver
+    ) -> plugin_token {
+        guard let lane = Lane.current, let record = lane.next else {
+            receiver.receive(.recursionLimit)
+            return 0
+        }
+        do throws(PluginError) {
+            if !caller.isProgram { try request.checkValues() }
+            let call = Call(
+                parent: parent != 0 ? parent : lane.currentCall, timeout: request.timeout,
+                isRemote: request.flags & PLUGIN_REQUEST_REMOTE != 0, mode: mode, receiver: receiver)
+            switch request.address {
+            case PLUGIN_ADDRESS_ACTION:
+                let entries = UnsafeBufferPointer(start: request.parameters, count: Int(request.parameter_count))
+                return try call(request.target, request.action, entries, call, lane, record)
+            case PLUGIN_ADDRESS_URL:
+                return try open(request, call, lane, record)
+            case PLUGIN_ADDRESS_OBJECT:
+                return try callObject(request, call, lane, record)
+            default:
+                throw PluginError(.invalidValue, "A request has the address kind \(request.address), which is unknown.")
+            }
+        } catch {
+            record.vacate()
+            receiver.receive(error)
+            return 0
+        }
+    }
+
+    /// What all kinds of address share.
+    struct Call {
+        let parent: plugin_token
+        let timeout: Int64
+        let isRemote: Bool
+        let mode: Mode
+        let receiver: Receiver
+    }
+
+    /// Runs a lifecycle hook to its end, on this thread.
+    func run(_ endpoint: Endpoint) throws(PluginError) {
+        guard let lane = Lane.current, let record = lane.next else { throw .recursionLimit }
+        var failure: PluginError?
+        withUnsafeMutablePointer(to: &failure) { failure in
+            let receiver = Receiver(
+                completion: { data, _, error in
+                    guard let error else { return }
+                    data!.assumingMemoryBound(to: PluginError?.self).pointee = PluginError(error.pointee)
+                }, data: failure)
+            let call = Call(parent: 0, timeout: 0, isRemote: false, mode: .synchronous, receiver: receiver)
+            occupy(record, .passUnretained(endpoint), call)
+            do throws(PluginError) {
+                try invoke(endpoint, UnsafeBufferPointer(start: nil, count: 0), call, lane, record)
+            } catch {
+                record.vacate()
+                receiver.receive(error)
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    // MARK: Resolvers, one for each kind of address
+
+    /// Target and action.
+    func call(
+        _ target: plugin_string, _ action: plugin_string, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
+        _ lane: Lane, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        let found = registry.read(lane) { table in
+            let endpoint = table.find(target, action)
+            if let endpoint { occupy(record, endpoint, call) }
+            return endpoint
+        }
+        guard let found else { return try callFallback(target.text, action.text, entries, call, lane, record) }
+        return try invoke(found.takeUnretainedValue(), entries, call, lane, record)
+    }
+
+    /// The target's `notFound`, then the host's handler, then the error.
+    private func callFallback(
+        _ target: String, _ action: String, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
+        _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        let table = registry.table
+        if let notFound = table.targets[target]?.actions["notFound"], !call.isRemote || notFound.isRemote {
+            occupy(record, .passUnretained(notFound), call)
+            let parameters = Parameters([
+                ("action", .string(action)), ("parameters", parametersAsMap(entries, from: notFound.generation)),
+            ])
+            return try parameters.withEntries { (entries, count) throws(PluginError) in
+                try invoke(notFound, UnsafeBufferPointer(start: entries, count: count), call, lane, record)
+            }
+        }
+        if table.targets[target] == nil, !table.isStopped, let handler = noTargetHandler.withLock({ $0 }) {
+            let generation = table.generations.first
+            let parameters = Parameters(positional: [
+                .string(target), .string(action), parametersAsMap(entries, from: generation), .bool(call.isRemote),
+            ])
+            return try parameters.withEntries { (entries, count) throws(PluginError) in
+                try callObject(
+                    handler.object.handle, "call", UnsafeBufferPointer(start: entries, count: count), call, lane,
+                    record)
+            }
+        }
+        throw table.missing(target, action)
+    }
+
+    private func parametersAsMap(_ entries: UnsafeBufferPointer<plugin_entry>, from generation: Generation?) -> Value {
+        guard let host = generation?.hostTable else { return [:] }
+        var map: [String: Value] = [:]
+        for (index, entry) in entries.enumerated() {
+            map[entry.key.count == 0 ? String(index) : entry.key.text] = Value(copying: entry.value, host: host)
+        }
+        return .map(map)
+    }
+
+    /// A URL: what it addresses, and the parameters that it carries.
+    private func open(
+        _ request: borrowing plugin_request, _ call: Call, _ lane: Lane, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        let url = try URLAddress(request.target.text, schemes: settings.schemes)
+        let declared = registry.table.targets[url.target]?.actions[url.action]?.parameters ?? []
+        let given = UnsafeBufferPointer(start: request.parameters, count: Int(request.parameter_count))
+        let parameters = try url.parameters(for: declared, overriddenBy: given)
+        // What the caller gave rides along as it is; what the URL carried has been converted.
+        return try parameters.withEntries { (entries, count) throws(PluginError) in
+            let all = Array(given) + UnsafeBufferPointer(start: entries, count: count)
+            return try all.withUnsafeBufferPointer { (all) throws(PluginError) in
+                try url.withNames { (target, action) throws(PluginError) in
+                    try self.call(target, action, all, call, lane, record)
+                }
+            }
+        }
+    }
+
+    /// An object and its action.
+    private func callObject(
+        _ request: borrowing plugin_request, _ call: Call, _ lane: Lane, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        let entries = UnsafeBufferPointer(start: request.parameters, count: Int(request.parameter_count))
+        return try callObject(request.object, request.action.text, entries, call, lane, record)
+    }
+
+    private func callObject(
+        _ handle: plugin_object, _ action: String, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
+        _ lane: Lane, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        guard ObjectTable.retain(handle) else {
+            throw PluginError(.unknownObject, "The object \(handle) is gone: its last holder has released it.")
+        }
+        let (type, instance) = ObjectTable.contents(of: handle)
+        guard let endpoint = type.actions[action] else {
+            _ = ObjectTable.release(handle)
+            throw PluginError.unknownAction(action, of: "The object type \(type.name)", type.actions.keys)
+        }
+        occupy(record, .passUnretained(endpoint), call)
+        record.pointer.pointee.object = handle
+        do throws(PluginError) {
+            return try invoke(endpoint, entries, call, lane, record, instance: instance)
+        } catch {
+            _ = ObjectTable.release(handle)
+            throw error
+        }
+    }
+}
+
+extension Generation {
+    /// Whether this is the program itself, whose values need no checking.
+    var isProgram: Bool { number == 0 }
+}

@@ -1,0 +1,143 @@
+import CPluginABI
+import PluginABI
+
+/// The functions that a module gets: the border, seen from the host. Each finds by the table who calls.
+enum HostTable {
+    /// Makes the table of a generation; never freed.
+    static func make(for generation: Generation) -> UnsafePointer<plugin_host> {
+        let table = UnsafeMutablePointer<plugin_host>.allocate(capacity: 1)
+        table.initialize(
+            to: plugin_host(
+                size: UInt32(MemoryLayout<plugin_host>.size), abi_major: UInt16(PLUGIN_ABI_MAJOR),
+                abi_minor: UInt16(PLUGIN_ABI_MINOR), implementation: Unmanaged.passRetained(generation).toOpaque(),
+                perform: perform, call: call, cancel: cancel, resolve: resolve, reject: reject, on_cancel: onCancel,
+                object_create: createObject, callback_create: createCallback, object_retain: retainObject,
+                object_release: releaseObject, get_extension: getExtension))
+        return UnsafePointer(table)
+    }
+
+    @inline(__always)
+    private static func caller(_ host: UnsafePointer<plugin_host>?) -> Unmanaged<Generation> {
+        Unmanaged.fromOpaque(host!.pointee.implementation)
+    }
+
+    private static let perform:
+        @convention(c) (
+            UnsafePointer<plugin_host>?, plugin_token, UnsafePointer<plugin_request>?, plugin_completion?,
+            UnsafeMutableRawPointer?
+        ) -> Void = { host, parent, request, completion, data in
+            caller(host)._withUnsafeGuaranteedRef { caller in
+                _ = caller.dispatcher.dispatch(
+                    request!.pointee, parent: parent, from: caller, mode: .synchronous,
+                    to: .init(completion: completion!, data: data))
+            }
+        }
+
+    private static let call:
+        @convention(c) (
+            UnsafePointer<plugin_host>?, plugin_token, UnsafePointer<plugin_request>?, plugin_completion?,
+            UnsafeMutableRawPointer?
+        ) -> plugin_token = { host, parent, request, completion, data in
+            caller(host)._withUnsafeGuaranteedRef { caller in
+                caller.dispatcher.dispatch(
+                    request!.pointee, parent: parent, from: caller, mode: .any,
+                    to: .init(completion: completion!, data: data))
+            }
+        }
+
+    private static let cancel: @convention(c) (UnsafePointer<plugin_host>?, plugin_token) -> Void = { _, call in
+        guard let record = CallRecord(token: call) else { return }
+        Dispatcher.abandon(record, call, PluginError(.cancelled, "The caller cancelled the call."))
+    }
+
+    // MARK: Replies
+
+    private static let resolve:
+        @convention(c) (UnsafePointer<plugin_host>?, plugin_token, UnsafePointer<plugin_value>?) -> Int32 = {
+            host, call, result in
+            caller(host)._withUnsafeGuaranteedRef { $0.dispatcher.resolve(call, result, from: $0) }
+        }
+
+    private static let reject:
+        @convention(c) (UnsafePointer<plugin_host>?, plugin_token, UnsafePointer<plugin_error>?) -> Int32 = {
+            host, call, error in
+            caller(host)._withUnsafeGuaranteedRef { $0.dispatcher.reject(call, error?.pointee, from: $0) }
+        }
+
+    private static let onCancel:
+        @convention(c) (
+            UnsafePointer<plugin_host>?, plugin_token, (@convention(c) (UnsafeMutableRawPointer?, Int32) -> Void)?,
+            UnsafeMutableRawPointer?
+        ) -> Void = { _, call, handler, data in
+            guard let handler else { return }
+            guard let record = CallRecord(token: call), record.pointer.pointee.is_pooled != 0 else {
+                return handler(data, 0)
+            }
+            var phase = CallRecord.Phase.over
+            repeat {
+                let isKept = record.withCancelHandler { kept, keptData in
+                    phase = record.phase(of: call)
+                    guard phase == .open, kept == nil else { return false }
+                    (kept, keptData) = (handler, data)
+                    return true
+                }
+                if isKept { return }
+            } while phase == .replying && record.isReplyingElsewhere
+            handler(data, phase == .abandoned ? 1 : 0)
+        }
+
+    // MARK: Objects
+
+    private static let createObject:
+        @convention(c) (
+            UnsafePointer<plugin_host>?, plugin_string, UnsafeMutableRawPointer?,
+            (@convention(c) (UnsafeMutableRawPointer?) -> Void)?
+        ) -> plugin_object = { host, type, instance, destroy in
+            let generation = caller(host).takeUnretainedValue()
+            guard let entry = generation.types[type.text] else { return 0 }
+            return ObjectTable.create(entry, instance, destroy)
+        }
+
+    private static let createCallback:
+        @convention(c) (
+            UnsafePointer<plugin_host>?, plugin_invoke?, UnsafeMutableRawPointer?,
+            (@convention(c) (UnsafeMutableRawPointer?) -> Void)?, UInt32
+        ) -> plugin_object = { host, invoke, data, destroy, flags in
+            let generation = caller(host).takeUnretainedValue()
+            guard let invoke else { return 0 }
+            let type = generation.callbackType(invoke, data, isAsync: flags & PLUGIN_OBJECT_ASYNC != 0)
+            return ObjectTable.create(type, data, destroy)
+        }
+
+    private static let retainObject: @convention(c) (UnsafePointer<plugin_host>?, plugin_object) -> Int32 = {
+        ObjectTable.retain($1) ? 0 : 1
+    }
+
+    private static let releaseObject: @convention(c) (UnsafePointer<plugin_host>?, plugin_object) -> Int32 = {
+        ObjectTable.release($1) ? 0 : 1
+    }
+
+    // MARK: Extensions
+
+    private static let getExtension:
+        @convention(c) (UnsafePointer<plugin_host>?, plugin_string) -> UnsafeRawPointer? = { host, identifier in
+            switch identifier.text {
+            case PLUGIN_LOG_EXTENSION: UnsafeRawPointer(log)
+            case PLUGIN_CONTEXT_EXTENSION: UnsafeRawPointer(caller(host).takeUnretainedValue().context)
+            default: nil
+            }
+        }
+
+    private nonisolated(unsafe) static let log: UnsafePointer<plugin_log> = {
+        let log = UnsafeMutablePointer<plugin_log>.allocate(capacity: 1)
+        log.initialize(
+            to: plugin_log(size: UInt32(MemoryLayout<plugin_log>.size), reserved: 0) { host, call, level, message in
+                let generation = HostTable.caller(host).takeUnretainedValue()
+                generation.dispatcher.settings.log(
+                    LogEntry(
+                        level: LogLevel(rawValue: Int(level)) ?? .error,
+                        module: generation.isProgram ? nil : generation.name, message: message.text))
+            })
+        return UnsafePointer(log)
+    }()
+}

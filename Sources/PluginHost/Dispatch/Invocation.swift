@@ -1,0 +1,237 @@
+import CPluginABI
+import Glibc
+import PluginABI
+
+// The second half of the call path: an endpoint is found and its record occupied; now check, bind, invoke, settle.
+// Whoever throws here has called no completion, and the caller's receiver is told by `dispatch`.
+
+extension Dispatcher {
+    /// Enters a call in a record, by which its generation counts as busy.
+    @inline(__always)
+    func occupy(_ record: CallRecord, _ endpoint: Unmanaged<Endpoint>, _ call: Call) {
+        let parent = call.parent != 0 ? CallRecord(token: call.parent) : nil
+        let depth = parent.map { $0.phase(of: call.parent) == .over ? 1 : $0.pointer.pointee.depth + 1 } ?? 1
+        let label = endpoint._withUnsafeGuaranteedRef { $0.label }
+        record.occupy(endpoint, label: label, parent: call.parent, depth: depth)
+    }
+
+    /// Checks the call, binds its arguments and runs the endpoint.
+    func invoke(
+        _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
+        _ record: CallRecord, instance: UnsafeMutableRawPointer? = nil
+    ) throws(PluginError) -> plugin_token {
+        if record.pointer.pointee.depth > PLUGIN_DEPTH_MAX { throw .recursionLimit }
+        if call.isRemote, !endpoint.isRemote { throw .notRemote(endpoint) }
+        if endpoint.isAsync, call.mode == .synchronous { throw .asynchronous(endpoint) }
+        let isPooled = endpoint.isAsync || (call.mode == .any && endpoint.gate != nil)
+        let count = endpoint.isVariadic ? entries.count : endpoint.parameters.count
+        return try withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: count) {
+            (arguments) throws(PluginError) in
+            try endpoint.bind(entries, to: arguments)
+            let bound = UnsafeBufferPointer(arguments)
+            if isPooled { return try beginPooled(endpoint, bound, call, lane, record, instance: instance) }
+            runHere(endpoint, bound, call, lane, record, instance: instance)
+            return 0
+        }
+    }
+
+    // MARK: On this thread
+
+    /// Runs a synchronous call to its end, in the record of this lane.
+    @inline(__always)
+    private func runHere(
+        _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ lane: Lane,
+        _ record: CallRecord, instance: UnsafeMutableRawPointer?
+    ) {
+        let deadline = call.timeout > 0 ? monotonicNow() &+ call.timeout : 0
+        let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline)
+        lane.push()
+        var isInside = false
+        do throws(PluginError) {
+            try endpoint.gate?.enter(record)
+            isInside = true
+            try run(endpoint, arguments, call, record, token, deadline, instance)
+        } catch {
+            reply(to: record, token, failure: error)
+        }
+        settle(endpoint, record, token)
+        if let own = record.pointer.pointee.instance { endpoint.instances?.destroy(own) }
+        if isInside { endpoint.gate?.leave() }
+        let object = record.pointer.pointee.object
+        record.vacate()
+        lane.pop()
+        if object != 0 { _ = ObjectTable.release(object) }
+    }
+
+    /// Gets the instance and calls into the module.
+    @inline(__always)
+    private func run(
+        _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ record: CallRecord,
+        _ token: plugin_token, _ deadline: Int64, _ instance: UnsafeMutableRawPointer?
+    ) throws(PluginError) {
+        var context = plugin_call(
+            size: UInt32(MemoryLayout<plugin_call>.size), flags: call.isRemote ? PLUGIN_CALL_REMOTE : 0, token: token,
+            instance: instance, deadline: deadline)
+        if let instances = endpoint.instances {
+            let made = try instances.instance(for: record, &context)
+            context.instance = made
+            if !instances.isShared { record.pointer.pointee.instance = made }
+        }
+        endpoint.invoke(endpoint.data, &context, arguments.baseAddress, UInt32(arguments.count))
+    }
+
+    /// Makes sure that a synchronous call has been answered when it has returned.
+    @inline(__always)
+    private func settle(_ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
+        if record.phase(of: token) == .over { return }
+        reply(
+            to: record, token,
+            failure: PluginError(
+                .noReply, "\(endpoint.title) returned without a reply. It must call resolve or reject before.",
+                source: endpoint.generation.name))
+        if record.beginReply(token, from: [.abandoned]) != nil { finishReply(record, token) }
+        while record.phase(of: token) == .replying { sched_yield() }  // Another thread is about to.
+    }
+
+    /// Answers with an error of the host's, if the call still awaits an answer.
+    private func reply(to record: CallRecord, _ token: plugin_token, failure: PluginError) {
+        guard record.beginReply(token, from: [.open]) != nil else { return }
+        failure.lend { record.complete(nil, $0) }
+        finishReply(record, token)
+    }
+
+    // MARK: In the pool
+
+    /// Moves the call to a record of the pool, where it can outlive this function, and starts it, now or when the gate
+    /// lets it in.
+    private func beginPooled(
+        _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ lane: Lane,
+        _ mirror: CallRecord, instance: UnsafeMutableRawPointer?
+    ) throws(PluginError) -> plugin_token {
+        guard let record = RecordPool.take() else {
+            throw PluginError(.recursionLimit, "More than eight million asynchronous calls are in flight.")
+        }
+        let timeout = call.timeout > 0 ? call.timeout : endpoint.isAsync ? settings.asyncTimeout.nanoseconds : 0
+        let (sum, overflow) = monotonicNow().addingReportingOverflow(timeout)
+        let deadline = timeout == 0 || overflow ? 0 : sum
+        record.occupy(
+            .passUnretained(endpoint), label: endpoint.label, parent: call.parent, depth: mirror.pointer.pointee.depth)
+        record.pointer.pointee.object = mirror.pointer.pointee.object
+        record.hold()
+        let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline)
+        guard let gate = endpoint.gate, !gate.enterIfFree(record) else {
+            startPooled(endpoint, arguments, call, lane, mirror, record, token, deadline, instance)
+            return record.phase(of: token) == .over ? 0 : token
+        }
+        mirror.vacate()
+        let copies = Parameters(
+            positional: arguments.map { Value(copying: $0, host: endpoint.generation.hostTable) })
+        let pending = PendingStart(
+            endpoint: endpoint, arguments: copies, call: call, record: record, token: token, deadline: deadline,
+            instance: instance)
+        do throws(PluginError) {
+            let isInside = try gate.enter(record) { self.startPooled(pending) }
+            if isInside { startPooled(pending) } else if deadline != 0 { Deadlines.note(deadline) }
+        } catch {
+            reply(to: record, token, failure: error)
+            release(record, endpoint, leavesGate: false)
+            return 0
+        }
+        return record.phase(of: token) == .over ? 0 : token
+    }
+
+    /// A call that waits at its gate. Its members are only read, by the one thread that starts it.
+    private struct PendingStart: @unchecked Sendable {
+        let endpoint: Endpoint
+        let arguments: Parameters
+        let call: Call
+        let record: CallRecord
+        let token: plugin_token
+        let deadline: Int64
+        let instance: UnsafeMutableRawPointer?
+    }
+
+    private func startPooled(_ pending: PendingStart) {
+        let (endpoint, record, token) = (pending.endpoint, pending.record, pending.token)
+        guard record.phase(of: token) == .open, let lane = Lane.current, let mirror = lane.next else {
+            // Nobody waits any more (or this thread is too deep, which a queue's is not): it never starts.
+            reply(to: record, token, failure: .recursionLimit)
+            if record.beginReply(token, from: [.abandoned]) != nil { finishReply(record, token) }
+            release(record, endpoint, leavesGate: true)
+            return
+        }
+        mirror.occupy(.passUnretained(endpoint), label: endpoint.label, parent: 0, depth: record.pointer.pointee.depth)
+        try? pending.arguments.withEntries { entries, count in
+            let values = (0..<count).map { entries[$0].value }
+            values.withUnsafeBufferPointer {
+                startPooled(
+                    endpoint, $0, pending.call, lane, mirror, record, token, pending.deadline, pending.instance)
+            }
+        }
+    }
+
+    private func startPooled(
+        _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ lane: Lane,
+        _ mirror: CallRecord, _ record: CallRecord, _ token: plugin_token, _ deadline: Int64,
+        _ instance: UnsafeMutableRawPointer?
+    ) {
+        mirror.pointer.pointee.stands_for = token
+        lane.push()
+        do throws(PluginError) {
+            try run(endpoint, arguments, call, record, token, deadline, instance)
+        } catch {
+            reply(to: record, token, failure: error)
+        }
+        lane.pop()
+        mirror.vacate()
+        if !endpoint.isAsync {
+            settle(endpoint, record, token)
+        } else if deadline != 0, record.phase(of: token) == .open {
+            Deadlines.note(deadline)
+        }
+        release(record, endpoint, leavesGate: true)
+    }
+
+    /// Lets go of a record of the pool; the last one cleans up behind the call.
+    private func release(_ record: CallRecord, _ endpoint: Endpoint, leavesGate: Bool) {
+        if !leavesGate { record.pointer.pointee.flags |= CallRecord.isOutsideGate }
+        guard record.letGo() else { return }
+        if let own = record.pointer.pointee.instance { endpoint.instances?.destroy(own) }
+        if record.pointer.pointee.flags & CallRecord.isOutsideGate == 0 { endpoint.gate?.leave() }
+        record.pointer.pointee.flags = 0
+        let object = record.pointer.pointee.object
+        RecordPool.giveBack(record)
+        if object != 0 { _ = ObjectTable.release(object) }
+    }
+
+    // MARK: Replies
+
+    /// Ends a call for its caller, while the action goes on; only for calls in the pool.
+    static func abandon(_ record: CallRecord, _ token: plugin_token, _ error: PluginError) {
+        guard record.pointer.pointee.is_pooled != 0, record.beginReply(token, from: [.open]) != nil else { return }
+        let tellCancelHandler = record.takeCancelHandler()
+        error.lend { record.complete(nil, $0) }
+        record.close(token, .abandoned)
+        tellCancelHandler(true)
+    }
+
+    /// Ends a reply that this thread began.
+    @inline(__always)
+    func finishReply(_ record: CallRecord, _ token: plugin_token) {
+        guard record.pointer.pointee.is_pooled != 0, let endpoint = record.endpoint else {
+            record.close(token)
+            return
+        }
+        let tellCancelHandler = record.takeCancelHandler()
+        record.close(token)
+        tellCancelHandler(false)
+        release(record, endpoint, leavesGate: true)
+    }
+}
+
+/// CLOCK_MONOTONIC, in nanoseconds.
+func monotonicNow() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+}

@@ -1,0 +1,78 @@
+import CPluginHost
+import Synchronization
+
+/// What belongs to one thread: the records of the synchronous calls that run on it, and whether it reads the table.
+struct Lane {
+    let pointer: UnsafeMutablePointer<plugin_host_lane>
+
+    /// This thread's lane; nil when 65,536 threads have one.
+    @inline(__always)
+    static var current: Lane? { plugin_host_lane_current().map(Lane.init) }
+
+    /// A number for this thread's lane, never 0.
+    static var currentID: UInt64 { UInt64(UInt(bitPattern: plugin_host_lane_current())) | 1 }
+
+    /// The call that this thread works on, or 0.
+    var currentCall: plugin_token {
+        guard let top else { return 0 }
+        return top.pointer.pointee.stands_for != 0 ? top.pointer.pointee.stands_for : top.token
+    }
+
+    /// Every lane that there ever was.
+    static var all: some Sequence<Lane> {
+        sequence(first: plugin_host_lanes()) { $0?.pointee.next }.prefix { $0 != nil }.lazy.map { Lane(pointer: $0!) }
+    }
+
+    /// The registry's epoch while this thread reads the table, else 0. Atomic<T> has the layout of T.
+    var epoch: UnsafeMutablePointer<Atomic<UInt64>> {
+        UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: Atomic<UInt64>.self)
+    }
+
+    /// How many synchronous calls run on this thread.
+    @inline(__always)
+    var depth: Int { Int(pointer.pointee.depth) }
+
+    /// The call that runs on this thread.
+    @inline(__always)
+    var top: CallRecord? { depth == 0 ? nil : CallRecord(pointer.pointee.records + (depth - 1)) }
+
+    /// The record for one more call; nil where the limit is reached.
+    @inline(__always)
+    var next: CallRecord? {
+        depth < PLUGIN_HOST_CHUNK ? CallRecord(pointer.pointee.records + depth) : nil
+    }
+
+    @inline(__always)
+    func push() { pointer.pointee.depth += 1 }
+
+    @inline(__always)
+    func pop() { pointer.pointee.depth -= 1 }
+}
+
+/// The records of asynchronous calls, taken and given back.
+enum RecordPool {
+    private static let free = Mutex<[UInt32]>([])
+
+    /// A record for a call; nil when eight million are in flight.
+    static func take() -> CallRecord? {
+        let index: UInt32? = free.withLock { free in
+            if free.isEmpty, let chunk = plugin_host_chunk_create() {
+                free.append(contentsOf: (chunk.pointee.index..<chunk.pointee.index + UInt32(PLUGIN_HOST_CHUNK)).reversed())
+            }
+            return free.popLast()
+        }
+        return index.flatMap { plugin_host_record_at($0) }.map(CallRecord.init)
+    }
+
+    static func giveBack(_ record: CallRecord) {
+        record.vacate()
+        free.withLock { $0.append(record.pointer.pointee.index) }
+    }
+}
+
+/// Every record that holds a call now, of any host in the process.
+func runningCalls() -> some Sequence<CallRecord> {
+    (0..<plugin_host_record_count()).lazy
+        .compactMap { plugin_host_record_at($0).map(CallRecord.init) }
+        .filter { $0.endpoint != nil }
+}

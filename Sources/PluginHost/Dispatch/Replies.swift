@@ -1,0 +1,92 @@
+import CPluginABI
+import PluginABI
+
+// How a call is answered: by whoever holds its token, once.
+
+extension Dispatcher {
+    func resolve(_ token: plugin_token, _ result: UnsafePointer<plugin_value>?, from module: Generation) -> Int32 {
+        guard let (record, isAwaited) = beginReply(token, from: module) else { return PLUGIN_REPLY_STALE }
+        defer { finishReply(record, token) }
+        guard isAwaited else { return PLUGIN_REPLY_STALE }
+        var null = plugin_value_null()
+        guard let result else {
+            withUnsafePointer(to: &null) { record.complete($0, nil) }
+            return PLUGIN_REPLY_ACCEPTED
+        }
+        do throws(PluginError) {
+            if !module.isProgram { try result.pointee.check() }
+        } catch {
+            let name = record.endpoint?.title ?? module.name
+            let failure = PluginError(
+                .invalidResult, "The result of \(name) cannot be passed on. \(error.message)", source: module.name)
+            failure.lend { record.complete(nil, $0) }
+            return PLUGIN_REPLY_REFUSED
+        }
+        if let endpoint = record.endpoint, isOverdue(record) {
+            PluginError.deadlineExceeded(endpoint).lend { record.complete(nil, $0) }
+        } else {
+            record.complete(result, nil)
+        }
+        return PLUGIN_REPLY_ACCEPTED
+    }
+
+    func reject(_ token: plugin_token, _ error: plugin_error?, from module: Generation) -> Int32 {
+        guard let (record, isAwaited) = beginReply(token, from: module) else { return PLUGIN_REPLY_STALE }
+        defer { finishReply(record, token) }
+        guard isAwaited else { return PLUGIN_REPLY_STALE }
+        var code = error?.code.text ?? ""
+        if code.isEmpty { code = PluginError.Code.actionFailed.rawValue }
+        let isOwn = error.map { $0.source.count == 0 } ?? true
+        let failure = PluginError(
+            .init(rawValue: code), error?.message.text ?? "", source: isOwn ? module.sourceName : error?.source.text)
+        failure.lend { record.complete(nil, $0) }
+        return PLUGIN_REPLY_ACCEPTED
+    }
+
+    /// Finds the call that a token names and takes the right to answer it; false in the result when its caller has
+    /// gone. What comes twice, late or from the wrong module is logged, and nothing happens.
+    @inline(__always)
+    private func beginReply(_ token: plugin_token, from module: Generation) -> (CallRecord, Bool)? {
+        if let record = CallRecord(token: token), record.belongs(to: module),
+            let phase = record.beginReply(token)
+        {
+            return (record, phase == .open)
+        }
+        reportStaleReply(token, module)
+        return nil
+    }
+
+    private func reportStaleReply(_ token: plugin_token, _ module: Generation) {
+        settings.log(
+            LogEntry(
+                level: .warning, module: module.sourceName,
+                message: "\(module.label) replied to a call that is over, or that is not its own (token \(token)). "
+                    + "A call is answered once, by the module that it was made to."))
+    }
+
+    private func isOverdue(_ record: CallRecord) -> Bool {
+        let deadline = record.deadline
+        return deadline != 0 && monotonicNow() > deadline
+    }
+}
+
+extension Generation {
+    /// The name that errors and log lines carry; nil for the program itself.
+    var sourceName: String? { isProgram ? nil : name }
+
+    /// The type of a callback: one action that takes anything.
+    func callbackType(_ invoke: @escaping plugin_invoke, _ data: UnsafeMutableRawPointer?, isAsync: Bool)
+        -> ObjectTypeEntry
+    {
+        let endpoint = Endpoint(
+            name: "callback", parameters: [], isAsync: isAsync, isRemote: true, isVariadic: true, invoke: invoke,
+            data: data, generation: self, instances: nil, gate: nil)
+        return ObjectTypeEntry(name: "callback", actions: ["call": endpoint], generation: self)
+    }
+}
+
+extension PluginError {
+    static func deadlineExceeded(_ endpoint: Endpoint) -> PluginError {
+        PluginError(.deadlineExceeded, "\(endpoint.title) did not reply before its deadline.")
+    }
+}

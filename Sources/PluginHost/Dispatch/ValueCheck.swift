@@ -1,0 +1,106 @@
+import CPluginABI
+import PluginABI
+
+// What comes from a module is checked once, here, so that nobody has to again: kinds exist, strings are UTF-8, pointers
+// are there, nesting is bounded, objects are held by somebody.
+
+extension plugin_value {
+    /// Checks the value and all that it contains.
+    ///
+    /// - Throws: `invalidValue`, saying what is wrong; the caller says where.
+    @inline(__always)
+    func check() throws(PluginError) {
+        if kind <= PLUGIN_KIND_DOUBLE { return }
+        try checkContents(depth: 0)
+    }
+
+    private func checkContents(depth: Int) throws(PluginError) {
+        guard depth <= PLUGIN_DEPTH_MAX else {
+            throw PluginError(.invalidValue, "Lists and maps are nested more than \(PLUGIN_DEPTH_MAX) deep.")
+        }
+        let count = Int(count)
+        switch kind {
+        case PLUGIN_KIND_NULL, PLUGIN_KIND_BOOL, PLUGIN_KIND_INT, PLUGIN_KIND_DOUBLE: break
+        case PLUGIN_KIND_STRING: try plugin_string(bytes: self.as.string, count: UInt64(count)).check("A string")
+        case PLUGIN_KIND_BYTES: try requirePointer(self.as.bytes != nil, "bytes")
+        case PLUGIN_KIND_LIST:
+            try requirePointer(self.as.list != nil, "values")
+            for index in 0..<count { try self.as.list[index].checkContents(depth: depth + 1) }
+        case PLUGIN_KIND_MAP:
+            try requirePointer(self.as.map != nil, "entries")
+            for index in 0..<count {
+                try self.as.map[index].key.check("A key of a map")
+                try self.as.map[index].value.checkContents(depth: depth + 1)
+            }
+        case PLUGIN_KIND_OBJECT:
+            guard ObjectTable.isHeld(self.as.object) else {
+                throw PluginError(.invalidValue, "The object \(self.as.object) does not exist, or nobody holds it.")
+            }
+        default:
+            throw PluginError(
+                .invalidValue, "A value has the kind \(kind), which does not exist: 0 to \(PLUGIN_KIND_OBJECT) do.")
+        }
+    }
+
+    private func requirePointer(_ isThere: Bool, _ what: String) throws(PluginError) {
+        guard isThere || count == 0 else {
+            throw PluginError(.invalidValue, "A value announces \(count) \(what) and has a null pointer.")
+        }
+    }
+}
+
+extension plugin_string {
+    /// Checks that the string is there, and UTF-8.
+    func check(_ what: String) throws(PluginError) {
+        guard count > 0 else { return }
+        guard let bytes else {
+            throw PluginError(.invalidValue, "\(what) announces \(count) bytes and has a null pointer.")
+        }
+        guard count <= UInt32.max else {
+            throw PluginError(.invalidValue, "\(what) announces \(count) bytes: at most \(UInt32.max).")
+        }
+        // ASCII, eight bytes at a time; the standard library's validation from the first other byte on.
+        let start = UnsafeRawPointer(bytes)
+        let count = Int(count)
+        var offset = 0
+        while offset &+ 8 <= count,
+            start.loadUnaligned(fromByteOffset: offset, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
+        { offset &+= 8 }
+        while offset < count, start.load(fromByteOffset: offset, as: UInt8.self) < 0x80 { offset &+= 1 }
+        if offset == count { return }
+        let rest = UnsafeBufferPointer(
+            start: (start + offset).assumingMemoryBound(to: UInt8.self), count: count - offset)
+        do {
+            _ = try UTF8Span(validating: Span(_unsafeElements: rest))
+        } catch {
+            throw PluginError(
+                .invalidValue, "\(what) is no valid UTF-8, at byte \(offset + error.byteOffsets.lowerBound).")
+        }
+    }
+}
+
+extension plugin_request {
+    /// Checks what a module asks for.
+    @inline(__always)
+    func checkValues() throws(PluginError) {
+        guard size >= MemoryLayout<plugin_request>.size else {
+            throw PluginError(
+                .invalidValue, "A request of \(size) bytes was passed; \(MemoryLayout<plugin_request>.size) are needed.")
+        }
+        if address != PLUGIN_ADDRESS_OBJECT { try target.check("The name of the target, or the URL,") }
+        if address != PLUGIN_ADDRESS_URL { try action.check("The name of the action") }
+        guard parameter_count == 0 || parameters != nil else {
+            throw PluginError(.invalidValue, "\(parameter_count) parameters were announced, with a null pointer.")
+        }
+        for index in 0..<Int(truncatingIfNeeded: parameter_count) {
+            try parameters[index].key.check("The name of a parameter")
+            do throws(PluginError) {
+                try parameters[index].value.check()
+            } catch {
+                let key = parameters[index].key.text
+                throw PluginError(
+                    error.code, "Parameter \(key.isEmpty ? "number \(index + 1)" : "“\(key)”"): \(error.message)")
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import CPluginABI
+import Foundation
+import PluginABI
+import Synchronization
+
+/// One loaded copy of a module. Never freed, since its code never is.
+final class Generation: @unchecked Sendable {
+    // Built by the loader on one thread and immutable from then on, but for the atomics; hence @unchecked Sendable.
+
+    let name: String
+    let version: SemanticVersion
+    /// Counts the generations of all modules in the process, from 1; 0 is the program itself.
+    let number: Int
+    /// The file in the plugins folder that it came from.
+    let file: String
+    /// The copy that was opened.
+    let stagedPath: String
+    let manifest: ModuleManifest?
+    /// For people and the crash report: `ModuleA 1.0.0 (generation 3)`.
+    let label: String
+    unowned let dispatcher: Dispatcher
+    /// What the module calls the host by.
+    private(set) var hostTable: UnsafePointer<plugin_host>!
+    private(set) var context: UnsafePointer<plugin_context>!
+
+    private(set) var targets: [String: [String: Endpoint]] = [:]
+    private(set) var addresses: [Address] = []
+    private(set) var types: [String: ObjectTypeEntry] = [:]
+    private(set) var hooks: [String: Endpoint] = [:]
+    private(set) var providers: [InstanceProvider] = []
+    private let description: UnsafePointer<plugin_module>?
+
+    /// Objects and callbacks of it that somebody holds.
+    let objectCount = Atomic<Int>(0)
+
+    /// Where the registry finds an endpoint; the strings live as long as the process.
+    struct Address {
+        let target: plugin_string
+        let action: plugin_string
+        let endpoint: Endpoint
+    }
+
+    private static let counter = Atomic<Int>(0)
+
+    /// A generation of a module that was loaded and checked: the manifest and the function table fit.
+    init(
+        _ module: LoadedModule, dispatcher: Dispatcher, configuration: Value
+    ) {
+        let manifest = module.manifest
+        name = manifest.name
+        version = manifest.version
+        number = Self.counter.add(1, ordering: .relaxed).newValue
+        file = module.file
+        stagedPath = module.stagedPath
+        self.manifest = manifest
+        label = "\(manifest.name) \(manifest.version) (generation \(number))"
+        self.dispatcher = dispatcher
+        description = module.description
+        finishTables(configuration)
+        addActions(module)
+    }
+
+    /// The program itself, as the caller of its calls and the owner of its callbacks.
+    init(programOf dispatcher: Dispatcher) {
+        name = ""
+        version = SemanticVersion("0.0.0")!
+        number = 0
+        file = ""
+        stagedPath = ""
+        manifest = nil
+        label = "the program"
+        self.dispatcher = dispatcher
+        description = nil
+        finishTables([:])
+    }
+
+    private func finishTables(_ configuration: Value) {
+        let context = UnsafeMutablePointer<plugin_context>.allocate(capacity: 1)
+        context.initialize(
+            to: plugin_context(
+                size: UInt32(MemoryLayout<plugin_context>.size), reserved: 0, module: .immortal(name),
+                file: .immortal(file), folder: .immortal((file as NSString).deletingLastPathComponent),
+                configuration: .immortal(configuration)))
+        self.context = UnsafePointer(context)
+        hostTable = HostTable.make(for: self)
+    }
+
+    private func addActions(_ module: LoadedModule) {
+        let manifest = module.manifest
+        let moduleGate = manifest.concurrency == .serial ? SerialGate(owner: "Module \(name)") : nil
+        for target in manifest.targets {
+            let gate =
+                switch target.concurrency {
+                case .serial: moduleGate ?? SerialGate(owner: "Target \(target.name) of \(name)")
+                case .concurrent: SerialGate?.none
+                case nil: moduleGate
+                }
+            let provider = module.factories[target.name].map {
+                InstanceProvider($0, target: target.name, isShared: target.instance == .shared)
+            }
+            if let provider { providers.append(provider) }
+            var actions: [String: Endpoint] = [:]
+            for action in target.actions {
+                let endpoint = endpoint(action, "\(target.name)/\(action.name)", module, provider, gate)
+                actions[action.name] = endpoint
+                addresses.append(
+                    Address(target: .immortal(target.name), action: .immortal(action.name), endpoint: endpoint))
+            }
+            targets[target.name] = actions
+        }
+        for type in manifest.types {
+            var actions: [String: Endpoint] = [:]
+            for action in type.actions {
+                actions[action.name] = endpoint(action, "\(type.name)#\(action.name)", module, nil, moduleGate)
+            }
+            types[type.name] = ObjectTypeEntry(name: type.name, actions: actions, generation: self)
+        }
+        for hook in manifest.hooks {
+            hooks[hook] = endpoint(ModuleManifest.Action(hook: hook), "@\(hook)", module, nil, nil)
+        }
+    }
+
+    private func endpoint(
+        _ action: ModuleManifest.Action, _ name: String, _ module: LoadedModule, _ instances: InstanceProvider?,
+        _ gate: SerialGate?
+    ) -> Endpoint {
+        let function = module.functions[name]!  // The loader has checked that each action has one.
+        return Endpoint(
+            name: name, parameters: action.parameters.map(Endpoint.Parameter.init), isAsync: action.async,
+            isRemote: action.remote, invoke: function.invoke, data: function.data, generation: self,
+            instances: instances, gate: gate)
+    }
+}
+
+// MARK: Life
+
+extension Generation {
+    /// Hands the module the host's table and runs its `setUp`.
+    ///
+    /// - Throws: `activationFailed`, or what `setUp` has thrown.
+    func activate() throws(PluginError) {
+        if let activate = description?.pointee.activate {
+            let answer = activate(description!.pointee.data, hostTable)
+            guard answer == 0 else {
+                throw PluginError(.activationFailed, "\(name) refused to be activated, with the number \(answer).")
+            }
+        }
+        try runHook("setUp")
+    }
+
+    /// Runs `tearDown`, lets go of shared instances, and tells the module that nothing will be called any more.
+    func tearDown() throws(PluginError) {
+        defer {
+            for provider in providers { provider.destroyShared() }
+            description?.pointee.deactivate?(description!.pointee.data)
+        }
+        try runHook("tearDown")
+    }
+
+    private func runHook(_ hook: String) throws(PluginError) {
+        guard let endpoint = hooks[hook] else { return }
+        do {
+            try dispatcher.run(endpoint)
+        } catch {
+            throw PluginError(.activationFailed, "\(hook) of \(name) failed: \(error.message)", source: error.source)
+        }
+    }
+
+    /// The calls that run in it now.
+    var callsInFlight: Int { runningCalls().reduce(0) { $0 + ($1.endpoint?.generation === self ? 1 : 0) } }
+}

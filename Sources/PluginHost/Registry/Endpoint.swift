@@ -1,0 +1,89 @@
+import CPluginABI
+import Foundation
+import PluginABI
+
+/// One action as the call path sees it: what to check, and what to call. Never freed: calls and status refer to it
+/// without counting.
+final class Endpoint: @unchecked Sendable {
+    // Immutable after init, and the pointers point to what lives as long as the process; hence @unchecked Sendable.
+
+    /// Target and action, type and action, or hook: `A/fetchDetail`, `Cursor#next`, `@setUp`.
+    let name: String
+    let parameters: [Parameter]
+    let isAsync: Bool
+    let isRemote: Bool
+    /// Takes any arguments by position and no names: a callback.
+    let isVariadic: Bool
+    let invoke: plugin_invoke
+    let data: UnsafeMutableRawPointer?
+    let generation: Generation
+    /// Where the instance comes from, for actions of a target that has one.
+    let instances: InstanceProvider?
+    /// Lets one call in at a time, if the module or the target is serial.
+    let gate: SerialGate?
+    /// What the crash report says while it runs.
+    let label: UnsafePointer<CChar>
+
+    struct Parameter: @unchecked Sendable {  // The key and the default point to memory that is never freed.
+        let name: String
+        let key: plugin_string
+        let kind: Value.Kind
+        let isRequired: Bool
+        let defaultValue: plugin_value
+    }
+
+    init(
+        name: String, parameters: [Parameter], isAsync: Bool, isRemote: Bool, isVariadic: Bool = false,
+        invoke: @escaping plugin_invoke, data: UnsafeMutableRawPointer?, generation: Generation,
+        instances: InstanceProvider?, gate: SerialGate?
+    ) {
+        self.name = name
+        self.parameters = parameters
+        self.isAsync = isAsync
+        self.isRemote = isRemote
+        self.isVariadic = isVariadic
+        self.invoke = invoke
+        self.data = data
+        self.generation = generation
+        self.instances = instances
+        self.gate = gate
+        label = UnsafePointer(strdup("\(name) of \(generation.label)")!)
+    }
+
+    /// The action in messages: `A/fetchDetail of ModuleA`.
+    var title: String { "\(name) of \(generation.name)" }
+}
+
+extension Endpoint.Parameter {
+    init(_ declaration: ModuleManifest.Parameter) {
+        self.init(
+            name: declaration.name, key: .immortal(declaration.name), kind: declaration.type,
+            isRequired: declaration.required, defaultValue: .immortal(declaration.defaultValue ?? .null))
+    }
+}
+
+extension plugin_string {
+    /// A copy that is never freed.
+    static func immortal(_ text: String) -> plugin_string {
+        plugin_string(bytes: UnsafePointer(strdup(text)!), count: UInt64(text.utf8.count))
+    }
+}
+
+extension plugin_value {
+    /// A copy that is never freed.
+    static func immortal(_ value: Value) -> plugin_value {
+        let parameters = Unmanaged.passRetained(ImmortalParameters(Parameters([("", value)])))
+        return parameters.takeUnretainedValue().first
+    }
+}
+
+/// Keeps a laid-out value in memory.
+private final class ImmortalParameters {
+    let parameters: Parameters
+    init(_ parameters: Parameters) { self.parameters = parameters }
+
+    var first: plugin_value {
+        (try? parameters.withEntries { entries, count in count > 0 ? entries.pointee.value : plugin_value_null() })
+            ?? plugin_value_null()
+    }
+}
