@@ -1,0 +1,58 @@
+internal import PluginABI
+
+/// The bytes of a file, read without ever leaving them: every access names an offset in the file and is checked.
+///
+/// Borrows the memory: valid for as long as the buffer that it was made of.
+struct ELFBytes {
+    let bytes: UnsafeRawBufferPointer
+    /// How the file is called in errors.
+    let path: String
+
+    var count: UInt64 { UInt64(bytes.count) }
+
+    /// Whether `size` bytes from `offset` on lie inside the file.
+    func contains(_ offset: UInt64, _ size: UInt64) -> Bool { offset <= count && size <= count - offset }
+
+    /// The integer at `offset`, in the byte order of this machine; an error where the file ends before.
+    func read<Integer: FixedWidthInteger & BitwiseCopyable>(
+        _ type: Integer.Type, at offset: UInt64
+    ) throws(PluginError) -> Integer {
+        guard contains(offset, UInt64(MemoryLayout<Integer>.size)) else {
+            throw damaged("something lies at byte \(offset), and the file has \(count)")
+        }
+        // Sound: the line above says that the bytes are there.
+        return bytes.loadUnaligned(fromByteOffset: Int(offset), as: type)
+    }
+
+    /// The text from `offset` up to a zero byte, which must come before `end` and within 4,096 bytes.
+    func string(at offset: UInt64, end: UInt64) throws(PluginError) -> String {
+        let limit = min(end, count, offset.addingReportingOverflow(4096).partialValue)
+        guard offset < limit else { throw damaged("a name lies outside its string table") }
+        let text = bytes[Int(offset)..<Int(limit)]
+        guard let terminator = text.firstIndex(of: 0) else {
+            throw damaged("a name in its string table has no end within 4096 bytes")
+        }
+        return String(decoding: text[..<terminator], as: UTF8.self)
+    }
+
+    /// Whether the text at `offset` is `name`.
+    func isString(_ name: StaticString, at offset: UInt64) -> Bool {
+        let size = UInt64(name.utf8CodeUnitCount)
+        guard contains(offset, size + 1), bytes[Int(offset + size)] == 0 else { return false }
+        return name.withUTF8Buffer { $0.elementsEqual(bytes[Int(offset)..<Int(offset + size)]) }
+    }
+
+    func invalid(_ message: String) -> PluginError { PluginError(.invalidFile, "\(path) \(message)") }
+
+    func damaged(_ what: String) -> PluginError {
+        invalid("is damaged: \(what). Build or copy it again.")
+    }
+}
+
+/// Multiplication and addition of sizes that come from a file; they stop at the largest number instead of trapping,
+/// and the largest number lies outside every file.
+func saturating(_ count: UInt64, times size: UInt64, plus offset: UInt64 = 0) -> UInt64 {
+    let product = count.multipliedReportingOverflow(by: size)
+    let sum = product.partialValue.addingReportingOverflow(offset)
+    return product.overflow || sum.overflow ? .max : sum.partialValue
+}

@@ -1,0 +1,159 @@
+internal import PluginABI
+
+/// The dynamic section: the tables that the dynamic linker will follow, each of them inside the file.
+struct ELFDynamic {
+    /// The tags that are read here, by the names of the ELF specification.
+    enum Tag: UInt64 {
+        case needed = 1
+        case pltRelocationSize = 2
+        case pltGOT = 3
+        case hash = 4
+        case strings = 5
+        case symbols = 6
+        case relocations = 7
+        case relocationsSize = 8
+        case relocationEntry = 9
+        case stringsSize = 10
+        case symbolEntry = 11
+        case initFunction = 12
+        case finiFunction = 13
+        case soname = 14
+        case rpath = 15
+        case pltRelocationType = 20
+        case textRelocations = 22
+        case pltRelocations = 23
+        case initArray = 25
+        case finiArray = 26
+        case initArraySize = 27
+        case finiArraySize = 28
+        case runpath = 29
+        case flags = 30
+        case relativeSize = 35
+        case relatives = 36
+        case relativeEntry = 37
+        case gnuHash = 0x6fff_fef5
+        case versions = 0x6fff_fff0
+        case relativeCount = 0x6fff_fff9
+        case flags1 = 0x6fff_fffb
+        case definitions = 0x6fff_fffc
+        case definitionCount = 0x6fff_fffd
+        case requirements = 0x6fff_fffe
+        case requirementCount = 0x6fff_ffff
+        case auxiliary = 0x7fff_fffd
+        case filter = 0x7fff_ffff
+    }
+
+    /// A table in the file.
+    struct Table {
+        let address: UInt64
+        let offset: UInt64
+        let size: UInt64
+        var end: UInt64 { offset + size }
+    }
+
+    let file: ELFBytes
+    let segments: ELFSegments
+    private var values: [Tag: UInt64] = [:]
+    private var neededOffsets: [UInt64] = []
+    let strings: Table
+
+    init(_ file: ELFBytes, _ segments: ELFSegments) throws(PluginError) {
+        self.file = file
+        self.segments = segments
+        guard let section = segments.dynamic else { throw file.damaged("it has no dynamic section") }
+        var values: [Tag: UInt64] = [:]
+        var at = section.offset
+        let end = section.offset + section.fileSize
+        while true {
+            guard at < end, end - at >= 16 else { throw file.damaged("its dynamic section has no end") }
+            let tag = try file.read(UInt64.self, at: at)
+            let value = try file.read(UInt64.self, at: at + 8)
+            at += 16
+            if tag == 0 { break }
+            guard let tag = Tag(rawValue: tag) else { continue }
+            if tag == .needed {
+                neededOffsets.append(value)
+                guard neededOffsets.count <= 1024 else { throw file.damaged("it needs more than 1024 libraries") }
+            } else if values.updateValue(value, forKey: tag) != nil, tag != .auxiliary, tag != .filter {
+                throw file.damaged("its dynamic section has two entries for \(tag)")
+            }
+        }
+        guard let address = values[.strings], let size = values[.stringsSize], size > 0,
+            let offset = segments.fileOffset(address, size), try file.read(UInt8.self, at: offset + size - 1) == 0
+        else { throw file.damaged("its table of names (DT_STRTAB, DT_STRSZ) lies outside of what is loaded") }
+        strings = Table(address: address, offset: offset, size: size)
+        self.values = values
+        try checkEntrySizes()
+    }
+
+    subscript(tag: Tag) -> UInt64? { values[tag] }
+
+    /// A shared object that says that it is a program (DF_1_PIE).
+    var isProgram: Bool { (values[.flags1] ?? 0) & 0x0800_0000 != 0 }
+    /// Whether code may be relocated as well (DT_TEXTREL, DF_TEXTREL).
+    var relocatesText: Bool { values[.textRelocations] != nil || (values[.flags] ?? 0) & 4 != 0 }
+
+    /// A table given by the tags of its address and its size in bytes; nil where there is none. `unit` divides the size.
+    func table(_ address: Tag, _ size: Tag, unit: UInt64) throws(PluginError) -> Table? {
+        guard values[address] != nil || (values[size] ?? 0) != 0 else { return nil }
+        guard let start = values[address], let bytes = values[size], bytes % unit == 0 else {
+            throw file.damaged("its dynamic section has a wrong or no size or address for \(address)")
+        }
+        if bytes == 0 { return nil }
+        return try table(address, at: start, size: bytes)
+    }
+
+    /// The `size` bytes from an address in memory on, which must come from the file.
+    func table(_ name: Tag, at address: UInt64, size: UInt64) throws(PluginError) -> Table {
+        guard let offset = segments.fileOffset(address, size) else {
+            throw file.damaged("its table \(name) (\(size) bytes at address \(address)) lies outside of what is loaded")
+        }
+        return Table(address: address, offset: offset, size: size)
+    }
+
+    func name(at offset: UInt64) throws(PluginError) -> String {
+        guard offset < strings.size else { throw file.damaged("a name lies outside of its string table") }
+        return try file.string(at: strings.offset + offset, end: strings.end)
+    }
+
+    func needed() throws(PluginError) -> [String] {
+        var names: [String] = []
+        for offset in neededOffsets { names.append(try name(at: offset)) }
+        return names
+    }
+
+    func soname() throws(PluginError) -> String? {
+        for tag in [Tag.auxiliary, .filter] {
+            if let offset = values[tag] { _ = try name(at: offset) }
+        }
+        guard let offset = values[.soname] else { return nil }
+        return try name(at: offset)
+    }
+
+    /// DT_RUNPATH or, without one, DT_RPATH: the folders in which the needed libraries are looked for.
+    func runpath() throws(PluginError) -> [String] {
+        guard let offset = values[.runpath] ?? values[.rpath] else { return [] }
+        return try name(at: offset).split(separator: ":").map(String.init)
+    }
+
+    private func checkEntrySizes() throws(PluginError) {
+        let expected: [(Tag, UInt64)] = [
+            (.symbolEntry, 24), (.relocationEntry, 24), (.relativeEntry, 8), (.pltRelocationType, 7),
+        ]
+        for (tag, size) in expected where values[tag, default: size] != size {
+            throw file.damaged("its dynamic section says \(values[tag] ?? 0) for \(tag), expected \(size)")
+        }
+    }
+
+    /// What is called when the library is loaded and at exit: inside of what is executable.
+    func checkFunctions() throws(PluginError) {
+        for tag in [Tag.initFunction, .finiFunction] {
+            if let address = values[tag], !segments.isExecutable(address) {
+                throw file.damaged("its \(tag) at address \(address) is no code")
+            }
+        }
+        if let address = values[.pltGOT], segments.load(containing: address)?.isWritable != true {
+            throw file.damaged("its \(Tag.pltGOT) at address \(address) is no data")
+        }
+    }
+}

@@ -1,0 +1,94 @@
+internal import PluginABI
+
+/// The relocations: where the dynamic linker will write, and for which symbols.
+struct ELFRelocations {
+    private let dynamic: ELFDynamic
+    /// One more than the largest symbol number in them.
+    private(set) var symbolCount: UInt64 = 0
+    /// Arrays of functions that are called at load and at exit; what is written into them must be code.
+    private let functionArrays: [Range<UInt64>]
+
+    private var file: ELFBytes { dynamic.file }
+
+    init(_ dynamic: ELFDynamic) throws(PluginError) {
+        self.dynamic = dynamic
+        var arrays: [Range<UInt64>] = []
+        for (address, size) in [
+            (ELFDynamic.Tag.initArray, ELFDynamic.Tag.initArraySize), (.finiArray, .finiArraySize),
+        ] {
+            guard let table = try dynamic.table(address, size, unit: 8) else { continue }
+            arrays.append(table.address..<table.address + table.size)
+        }
+        functionArrays = arrays
+        if let table = try dynamic.table(.relocations, .relocationsSize, unit: 24) {
+            let relative = dynamic[.relativeCount] ?? 0
+            guard relative <= table.size / 24 else {
+                throw dynamic.file.damaged("\(relative) of its \(table.size / 24) relocations shall be relative")
+            }
+            try check(table, relativeCount: relative)
+        }
+        if let table = try dynamic.table(.pltRelocations, .pltRelocationSize, unit: 24) {
+            try check(table, relativeCount: 0)
+        }
+        try checkRelatives()
+    }
+
+    #if arch(x86_64)
+        private static let relative: UInt32 = 8
+        private static let indirect: UInt32 = 37
+        private static let known: Set<UInt32> = [0, 1, 2, 5, 6, 7, 8, 10, 16, 17, 18, 32, 33, 36, 37]
+    #elseif arch(arm64)
+        private static let relative: UInt32 = 1027
+        private static let indirect: UInt32 = 1032
+        private static let known: Set<UInt32> = Set([0, 256, 257, 258, 259, 260, 261, 262]).union(1024...1032)
+    #elseif arch(riscv64)
+        private static let relative: UInt32 = 3
+        private static let indirect: UInt32 = 58
+        private static let known: Set<UInt32> = Set(0...12).union([58])
+    #endif
+
+    private mutating func check(_ table: ELFDynamic.Table, relativeCount: UInt64) throws(PluginError) {
+        for index in 0..<table.size / 24 {
+            let at = table.offset + index * 24
+            let place = try file.read(UInt64.self, at: at)
+            let type = try file.read(UInt32.self, at: at + 8)
+            let symbol = UInt64(try file.read(UInt32.self, at: at + 12))
+            guard Self.known.contains(type), index >= relativeCount || type == Self.relative else {
+                throw file.damaged("relocation \(index) is of type \(type), which does not belong there")
+            }
+            if type == 0 { continue }
+            try checkPlace(place)
+            symbolCount = max(symbolCount, symbol + 1)
+            guard type == Self.relative || type == Self.indirect else { continue }
+            let target = try file.read(UInt64.self, at: at + 16)
+            let mustBeCode = type == Self.indirect || functionArrays.contains { $0.contains(place) }
+            guard !mustBeCode || dynamic.segments.isExecutable(target) else {
+                throw file.damaged("it would call a function at address \(target), where no code is")
+            }
+        }
+    }
+
+    private func checkPlace(_ place: UInt64) throws(PluginError) {
+        guard let load = dynamic.segments.load(holding: place, 8), load.isWritable || dynamic.relocatesText else {
+            throw file.damaged("a relocation would write to address \(place), where no data are")
+        }
+    }
+
+    /// DT_RELR: an even word is a place, an odd one a bitmap of the 63 words behind it.
+    private func checkRelatives() throws(PluginError) {
+        guard let table = try dynamic.table(.relatives, .relativeSize, unit: 8) else { return }
+        var next: UInt64?
+        for index in 0..<table.size / 8 {
+            let word = try file.read(UInt64.self, at: table.offset + index * 8)
+            if word & 1 == 0 {
+                try checkPlace(word)
+                next = word + 8
+            } else {
+                guard let start = next else { throw file.damaged("its table \(ELFDynamic.Tag.relatives) has no start") }
+                let last = UInt64(63 - word.leadingZeroBitCount)
+                if last > 0 { try checkPlace(saturating(last - 1, times: 8, plus: start)) }
+                next = saturating(63, times: 8, plus: start)
+            }
+        }
+    }
+}

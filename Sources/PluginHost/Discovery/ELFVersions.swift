@@ -1,0 +1,94 @@
+internal import PluginABI
+
+/// The versions of symbols: which ones the file defines, which ones it requires of other libraries, and which one each
+/// of its symbols has.
+enum ELFVersions {
+    /// Checks the three tables as the dynamic linker will follow them. Linear: each list goes forward in the file.
+    static func check(_ dynamic: ELFDynamic, needed: [String], symbolCount: UInt64) throws(PluginError) {
+        let file = dynamic.file
+        var largest: UInt16 = 1
+        if let start = dynamic[.definitions] {
+            for at in try list(dynamic, start, count: dynamic[.definitionCount], size: 20, next: 16) {
+                guard try file.read(UInt16.self, at: at) == 1 else {
+                    throw file.damaged("a version definition is of an unknown format")
+                }
+                largest = max(largest, try file.read(UInt16.self, at: at + 4) & 0x7fff)
+                try checkName(dynamic, record: at, first: try file.read(UInt32.self, at: at + 12))
+            }
+        }
+        if let start = dynamic[.requirements] {
+            var budget = file.count / 16  // more requirements cannot be in the file, unless lists share them
+            for at in try list(dynamic, start, count: dynamic[.requirementCount], size: 16, next: 12) {
+                guard try file.read(UInt16.self, at: at) == 1 else {
+                    throw file.damaged("a version requirement is of an unknown format")
+                }
+                let library = try dynamic.name(at: UInt64(try file.read(UInt32.self, at: at + 4)))
+                guard needed.contains(library) else {
+                    throw file.damaged("it requires versions of \(library), and does not need that library")
+                }
+                largest = max(largest, try checkRequirements(dynamic, record: at, &budget))
+            }
+        }
+        guard let address = dynamic[.versions] else { return }
+        let table = try dynamic.table(.versions, at: address, size: saturating(symbolCount, times: 2))
+        for index in 0..<symbolCount {
+            let version = try file.read(UInt16.self, at: table.offset + index * 2) & 0x7fff
+            guard version <= largest else {
+                throw file.damaged("symbol \(index) has version \(version), and there are \(largest)")
+            }
+        }
+    }
+
+    /// The offsets of the records of a list in which each one says how far the next one is, 0 being the end.
+    private static func list(
+        _ dynamic: ELFDynamic, _ address: UInt64, count: UInt64?, size: UInt64, next: UInt64
+    ) throws(PluginError) -> [UInt64] {
+        let start = try dynamic.table(.versions, at: address, size: size).offset
+        let end = start + dynamic.segments.bytesInFile(from: address)
+        var offsets = [start]
+        while true {
+            let at = offsets[offsets.count - 1]
+            let step = UInt64(try dynamic.file.read(UInt32.self, at: at + next))
+            if step == 0 { break }
+            guard step >= size, at + step + size <= end else {
+                throw dynamic.file.damaged("a list of symbol versions leads outside of its table")
+            }
+            offsets.append(at + step)
+        }
+        guard count == nil || count == UInt64(offsets.count) else {
+            throw dynamic.file.damaged("a list of symbol versions has \(offsets.count) entries, not \(count ?? 0)")
+        }
+        return offsets
+    }
+
+    /// The largest number that the requirements of one library give to a version.
+    private static func checkRequirements(
+        _ dynamic: ELFDynamic, record: UInt64, _ budget: inout UInt64
+    ) throws(PluginError) -> UInt16 {
+        let file = dynamic.file
+        let count = try file.read(UInt16.self, at: record + 2)
+        guard count > 0, count <= budget else { throw file.damaged("a list of required symbol versions is broken") }
+        budget -= UInt64(count)
+        var at = record + UInt64(try file.read(UInt32.self, at: record + 8))
+        var largest: UInt16 = 0
+        for index in 0..<count {
+            let name = UInt64(try file.read(UInt32.self, at: at + 8))
+            let step = UInt64(try file.read(UInt32.self, at: at + 12))
+            guard name < dynamic.strings.size, step >= 16 || (step == 0 && index + 1 == count) else {
+                throw file.damaged("a list of required symbol versions is broken")
+            }
+            largest = max(largest, try file.read(UInt16.self, at: at + 6) & 0x7fff)
+            if index + 1 == count, step != 0 { throw file.damaged("a list of required symbol versions has no end") }
+            at += step
+        }
+        return largest
+    }
+
+    /// The first name of a version definition.
+    private static func checkName(_ dynamic: ELFDynamic, record: UInt64, first: UInt32) throws(PluginError) {
+        let name = UInt64(try dynamic.file.read(UInt32.self, at: record + UInt64(first)))
+        guard name < dynamic.strings.size else {
+            throw dynamic.file.damaged("the name of a version lies outside of its string table")
+        }
+    }
+}

@@ -1,0 +1,42 @@
+internal import Glibc
+
+/// Which file it is, and in which state: changes whenever the file is replaced or written.
+struct FileIdentity: Hashable, Sendable, Codable {
+    let device: UInt64
+    let inode: UInt64
+    /// In bytes.
+    let size: Int64
+    /// When its content was last written, in nanoseconds since 1970.
+    let modified: Int64
+    /// When it or its permissions last changed, in nanoseconds since 1970.
+    let changed: Int64
+
+    init(_ status: stat) {
+        device = UInt64(status.st_dev)
+        inode = UInt64(status.st_ino)
+        size = Int64(status.st_size)
+        modified = Self.nanoseconds(status.st_mtim)
+        changed = Self.nanoseconds(status.st_ctim)
+    }
+
+    /// Wraps around for a time that no clock can show, instead of trapping.
+    private static func nanoseconds(_ time: timespec) -> Int64 {
+        Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+    }
+}
+
+/// What a file is, by the type in its mode: "a folder".
+func fileKind(mode: mode_t) -> String {
+    switch mode & S_IFMT {
+    case S_IFREG: "a regular file"
+    case S_IFDIR: "a folder"
+    case S_IFIFO: "a FIFO"
+    case S_IFSOCK: "a socket"
+    case S_IFBLK, S_IFCHR: "a device"
+    case S_IFLNK: "a symbolic link"
+    default: "no regular file"
+    }
+}
+
+/// What an error number means, for people: "No such file or directory".
+func describe(errno code: Int32) -> String { String(cString: strerror(code)) }

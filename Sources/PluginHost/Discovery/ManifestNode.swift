@@ -1,0 +1,117 @@
+internal import PluginABI
+
+/// A JSON object in a manifest, and where it stands: "target A, action fetch".
+struct ManifestNode {
+    private let entries: [String: Value]
+    private let place: String
+    /// Whether what is not known is to be skipped: the module is newer than the host.
+    let skipsUnknown: Bool
+
+    /// - Throws: `invalidManifest` if the value is no object.
+    init(value: Value, place: String, skipsUnknown: Bool) throws(PluginError) {
+        guard case .map(let entries) = value else {
+            throw PluginError(
+                .invalidManifest,
+                "In the manifest\(place.isEmpty ? "" : ", \(place)"): a JSON object is expected, not "
+                    + "\(Self.describe(value)).")
+        }
+        (self.entries, self.place, self.skipsUnknown) = (entries, place, skipsUnknown)
+    }
+
+    subscript(key: String) -> Value? { entries[key] }
+
+    func error(_ message: String) -> PluginError {
+        PluginError(.invalidManifest, "In the manifest\(place.isEmpty ? "" : ", \(place)"): \(message).")
+    }
+
+    /// The error of a word that is none of those that are known.
+    func unknown(_ what: String, _ word: String, _ known: [String]) -> PluginError {
+        let hint = suggestion(for: word, in: known)
+        return PluginError(
+            .invalidManifest,
+            error("unknown \(what) \"\(Self.shortened(word))\"").message
+                + (hint.isEmpty ? " Known are: \(known.joined(separator: ", "))." : hint))
+    }
+
+    func checkKeys(_ known: [String]) throws(PluginError) {
+        if skipsUnknown { return }
+        for key in entries.keys.sorted() where !known.contains(key) { throw unknown("key", key, known) }
+    }
+
+    func optional<T>(_ key: String, _ read: (Value) -> T?, _ type: String) throws(PluginError) -> T? {
+        guard let value = entries[key] else { return nil }
+        guard let result = read(value) else { throw error("\"\(key)\" must be \(type), not \(Self.describe(value))") }
+        return result
+    }
+
+    func required<T>(_ key: String, _ read: (Value) -> T?, _ type: String) throws(PluginError) -> T {
+        guard let result = try optional(key, read, type) else { throw error("the key \"\(key)\" is missing") }
+        return result
+    }
+
+    func summary() throws(PluginError) -> String { try optional("summary", \.string, "a string") ?? "" }
+
+    func flag(_ key: String) throws(PluginError) -> Bool { try optional(key, \.bool, "true or false") ?? false }
+
+    /// One of the words of an enumeration; without a default the key is required.
+    func choice<Word: RawRepresentable<String> & CaseIterable>(
+        _ key: String, default fallback: Word?
+    ) throws(PluginError) -> Word {
+        guard let text = try optional(key, \.string, "a string") else {
+            if let fallback { return fallback }
+            throw error("the key \"\(key)\" is missing")
+        }
+        guard let word = Word(rawValue: text) else { throw unknown(key, text, Word.allCases.map(\.rawValue)) }
+        return word
+    }
+
+    /// The name: a letter or `_`, then letters, digits, `_`, `.` and `-`; 256 bytes at most.
+    func name() throws(PluginError) -> String {
+        let name = try required("name", \.string, "a string")
+        let isWord = name.utf8.allSatisfy { byte in
+            (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte)
+                || byte == 0x5F || byte == 0x2E || byte == 0x2D
+        }
+        let startsWell = name.utf8.first.map { $0 == 0x5F || $0 >= 0x41 } ?? false
+        guard isWord, startsWell, name.utf8.count <= 256 else {
+            throw error(
+                "the name \"\(Self.shortened(name))\" is not allowed: a letter or _, then letters, digits, _, . and -, "
+                    + "256 at most")
+        }
+        return name
+    }
+
+    /// A list of objects with names, each name once.
+    func list<Element>(
+        _ key: String, _ what: String, _ read: (ManifestNode) throws(PluginError) -> Element
+    ) throws(PluginError) -> [Element] {
+        var elements: [Element] = []
+        var names: Set<String> = []
+        for (index, value) in (try optional(key, \.list, "a list") ?? []).enumerated() {
+            let name = value["name"]?.string.map(Self.shortened) ?? "number \(index + 1)"
+            let here = (place.isEmpty ? "" : "\(place), ") + "\(what) \(name)"
+            let node = try ManifestNode(value: value, place: here, skipsUnknown: skipsUnknown)
+            guard names.insert(try node.name()).inserted else { throw error("the \(what) \(name) is there twice") }
+            elements.append(try read(node))
+        }
+        return elements
+    }
+
+    /// For messages: on one line, and not too long.
+    private static func shortened(_ text: String) -> String {
+        let line = text.unicodeScalars.prefix(64).map { $0.value < 0x20 || $0.value == 0x7F ? "?" : String($0) }
+            .joined()
+        return line.unicodeScalars.count < text.unicodeScalars.count ? line + "…" : line
+    }
+
+    private static func describe(_ value: Value) -> String {
+        switch value {
+        case .null: "null"
+        case .bool: "a bool"
+        case .int, .double: "a number"
+        case .string: "a string"
+        case .list: "a list"
+        default: "an object"
+        }
+    }
+}

@@ -1,0 +1,186 @@
+internal import CPluginABI
+internal import PluginABI
+
+/// What a module says that it offers, read from the JSON in its description. `manifest.schema.json` describes the same.
+struct ModuleManifest: Sendable, Equatable {
+    var name: String
+    var version: SemanticVersion
+    var summary = ""
+    var concurrency = Concurrency.concurrent
+    var targets: [Target] = []
+    var types: [ObjectType] = []
+    var hooks: [Hook] = []
+
+    /// Whether calls overlap.
+    enum Concurrency: String, Sendable, CaseIterable { case concurrent, serial }
+
+    /// How the instances of a target are made.
+    enum Instance: String, Sendable, CaseIterable { case none, shared, perCall }
+
+    /// What the host calls in the life of a module.
+    enum Hook: String, Sendable, CaseIterable { case setUp, `init`, didStart, willStop, tearDown }
+
+    /// A group of actions under one name.
+    struct Target: Sendable, Equatable {
+        var name: String
+        var summary = ""
+        var instance = Instance.none
+        /// Its own, or the module's.
+        var concurrency = Concurrency.concurrent
+        var actions: [Action] = []
+    }
+
+    /// A type of objects that the module makes.
+    struct ObjectType: Sendable, Equatable {
+        var name: String
+        var summary = ""
+        var actions: [Action] = []
+    }
+
+    struct Action: Sendable, Equatable {
+        var name: String
+        var summary = ""
+        var isAsync = false
+        /// Whether other programs may call it.
+        var isRemote = false
+        var parameters: [Parameter] = []
+        var result = Value.Kind.any
+    }
+
+    struct Parameter: Sendable, Equatable {
+        var name: String
+        var type: Value.Kind
+        var isRequired = false
+        /// Of an optional parameter, of its type.
+        var defaultValue: Value?
+        var summary = ""
+    }
+}
+
+extension ModuleManifest {
+    /// Reads and checks a manifest.
+    ///
+    /// - Parameters:
+    ///   - text: The JSON; used during the call only.
+    ///   - abiMinor: The minor version that the module was built for. A newer one than the host's may bring keys and
+    ///     hooks that the host does not know, and skips.
+    /// - Throws: `invalidManifest`, naming the target, action and parameter that is wrong.
+    init(parsing text: UnsafeRawBufferPointer, abiMinor: UInt16) throws(PluginError) {
+        guard text.count <= Int(PLUGIN_MANIFEST_MAX_BYTES) else {
+            throw PluginError(
+                .invalidManifest,
+                "The manifest is \(text.count) bytes long; at most \(PLUGIN_MANIFEST_MAX_BYTES) are accepted.")
+        }
+        let node = try ManifestNode(
+            value: try ManifestJSON.parse(text), place: "", skipsUnknown: abiMinor > UInt16(PLUGIN_ABI_MINOR))
+        try node.checkKeys(["name", "version", "summary", "concurrency", "targets", "types", "hooks"])
+        name = try node.name()
+        let versionText = try node.required("version", \.string, "a string")
+        guard let version = SemanticVersion(versionText) else {
+            throw node.error("the version \"\(versionText)\" is no semantic version, such as \"1.0.0\"")
+        }
+        self.version = version
+        summary = try node.summary()
+        concurrency = try node.choice("concurrency", default: .concurrent)
+        targets = try node.list("targets", "target") { [concurrency] target throws(PluginError) in
+            try Target(target, concurrency)
+        }
+        types = try node.list("types", "type") { type throws(PluginError) in try ObjectType(type) }
+        hooks = try node.hooks()
+    }
+}
+
+extension ModuleManifest.Target {
+    fileprivate init(_ node: ManifestNode, _ moduleConcurrency: ModuleManifest.Concurrency) throws(PluginError) {
+        try node.checkKeys(["name", "summary", "instance", "concurrency", "actions"])
+        name = try node.name()
+        summary = try node.summary()
+        instance = try node.choice("instance", default: ModuleManifest.Instance.none)
+        concurrency = try node.choice("concurrency", default: moduleConcurrency)
+        actions = try node.actions()
+    }
+}
+
+extension ModuleManifest.ObjectType {
+    fileprivate init(_ node: ManifestNode) throws(PluginError) {
+        try node.checkKeys(["name", "summary", "actions"])
+        name = try node.name()
+        summary = try node.summary()
+        actions = try node.actions()
+        if let action = actions.first(where: \.isRemote) {
+            throw node.error("the action \(action.name) is declared remote, and only actions of targets can be")
+        }
+    }
+}
+
+extension ModuleManifest.Action {
+    fileprivate init(_ node: ManifestNode) throws(PluginError) {
+        try node.checkKeys(["name", "summary", "async", "remote", "parameters", "result"])
+        name = try node.name()
+        summary = try node.summary()
+        isAsync = try node.flag("async")
+        isRemote = try node.flag("remote")
+        parameters = try node.list("parameters", "parameter") { parameter throws(PluginError) in
+            try ModuleManifest.Parameter(parameter)
+        }
+        result = try node.choice("result", default: .any)
+        if isRemote, name.lowercased().hasPrefix("native") {
+            throw node.error(
+                "it is declared remote, and actions whose names begin with \"native\" are for calls within the program")
+        }
+    }
+}
+
+extension ModuleManifest.Parameter {
+    fileprivate init(_ node: ManifestNode) throws(PluginError) {
+        try node.checkKeys(["name", "type", "required", "default", "summary"])
+        name = try node.name()
+        type = try node.choice("type", default: nil)
+        if type == .null { throw node.error("the type \"null\" is for results only") }
+        isRequired = try node.flag("required")
+        summary = try node.summary()
+        guard let value = node["default"] else { return }
+        guard !isRequired else { throw node.error("it is required and has a default; it can only have one of both") }
+        defaultValue = try Self.convert(value, to: type, node)
+    }
+
+    /// A default as a value of the declared type.
+    private static func convert(
+        _ value: Value, to type: Value.Kind, _ node: ManifestNode
+    ) throws(PluginError) -> Value {
+        switch (type, value) {
+        case (.any, _), (.bool, .bool), (.int, .int), (.double, .double), (.string, .string), (.list, .list),
+            (.map, .map):
+            return value
+        case (.double, .int(let number)): return .double(Double(number))
+        case (.bytes, .string(let text)):
+            guard let bytes = ManifestJSON.bytes(base64: text) else {
+                throw node.error("its default is no base64, in which bytes are written")
+            }
+            return .bytes(bytes)
+        case (.object, _): throw node.error("it is an object, and objects cannot have defaults")
+        default:
+            throw node.error("its default is of the type \(value.kind.rawValue), and it is declared \(type.rawValue)")
+        }
+    }
+}
+
+extension ManifestNode {
+    fileprivate func actions() throws(PluginError) -> [ModuleManifest.Action] {
+        try list("actions", "action") { action throws(PluginError) in try ModuleManifest.Action(action) }
+    }
+
+    fileprivate func hooks() throws(PluginError) -> [ModuleManifest.Hook] {
+        var hooks: [ModuleManifest.Hook] = []
+        for value in try optional("hooks", \.list, "a list") ?? [] {
+            guard let text = value.string else { throw error("each of its hooks must be a string") }
+            guard let hook = ModuleManifest.Hook(rawValue: text) else {
+                if skipsUnknown { continue }
+                throw unknown("hook", text, ModuleManifest.Hook.allCases.map(\.rawValue))
+            }
+            guard !hooks.contains(hook) else { throw error("the hook \(text) is there twice") }
+            hooks.append(hook)
+        }
+        return hooks
+    }
+}

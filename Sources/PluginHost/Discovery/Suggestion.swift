@@ -1,0 +1,39 @@
+/// The candidate that a misspelt word may have meant: "did you mean …?". Nil where none is near.
+///
+/// Near is up to a third of the letters wrong, missing, superfluous or swapped, three at most; case does not count.
+/// Words of more than 64 bytes have no near ones, so that the work is bounded.
+func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
+    guard word.utf8.count <= 64 else { return nil }
+    let letters = Array(word.lowercased().utf8)
+    var best: (candidate: String, distance: Int)?
+    for candidate in candidates where candidate.utf8.count <= 64 {
+        let limit = min(3, max(1, max(letters.count, candidate.utf8.count) / 3), (best?.distance ?? 4) - 1)
+        guard abs(candidate.utf8.count - letters.count) <= limit else { continue }
+        let distance = editDistance(letters, Array(candidate.lowercased().utf8))
+        if distance <= limit { best = (candidate, distance) }
+    }
+    return best?.candidate
+}
+
+/// " Did you mean …?", or nothing where no candidate is near.
+func suggestion(for word: String, in candidates: some Sequence<String>) -> String {
+    nearest(to: word, in: candidates).map { " Did you mean \"\($0)\"?" } ?? ""
+}
+
+/// How many letters must be replaced, added, left out or swapped with their neighbour (optimal string alignment).
+private func editDistance(_ left: [UInt8], _ right: [UInt8]) -> Int {
+    var beforeLast: [Int] = []
+    var last = Array(0...right.count)
+    for (row, a) in left.enumerated() {
+        var current = [row + 1]
+        for (column, b) in right.enumerated() {
+            var cost = min(last[column] + (a == b ? 0 : 1), last[column + 1] + 1, current[column] + 1)
+            if row > 0, column > 0, a == right[column - 1], left[row - 1] == b {
+                cost = min(cost, beforeLast[column - 1] + 1)
+            }
+            current.append(cost)
+        }
+        (beforeLast, last) = (last, current)
+    }
+    return last[right.count]
+}

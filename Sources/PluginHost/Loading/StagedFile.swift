@@ -1,0 +1,25 @@
+/// A copy of a module that nobody else can change, checked and ready to be opened.
+struct StagedFile: Sendable {
+    /// The copy, in a folder of its own under the name of the original.
+    let path: String
+    /// The file that was copied, as it was named to ``Staging``.
+    let original: String
+    /// The state of the original when it was copied.
+    let identity: FileIdentity
+    /// Of the content; the same in every process.
+    let digest: UInt64
+    /// In bytes.
+    let size: Int
+    let image: ELFImage
+    /// What was made for this copy and can be removed with it.
+    let folder: String
+    /// The libraries that were found beside it and copied with it, by their originals' paths.
+    let libraries: [String]
+}
+
+/// What became of a file that was to be staged.
+enum StageOutcome: Sendable {
+    case staged(StagedFile)
+    /// Somebody is still writing it: ask again when it was closed.
+    case beingWritten
+}
