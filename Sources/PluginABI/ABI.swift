@@ -27,7 +27,7 @@ extension String {
 
 extension Duration {
     /// Whole nanoseconds, at most `Int64.max`: about 292 years.
-    @usableFromInline package var nanoseconds: Int64 {
+    package var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
         let (sum, carry) = product.addingReportingOverflow(attoseconds / 1_000_000_000)

@@ -1,1 +1,164 @@
-import PluginABI
+public import PluginABI
+import CPluginHost
+import Synchronization
+
+/// A host of plugin modules: loads the shared libraries in its folders, and calls what they offer.
+///
+///     let host = PluginHost(.init(folders: ["plugins"]))
+///     try host.start()
+///     let detail = try host.perform("A", "fetchDetail", ["key": "42"])
+///     host.shutdown()
+///
+/// A module is code with the rights of the program; the host keeps accidents away, not malice. All functions may be
+/// called from any thread. A program may have several hosts.
+public final class PluginHost: Sendable {
+    public let configuration: Configuration
+    private let dispatcher: Dispatcher
+    private let lifecycle = Mutex<Lifecycle?>(nil)
+    /// The program as a caller: the same table of functions that modules get.
+    private let program: HostContext
+
+    /// Makes a host that does nothing yet.
+    public init(_ configuration: Configuration) {
+        self.configuration = configuration
+        dispatcher = Dispatcher(
+            .init(
+                schemes: Set(configuration.schemes.map { $0.lowercased() }), asyncTimeout: configuration.asyncTimeout,
+                log: configuration.log))
+        program = HostContext(host: Generation(programOf: dispatcher).hostTable)
+    }
+
+    deinit { shutdown() }
+
+    /// Loads what is in the folders, activates it, and watches the folders from then on.
+    ///
+    /// A file that cannot be loaded does not keep others from it: it stands in ``modules`` with its error. A folder that
+    /// cannot be read stands in ``problems``. Starting twice does nothing.
+    ///
+    /// - Throws: ``PluginError/Code/stagingFailed`` when there is no place for the copies that are opened.
+    public func start() throws(PluginError) {
+        let started = try Lifecycle(configuration, dispatcher: dispatcher)
+        let isFirst = lifecycle.withLock { lifecycle in
+            guard lifecycle == nil else { return false }
+            lifecycle = started
+            return true
+        }
+        if isFirst { started.start() }
+    }
+
+    /// Ends: no new calls, then each module's `tearDown` in reverse order, after its last call. Blocks until that is
+    /// done, or the timeout has passed. From then on calls end with ``PluginError/Code/hostStopped``.
+    public func shutdown() { lifecycle.withLock { $0 }?.stop() }
+}
+
+// MARK: Calls
+
+extension PluginHost {
+    /// Calls a synchronous action and returns its result.
+    ///
+    /// - Parameters:
+    ///   - target: The name of the target.
+    ///   - action: The name of the action.
+    ///   - parameters: By name or by position. Make them once to call many times.
+    ///   - timeout: The time that the call may take. Code is never interrupted: a call that took longer ends with
+    ///     ``PluginError/Code/deadlineExceeded`` when it returns. Default: none.
+    /// - Throws: What the host or the action says; ``PluginError/Code/asynchronousAction`` for an asynchronous action.
+    @discardableResult
+    public func perform(
+        _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
+    ) throws(PluginError) -> Value {
+        try program.perform(target, action, parameters, timeout: timeout)
+    }
+
+    /// Calls an action, synchronous or asynchronous, without blocking a thread until it replies.
+    ///
+    /// - Parameter timeout: The time until the call ends with ``PluginError/Code/deadlineExceeded``; the action itself
+    ///   is told and goes on. Default: ``Configuration/asyncTimeout``, for asynchronous actions.
+    /// - Throws: What the host or the action says; ``PluginError/Code/cancelled`` when this task is cancelled.
+    @discardableResult
+    public func call(
+        _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
+    ) async throws(PluginError) -> Value {
+        try await program.call(target, action, parameters, timeout: timeout)
+    }
+
+    /// Calls an action, synchronous or asynchronous, and blocks this thread until it replies.
+    ///
+    /// - Throws: ``PluginError/Code/blockingInTask`` inside a Swift task, where blocking can stop the whole program.
+    @discardableResult
+    public func performAndWait(
+        _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration
+    ) throws(PluginError) -> Value {
+        try program.performAndWait(target, action, parameters, timeout: timeout)
+    }
+
+    /// Opens a URL, `scheme://target/action?name=value`.
+    ///
+    /// - Parameters:
+    ///   - url: Its scheme is one of ``Configuration/schemes``.
+    ///   - parameters: Values of any kind that stand before those of the URL.
+    ///   - origin: ``CallOrigin/remote`` for a URL that came from outside the program: it reaches remote actions only.
+    /// - Throws: ``PluginError/Code/invalidURL``, or as ``call(_:_:_:timeout:)``.
+    @discardableResult
+    public func open(
+        _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
+    ) async throws(PluginError) -> Value {
+        try await program.open(url, parameters, origin: origin, timeout: timeout)
+    }
+
+    /// Opens a URL that addresses a synchronous action.
+    @discardableResult
+    public func open(
+        _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
+    ) throws(PluginError) -> Value {
+        try program.open(url, parameters, origin: origin, timeout: timeout)
+    }
+
+    /// Makes a callback of a closure, to be passed to a module. It runs on the thread that calls it, also concurrently.
+    public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) throws -> Value) -> Callback {
+        program.callback(body)
+    }
+
+    /// Makes a callback of an asynchronous closure.
+    public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) async throws -> Value) -> Callback {
+        program.callback(body)
+    }
+
+    /// Sets what stands in for targets that no module offers; nil takes it away.
+    ///
+    /// It gets the names and the parameters, by name, and where the call comes from. Its result is the call's.
+    public func onMissingTarget(
+        _ handler: (
+            @Sendable (_ target: String, _ action: String, _ parameters: [String: Value], _ origin: CallOrigin) throws
+                -> Value
+        )?
+    ) {
+        let callback = handler.map { handler in
+            program.callback { arguments throws -> Value in
+                try handler(
+                    arguments[0].string ?? "", arguments[1].string ?? "", arguments[2].map ?? [:],
+                    arguments[3].bool == true ? .remote : .local)
+            }
+        }
+        dispatcher.noTargetHandler.withLock { $0 = callback }
+    }
+}
+
+// MARK: What is there
+
+extension PluginHost {
+    /// Every file in the folders, sorted by path: what is active, and what is not and why.
+    public var modules: [ModuleStatus] { lifecycle.withLock { $0 }?.modules ?? [] }
+
+    /// What is wrong with the folders, and with what the host needs itself.
+    public var problems: [PluginError] { lifecycle.withLock { $0 }?.problems ?? [] }
+
+    /// What happens to the modules from now on. Ends when the host is shut down.
+    public var changes: AsyncStream<HostChange> {
+        lifecycle.withLock { $0 }?.changes() ?? AsyncStream { $0.finish() }
+    }
+
+    /// Makes a fatal signal (a crash of this program) say on standard error which module and action was running, before
+    /// the process dies of it. For programs; call it once, early.
+    public static func installFatalSignalReport() { plugin_host_install_fatal_signal_report() }
+}

@@ -60,7 +60,7 @@ public final class ModuleDescription {
         description.size = UInt32(MemoryLayout<plugin_module>.size)
         description.abi_major = UInt16(PLUGIN_ABI_MAJOR)
         description.abi_minor = UInt16(PLUGIN_ABI_MINOR)
-        description.toolchain = .immortal(toolchain)
+        description.toolchain = .immortal(Toolchain.current)
         description.manifest = .immortal(manifestJSON)
         description.functions = .immortal(functions)
         description.function_count = UInt64(functions.count)
@@ -135,27 +135,6 @@ private final class BoundFactory {
             return nil
         }
     }
-}
-
-/// The toolchain that compiles the module, as the host compares it.
-private var toolchain: String {
-    #if compiler(>=7.0)
-        "swift 7"
-    #elseif compiler(>=6.9)
-        "swift 6.9"
-    #elseif compiler(>=6.8)
-        "swift 6.8"
-    #elseif compiler(>=6.7)
-        "swift 6.7"
-    #elseif compiler(>=6.6)
-        "swift 6.6"
-    #elseif compiler(>=6.5)
-        "swift 6.5"
-    #elseif compiler(>=6.4)
-        "swift 6.4"
-    #else
-        "swift 6.3"
-    #endif
 }
 
 // What a description points to is never freed, like the code that it describes.

@@ -8,7 +8,7 @@
 public struct Parameters: Sendable {
     let encoded: EncodedValues
 
-    /// Named values, in order; a name that is empty means "by position". Of equal names the last one counts.
+    /// Named values, in order; a name that is empty means "by position". Of equal names the first one counts.
     public init(_ entries: [(String, Value)]) { encoded = EncodedValues(entries) }
 
     public init(_ entries: [String: Value]) { encoded = EncodedValues(entries.lazy.map { ($0.key, $0.value) }) }

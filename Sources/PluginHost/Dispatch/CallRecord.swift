@@ -147,6 +147,17 @@ struct CallRecord {
         }
     }
 
+    /// Whether the call belongs to a generation: only its own code may answer it.
+    @inline(__always)
+    func belongs(to generation: Generation) -> Bool {
+        let word = endpointWord.pointee.load(ordering: .acquiring)
+        guard let raw = UnsafeRawPointer(bitPattern: UInt(word)) else { return false }
+        return Unmanaged<Endpoint>.fromOpaque(raw)._withUnsafeGuaranteedRef { $0.generation === generation }
+    }
+
+    /// Whether another thread is replying, so that waiting for it makes sense.
+    var isReplyingElsewhere: Bool { replierWord.pointee.load(ordering: .relaxed) != Lane.currentID }
+
     /// Works on the cancel handler, alone.
     func withCancelHandler<Result>(
         _ body: (inout (@convention(c) (UnsafeMutableRawPointer?, Int32) -> Void)?, inout UnsafeMutableRawPointer?)

@@ -1,3 +1,4 @@
+import CPluginHost
 import Dispatch
 import Synchronization
 

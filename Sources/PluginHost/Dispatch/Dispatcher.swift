@@ -1,4 +1,5 @@
 import CPluginABI
+import CPluginHost
 import Glibc
 import PluginABI
 import Synchronization
@@ -54,7 +55,7 @@ final class Dispatcher: Sendable {
             switch request.address {
             case PLUGIN_ADDRESS_ACTION:
                 let entries = UnsafeBufferPointer(start: request.parameters, count: Int(request.parameter_count))
-                return try call(request.target, request.action, entries, call, lane, record)
+                return try self.call(request.target, request.action, entries, call, lane, record)
             case PLUGIN_ADDRESS_URL:
                 return try open(request, call, lane, record)
             case PLUGIN_ADDRESS_OBJECT:
@@ -91,7 +92,7 @@ final class Dispatcher: Sendable {
             let call = Call(parent: 0, timeout: 0, isRemote: false, mode: .synchronous, receiver: receiver)
             occupy(record, .passUnretained(endpoint), call)
             do throws(PluginError) {
-                try invoke(endpoint, UnsafeBufferPointer(start: nil, count: 0), call, lane, record)
+                _ = try invoke(endpoint, UnsafeBufferPointer(start: nil, count: 0), call, lane, record)
             } catch {
                 record.vacate()
                 receiver.receive(error)

@@ -1,4 +1,5 @@
 import CPluginABI
+import CPluginHost
 import PluginABI
 
 /// The functions that a module gets: the border, seen from the host. Each finds by the table who calls.
@@ -103,10 +104,10 @@ enum HostTable {
             UnsafePointer<plugin_host>?, plugin_invoke?, UnsafeMutableRawPointer?,
             (@convention(c) (UnsafeMutableRawPointer?) -> Void)?, UInt32
         ) -> plugin_object = { host, invoke, data, destroy, flags in
-            let generation = caller(host).takeUnretainedValue()
             guard let invoke else { return 0 }
-            let type = generation.callbackType(invoke, data, isAsync: flags & PLUGIN_OBJECT_ASYNC != 0)
-            return ObjectTable.create(type, data, destroy)
+            let types = caller(host).takeUnretainedValue().callbackTypes!
+            return CallbackBox(invoke: invoke, data: data, destroy: destroy)
+                .object(of: flags & PLUGIN_OBJECT_ASYNC != 0 ? types.asynchronous : types.synchronous)
         }
 
     private static let retainObject: @convention(c) (UnsafePointer<plugin_host>?, plugin_object) -> Int32 = {

@@ -1,4 +1,5 @@
 import CPluginABI
+import CPluginHost
 import Glibc
 import PluginABI
 

@@ -1,3 +1,4 @@
+import CPluginABI
 import CPluginHost
 import Synchronization
 

@@ -125,6 +125,12 @@ enum ObjectTable {
         type?.generation.objectCount.subtract(1, ordering: .relaxed)
     }
 
+    /// Whether somebody holds the object now.
+    static func isHeld(_ handle: plugin_object) -> Bool {
+        guard let state = slot(of: handle)?.pointee.state.load(ordering: .acquiring) else { return false }
+        return state >> 24 == handle & sequenceMask && state & holdersMask != 0
+    }
+
     /// What an object can do, and its instance; only while the caller holds it.
     static func contents(of handle: plugin_object) -> (ObjectTypeEntry, UnsafeMutableRawPointer?) {
         let slot = slot(of: handle)!

@@ -1,4 +1,5 @@
 import CPluginABI
+import CPluginHost
 import PluginABI
 
 // How a call is answered: by whoever holds its token, once.
@@ -73,16 +74,6 @@ extension Dispatcher {
 extension Generation {
     /// The name that errors and log lines carry; nil for the program itself.
     var sourceName: String? { isProgram ? nil : name }
-
-    /// The type of a callback: one action that takes anything.
-    func callbackType(_ invoke: @escaping plugin_invoke, _ data: UnsafeMutableRawPointer?, isAsync: Bool)
-        -> ObjectTypeEntry
-    {
-        let endpoint = Endpoint(
-            name: "callback", parameters: [], isAsync: isAsync, isRemote: true, isVariadic: true, invoke: invoke,
-            data: data, generation: self, instances: nil, gate: nil)
-        return ObjectTypeEntry(name: "callback", actions: ["call": endpoint], generation: self)
-    }
 }
 
 extension PluginError {

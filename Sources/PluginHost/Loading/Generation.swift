@@ -18,7 +18,7 @@ final class Generation: @unchecked Sendable {
     let manifest: ModuleManifest?
     /// For people and the crash report: `ModuleA 1.0.0 (generation 3)`.
     let label: String
-    unowned let dispatcher: Dispatcher
+    let dispatcher: Dispatcher
     /// What the module calls the host by.
     private(set) var hostTable: UnsafePointer<plugin_host>!
     private(set) var context: UnsafePointer<plugin_context>!
@@ -28,6 +28,8 @@ final class Generation: @unchecked Sendable {
     private(set) var types: [String: ObjectTypeEntry] = [:]
     private(set) var hooks: [String: Endpoint] = [:]
     private(set) var providers: [InstanceProvider] = []
+    /// The type of callbacks made from synchronous and from asynchronous closures.
+    private(set) var callbackTypes: (synchronous: ObjectTypeEntry, asynchronous: ObjectTypeEntry)!
     private let description: UnsafePointer<plugin_module>?
 
     /// Objects and callbacks of it that somebody holds.
@@ -83,6 +85,7 @@ final class Generation: @unchecked Sendable {
                 configuration: .immortal(configuration)))
         self.context = UnsafePointer(context)
         hostTable = HostTable.make(for: self)
+        callbackTypes = (CallbackBox.type(in: self, isAsync: false), CallbackBox.type(in: self, isAsync: true))
     }
 
     private func addActions(_ module: LoadedModule) {
@@ -93,7 +96,6 @@ final class Generation: @unchecked Sendable {
                 switch target.concurrency {
                 case .serial: moduleGate ?? SerialGate(owner: "Target \(target.name) of \(name)")
                 case .concurrent: SerialGate?.none
-                case nil: moduleGate
                 }
             let provider = module.factories[target.name].map {
                 InstanceProvider($0, target: target.name, isShared: target.instance == .shared)
@@ -116,7 +118,7 @@ final class Generation: @unchecked Sendable {
             types[type.name] = ObjectTypeEntry(name: type.name, actions: actions, generation: self)
         }
         for hook in manifest.hooks {
-            hooks[hook] = endpoint(ModuleManifest.Action(hook: hook), "@\(hook)", module, nil, nil)
+            hooks[hook.rawValue] = endpoint(ModuleManifest.Action(name: ""), "@\(hook)", module, nil, nil)
         }
     }
 
@@ -126,8 +128,8 @@ final class Generation: @unchecked Sendable {
     ) -> Endpoint {
         let function = module.functions[name]!  // The loader has checked that each action has one.
         return Endpoint(
-            name: name, parameters: action.parameters.map(Endpoint.Parameter.init), isAsync: action.async,
-            isRemote: action.remote, invoke: function.invoke, data: function.data, generation: self,
+            name: name, parameters: action.parameters.map(Endpoint.Parameter.init), isAsync: action.isAsync,
+            isRemote: action.isRemote, invoke: function.invoke, data: function.data, generation: self,
             instances: instances, gate: gate)
     }
 }

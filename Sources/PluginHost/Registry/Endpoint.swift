@@ -58,7 +58,7 @@ extension Endpoint.Parameter {
     init(_ declaration: ModuleManifest.Parameter) {
         self.init(
             name: declaration.name, key: .immortal(declaration.name), kind: declaration.type,
-            isRequired: declaration.required, defaultValue: .immortal(declaration.defaultValue ?? .null))
+            isRequired: declaration.isRequired, defaultValue: .immortal(declaration.defaultValue ?? .null))
     }
 }
 

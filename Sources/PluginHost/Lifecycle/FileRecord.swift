@@ -1,0 +1,73 @@
+import Foundation
+import PluginABI
+
+/// What the host knows of one file in a plugins folder.
+struct FileRecord {
+    let path: String
+    let folder: String
+    /// Which content this is about; nil when the file could not even be looked at.
+    var identity: FileIdentity?
+    var state: State
+    var since = Date()
+
+    /// A change on disk that has been reported, and that a file in use does not follow.
+    var reported: Reported?
+
+    enum Reported: Equatable {
+        case changed(FileIdentity)
+        case deleted
+    }
+
+    enum State {
+        /// Somebody writes it; it is taken when it is whole.
+        case beingWritten
+        case failed(PluginError)
+        case quarantined(PluginError)
+        /// Another file of the same module serves.
+        case superseded(LoadedModule, by: String)
+        case active(Generation, LoadedModule)
+    }
+
+    /// Whether a change of the file is a reason to look at it again.
+    var isIdle: Bool { if case .active = state { false } else { true } }
+
+    var generation: Generation? { if case .active(let generation, _) = state { generation } else { nil } }
+
+    /// The module in the file, if it could be loaded.
+    var module: LoadedModule? {
+        switch state {
+        case .active(_, let module), .superseded(let module, _): module
+        case .beingWritten, .failed, .quarantined: nil
+        }
+    }
+}
+
+extension FileRecord {
+    var status: ModuleStatus {
+        var status = ModuleStatus(state: "", file: path, since: since)
+        if let manifest = module?.manifest {
+            status.name = manifest.name
+            status.version = manifest.version.description
+            status.targets = manifest.targets.map(\.name)
+        }
+        switch state {
+        case .beingWritten:
+            status.state = "waiting"
+            status.error = PluginError(.unreadable, "\(path) is being written; it is taken when its writer closes it.")
+        case .failed(let error): (status.state, status.error) = ("failed", error)
+        case .quarantined(let error): (status.state, status.error) = ("quarantined", error)
+        case .superseded(_, let other):
+            status.state = "superseded"
+            status.note = "\(other) serves"
+        case .active(let generation, _):
+            status.state = "active"
+            status.generation = generation.number
+        }
+        switch reported {
+        case .changed: status.note = "the file has changed since it was loaded"
+        case .deleted: status.note = "the file is gone"
+        case nil: break
+        }
+        return status
+    }
+}

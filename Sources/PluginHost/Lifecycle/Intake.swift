@@ -1,0 +1,122 @@
+import Foundation
+import PluginABI
+import Synchronization
+
+// From a folder to loaded modules: what is there, what is new, what has changed. Runs on the lifecycle queue.
+
+extension Lifecycle {
+    /// Compares a folder with the records, and loads what is new or has changed.
+    func look(into folder: String) -> [LoadedModule] {
+        let entries: [PluginFolder.Entry]
+        do throws(PluginError) {
+            entries = try PluginFolder.list(folder)
+            if !configuration.trustsEveryone { try Trust.check(folder: folder) }
+            state.withLock { $0.problems[folder] = nil }
+        } catch {
+            reportProblem(error, folder)
+            return []
+        }
+        forgetMissing(in: folder, present: Set(entries.map(\.path)))
+        return entries.compactMap { look(at: $0, in: folder) }
+    }
+
+    private func reportProblem(_ error: PluginError, _ folder: String) {
+        let isNew = state.withLock { state in
+            defer { state.problems[folder] = error }
+            return state.problems[folder] != error
+        }
+        if isNew { tell(.problem(error)) }
+        if error.code == .unreadable { forgetMissing(in: folder, present: []) }
+    }
+
+    private func forgetMissing(in folder: String, present: Set<String>) {
+        for record in records.values where record.folder == folder && !present.contains(record.path) {
+            if record.isIdle {
+                state.withLock { $0.records[record.path] = nil }
+            } else {
+                report(.deleted, record, "its file was deleted; the loaded module goes on")
+            }
+        }
+    }
+
+    private func look(at entry: PluginFolder.Entry, in folder: String) -> LoadedModule? {
+        let known = records[entry.path]
+        let identity: FileIdentity
+        switch entry.identity {
+        case .failure(let error):
+            if let known, !known.isIdle {
+                report(.deleted, known, "its file cannot be read any more; the loaded module goes on")
+            } else {
+                fail(FileRecord(path: entry.path, folder: folder, identity: nil, state: .failed(error)), error)
+            }
+            return nil
+        case .success(let found): identity = found
+        }
+        if let known {
+            if !known.isIdle {
+                if known.identity != identity {
+                    report(.changed(identity), known, "its file has changed; the loaded module goes on")
+                } else {
+                    state.withLock { $0.records[entry.path]?.reported = nil }
+                }
+                return nil
+            }
+            if case .beingWritten = known.state {} else if known.identity == identity { return nil }
+        }
+        return load(FileRecord(path: entry.path, folder: folder, identity: identity, state: .beingWritten))
+    }
+
+    /// Stages, opens and checks a file; what goes wrong stands in its record.
+    private func load(_ record: FileRecord) -> LoadedModule? {
+        do throws(PluginError) {
+            guard case .staged(let staged) = try staging.stage(
+                path: record.path, checkTrust: !configuration.trustsEveryone)
+            else {
+                put(record)
+                return nil
+            }
+            if let entry = journal.quarantined(path: record.path, digest: staged.digest) {
+                staging.discard(staged)
+                quarantine(record, entry)
+                return nil
+            }
+            var record = record
+            record.identity = staged.identity
+            let module = try loader.load(staged)
+            record.state = .superseded(module, by: "")
+            put(record)
+            return module
+        } catch {
+            fail(record, error)
+            return nil
+        }
+    }
+
+    private func quarantine(_ record: FileRecord, _ entry: QuarantineEntry) {
+        let error = PluginError(
+            .quarantined,
+            "\(entry.message) It is not loaded again until it changes, or --retry is given.")
+        var record = record
+        record.state = .quarantined(error)
+        put(record)
+        tell(.failed(record.status))
+    }
+
+    /// Notes why a file is not served.
+    func fail(_ record: FileRecord, _ error: PluginError) {
+        if case .failed(let earlier) = records[record.path]?.state, earlier == error, record.identity == nil { return }
+        var record = record
+        record.state = .failed(error)
+        put(record)
+        tell(.failed(record.status))
+    }
+
+    /// Tells, once, that the file of an active module is not what was loaded.
+    private func report(_ what: FileRecord.Reported, _ record: FileRecord, _ text: String) {
+        guard record.reported != what else { return }
+        var record = record
+        record.reported = what
+        put(record)
+        tell(.changedOnDisk(record.status, text))
+    }
+}

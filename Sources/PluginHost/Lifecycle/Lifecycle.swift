@@ -1,0 +1,143 @@
+import CPluginABI
+import CPluginHost
+import Dispatch
+import Foundation
+import PluginABI
+import Synchronization
+
+/// Brings what is in the folders into the registry. Changes run one at a time, on a queue of their own; calls never
+/// wait for them.
+final class Lifecycle: Sendable {
+    let configuration: PluginHost.Configuration
+    let dispatcher: Dispatcher
+    let staging: Staging
+    let journal: Journal
+    let loader: ModuleLoader
+    let queue = DispatchQueue(label: "pluginhost.lifecycle")
+    let state = Mutex(State())
+    private let observers = Mutex<[UUID: AsyncStream<HostChange>.Continuation]>([:])
+
+    struct State {
+        /// By path.
+        var records: [String: FileRecord] = [:]
+        /// By folder.
+        var problems: [String: PluginError] = [:]
+        var otherProblems: [PluginError] = []
+        var draining: [Generation] = []
+        var watcher: FolderWatcher?
+        var isStopped = false
+    }
+
+    init(_ configuration: PluginHost.Configuration, dispatcher: Dispatcher) throws(PluginError) {
+        self.configuration = configuration
+        self.dispatcher = dispatcher
+        staging = try Staging(base: configuration.stagingFolder)
+        journal = Journal(stateFolder: configuration.stateFolder)
+        loader = ModuleLoader(journal: journal, allowsOtherToolchains: configuration.allowsOtherToolchains)
+        if configuration.retriesQuarantined { journal.release() }
+    }
+
+    // MARK: Start, change, stop
+
+    func start() {
+        if let problem = journal.problem { state.withLock { $0.otherProblems.append(problem) } }
+        if configuration.watches {
+            // Watched before it is read, so that nothing can come between.
+            let watcher = FolderWatcher(folders: configuration.folders) { [weak self] folders in
+                self?.queue.sync { self?.update(folders) }
+            }
+            watcher.start()
+            state.withLock { $0.watcher = watcher }
+            if let problem = watcher.problem { state.withLock { $0.otherProblems.append(problem) } }
+        }
+        queue.sync { update(Set(configuration.folders)) }
+    }
+
+    /// Reads folders again and does what has become necessary. Runs on the queue.
+    private func update(_ folders: Set<String>) {
+        guard !state.withLock({ $0.isStopped }) else { return }
+        var loaded: [LoadedModule] = []
+        for folder in configuration.folders where folders.contains(folder) { loaded += look(into: folder) }
+        settle(loaded)
+    }
+
+    /// Tears everything down, in reverse order, each module after its last call; waits for them within the timeout.
+    func stop() {
+        state.withLock { $0.watcher }?.stop()
+        queue.sync {
+            let isFirst = state.withLock { state in
+                defer { state.isStopped = true }
+                return !state.isStopped
+            }
+            guard isFirst else { return }
+            let deadline = DispatchTime.now() + .nanoseconds(Int(configuration.shutdownTimeout.nanoseconds))
+            var remaining = dispatcher.registry.table.generations
+            for generation in remaining.reversed() {
+                remaining.removeLast()
+                dispatcher.registry.publish(Table(remaining, isStopped: true))
+                tearDown(generation, before: deadline)
+            }
+            dispatcher.registry.publish(Table(isStopped: true))
+            for generation in state.withLock({ $0.draining }) { tearDown(generation, before: deadline) }
+            staging.close()
+        }
+        observers.withLock { observers in
+            for observer in observers.values { observer.finish() }
+            observers = [:]
+        }
+    }
+
+    func tearDown(_ generation: Generation, before deadline: DispatchTime) {
+        while generation.callsInFlight > 0, DispatchTime.now() < deadline { usleep(1000) }
+        guard generation.callsInFlight == 0 else {
+            return log(.warning, generation, "was still running calls when the host stopped; it was not torn down.")
+        }
+        let done = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            self.runTearDown(generation)
+            done.signal()
+        }
+        if done.wait(timeout: max(deadline, .now() + .seconds(1))) == .timedOut {
+            log(.warning, generation, "did not end its tearDown in time.")
+        }
+    }
+
+    private func runTearDown(_ generation: Generation) {
+        do throws(PluginError) { try generation.tearDown() } catch { log(.error, generation, error.message) }
+    }
+
+    private func log(_ level: LogLevel, _ generation: Generation, _ message: String) {
+        dispatcher.settings.log(
+            LogEntry(level: level, module: generation.name, message: "\(generation.label) \(message)"))
+    }
+
+    // MARK: Who wants to know
+
+    /// The records, as they are now.
+    var records: [String: FileRecord] { state.withLock { $0.records } }
+
+    /// Every file, sorted by path.
+    var modules: [ModuleStatus] { records.values.sorted { $0.path < $1.path }.map(\.status) }
+
+    /// What is wrong with folders and with the host's own.
+    var problems: [PluginError] {
+        state.withLock { state in state.problems.sorted { $0.key < $1.key }.map(\.value) + state.otherProblems }
+    }
+
+    /// Everything that happens from now on.
+    func changes() -> AsyncStream<HostChange> {
+        let (stream, continuation) = AsyncStream.makeStream(of: HostChange.self)
+        let id = UUID()
+        observers.withLock { $0[id] = continuation }
+        continuation.onTermination = { [weak self] _ in
+            _ = self?.observers.withLock { $0.removeValue(forKey: id) }
+        }
+        return stream
+    }
+
+    func tell(_ change: HostChange) {
+        for observer in observers.withLock({ Array($0.values) }) { observer.yield(change) }
+    }
+
+    func put(_ record: FileRecord) { state.withLock { $0.records[record.path] = record } }
+}

@@ -1,0 +1,149 @@
+import Dispatch
+import Foundation
+import PluginABI
+import Synchronization
+
+// Which file of a module serves, and how a newcomer comes to serve. Runs on the lifecycle queue.
+
+extension Lifecycle {
+    /// Chooses for each module name the file that serves, activates the newcomers and publishes the next table.
+    ///
+    /// What serves depends on what is in the folders, never on the order in which it arrived: the highest version, of
+    /// equal ones the file name that sorts first.
+    func settle(_ loaded: [LoadedModule]) {
+        guard !loaded.isEmpty else { return }
+        var generations = dispatcher.registry.table.generations
+        var replaced: [Generation] = []
+        var changes: [HostChange] = []
+        for name in Set(loaded.map(\.manifest.name)).sorted() {
+            adoptMoved(name)
+            var serving: FileRecord?
+            for candidate in candidates(name) {
+                if let serving {
+                    changes.append(stepBack(candidate, behind: serving))
+                } else if candidate.generation != nil {
+                    serving = candidate
+                } else if let generation = activate(candidate, among: generations) {
+                    replaced += generations.filter { $0.name == name }
+                    generations.removeAll { $0.name == name }
+                    generations.append(generation)
+                    serving = records[candidate.path]
+                    changes.append(.added(serving!.status))
+                }
+            }
+        }
+        generations.sort { $0.name < $1.name }
+        dispatcher.registry.publish(Table(generations))
+        changes.forEach(tell)
+        retire(replaced)
+    }
+
+    /// The files of a module, the one that should serve first.
+    private func candidates(_ name: String) -> [FileRecord] {
+        records.values.filter { $0.module?.manifest.name == name }.sorted { left, right in
+            if left.isGone != right.isGone { return right.isGone }
+            let (a, b) = (left.module!.manifest.version, right.module!.manifest.version)
+            if a != b { return a > b }
+            return (left.fileName, left.path) < (right.fileName, right.path)
+        }
+    }
+
+    /// A file that was renamed while its module runs: the module goes on under the new name.
+    private func adoptMoved(_ name: String) {
+        let files = candidates(name)
+        guard let gone = files.first(where: { $0.isGone }), case .active(let generation, let module) = gone.state,
+            var heir = files.first(where: { !$0.isGone && isSame($0, gone) })
+        else { return }
+        heir.state = .active(generation, module)
+        state.withLock { $0.records[gone.path] = nil }
+        put(heir)
+    }
+
+    private func isSame(_ left: FileRecord, _ right: FileRecord) -> Bool {
+        guard let a = left.module, let b = right.module else { return false }
+        return a.manifest.version == b.manifest.version && (try? Staging.sameBytes(a.staged, b.staged)) == true
+    }
+
+    /// Takes a file out of service, or never lets it in, because another one of its module serves.
+    private func stepBack(_ record: FileRecord, behind serving: FileRecord) -> HostChange {
+        guard let module = record.module, let other = serving.module else { return .failed(record.status) }
+        var record = record
+        if record.isGone {
+            state.withLock { $0.records[record.path] = nil }
+        } else if module.manifest.version == other.manifest.version, !isSame(record, serving) {
+            let version = module.manifest.version
+            record.state = .failed(
+                PluginError(
+                    .conflict,
+                    "\(record.path) and \(serving.path) are both \(module.manifest.name) \(version), with different "
+                        + "content. \(serving.fileName) serves, because its name sorts first; give one of them another "
+                        + "version, or delete it."))
+            put(record)
+            return .failed(record.status)
+        } else {
+            record.state = .superseded(module, by: serving.path)
+            record.since = Date()
+            put(record)
+        }
+        return .superseded(record.status)
+    }
+
+    /// Makes a generation of a file and activates it. nil when that fails; the record says why.
+    private func activate(_ record: FileRecord, among generations: [Generation]) -> Generation? {
+        guard let module = record.module else { return nil }
+        do throws(PluginError) {
+            try checkConflicts(module, with: generations)
+            let settings = configuration.moduleConfiguration[module.manifest.name] ?? [:]
+            let generation = Generation(module, dispatcher: dispatcher, configuration: settings)
+            try journal.during(
+                step: .activation, file: record.path, digest: module.staged.digest, size: module.staged.size
+            ) { () throws(PluginError) in try generation.activate() }
+            var record = record
+            record.state = .active(generation, module)
+            record.since = Date()
+            put(record)
+            return generation
+        } catch {
+            fail(record, error)
+            return nil
+        }
+    }
+
+    /// A module is registered whole or not at all: a target belongs to the module that has it already.
+    private func checkConflicts(_ module: LoadedModule, with generations: [Generation]) throws(PluginError) {
+        for other in generations where other.name != module.manifest.name {
+            for target in module.manifest.targets where other.targets[target.name] != nil {
+                throw PluginError(
+                    .conflict,
+                    "\(module.manifest.name) (\(module.file)) claims the target \(target.name), which belongs to "
+                        + "\(other.name) (\(other.file)). \(other.name) keeps it; \(module.manifest.name) is not "
+                        + "registered.")
+            }
+        }
+    }
+
+    /// Tears generations down when their last call has ended and nobody holds an object of them.
+    private func retire(_ replaced: [Generation]) {
+        guard !replaced.isEmpty else { return }
+        state.withLock { $0.draining += replaced }
+        tearDownDrained()
+    }
+
+    private func tearDownDrained() {
+        for generation in state.withLock({ $0.draining }) where generation.isDrained {
+            state.withLock { $0.draining.removeAll { $0 === generation } }
+            tearDown(generation, before: .now() + .nanoseconds(Int(configuration.shutdownTimeout.nanoseconds)))
+        }
+        guard state.withLock({ !$0.draining.isEmpty && !$0.isStopped }) else { return }
+        queue.asyncAfter(deadline: .now() + .milliseconds(20)) { [weak self] in self?.tearDownDrained() }
+    }
+}
+
+extension FileRecord {
+    fileprivate var isGone: Bool { reported == .deleted }
+    fileprivate var fileName: String { (path as NSString).lastPathComponent }
+}
+
+extension Generation {
+    fileprivate var isDrained: Bool { callsInFlight == 0 && objectCount.load(ordering: .relaxed) == 0 }
+}

@@ -1,0 +1,247 @@
+import CPluginABI
+import CPluginHost
+import Glibc
+import PluginABI
+
+/// A module whose code is in the process and whose description fits: what a generation is made of.
+struct LoadedModule: @unchecked Sendable {  // The pointers point to static data of an image that is never unmapped.
+    let file: String
+    let stagedPath: String
+    let staged: StagedFile
+    let toolchain: String
+    let abiMinor: UInt16
+    let manifest: ModuleManifest
+    /// The manifest as it is written.
+    let manifestText: String
+    let description: UnsafePointer<plugin_module>
+    /// By name: `target/action`, `type#action`, `@hook`.
+    let functions: [String: plugin_function]
+    /// By target.
+    let factories: [String: plugin_factory]
+}
+
+/// Opens the staged copy of a module and checks what it says, field by field.
+struct ModuleLoader {
+    let journal: Journal?
+    /// Whether modules of another Swift toolchain are taken.
+    let allowsOtherToolchains: Bool
+
+    /// - Throws: `openFailed`, `invalidDescription`, `incompatible` or `invalidManifest`.
+    func load(_ file: StagedFile) throws(PluginError) -> LoadedModule {
+        let entry = try during(.opening, file) { () throws(PluginError) in try open(file) }
+        let returned = try during(.entry, file) { () throws(PluginError) in entry() }
+        guard let description = returned else {
+            throw PluginError(.invalidDescription, "\(PLUGIN_ENTRY_SYMBOL) of \(file.original) returned null.")
+        }
+        return try check(description, file)
+    }
+
+    private func during<Result>(
+        _ step: Journal.Step, _ file: StagedFile, _ body: () throws(PluginError) -> Result
+    ) throws(PluginError) -> Result {
+        let label = strdup("running the \(step.rawValue) of \(file.original)")
+        plugin_host_set_step(label)
+        defer {
+            plugin_host_set_step(nil)
+            free(label)
+        }
+        guard let journal else { return try body() }
+        return try journal.during(step: step, file: file.original, digest: file.digest, size: file.size, body)
+    }
+
+    private func open(_ file: StagedFile) throws(PluginError) -> plugin_module_entry_function {
+        // Never unmapped: the Swift runtime cannot forget an image.
+        guard let image = dlopen(file.path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
+            let reason = dlerror().map { String(cString: $0) } ?? "unknown reason"
+            throw PluginError(
+                .openFailed,
+                "\(file.original) cannot be opened: \(reason.replacing(file.path, with: file.original)).")
+        }
+        guard let symbol = dlsym(image, PLUGIN_ENTRY_SYMBOL) else {
+            throw PluginError(.invalidFile, "\(file.original) does not export \(PLUGIN_ENTRY_SYMBOL).")
+        }
+        return unsafeBitCast(symbol, to: plugin_module_entry_function.self)
+    }
+
+    // MARK: The description
+
+    private func check(_ module: UnsafePointer<plugin_module>, _ file: StagedFile) throws(PluginError) -> LoadedModule {
+        let path = file.original
+        // The first 16 bytes, before anything else is read.
+        let raw = UnsafeRawPointer(module)
+        let magic = raw.load(as: UInt64.self)
+        guard magic == UInt64(PLUGIN_ABI_MAGIC) else {
+            throw PluginError(
+                .invalidDescription,
+                "The description of \(path) begins with \(hex(magic)), not with PLUGIN_ABI_MAGIC "
+                    + "(\(hex(UInt64(PLUGIN_ABI_MAGIC)))).")
+        }
+        let size = raw.load(fromByteOffset: 8, as: UInt32.self)
+        let major = raw.load(fromByteOffset: 12, as: UInt16.self)
+        let minor = raw.load(fromByteOffset: 14, as: UInt16.self)
+        guard major == PLUGIN_ABI_MAJOR else {
+            throw PluginError(
+                .incompatible,
+                "\(path) was built for version \(major).\(minor) of the binary interface; this host has "
+                    + "\(PLUGIN_ABI_MAJOR).\(PLUGIN_ABI_MINOR), and loads \(PLUGIN_ABI_MAJOR).x. Build it with this "
+                    + "host's plugin_abi.h.")
+        }
+        guard size >= MemoryLayout<plugin_module>.size else {
+            throw PluginError(
+                .invalidDescription,
+                "The description of \(path) says that it is \(size) bytes long; version \(major).\(minor) has at least "
+                    + "\(MemoryLayout<plugin_module>.size). Set size to sizeof(plugin_module).")
+        }
+        let description = module.pointee
+        let toolchain = try text(description.toolchain, "toolchain", file, atMost: 256)
+        try checkToolchain(toolchain, file)
+        let (manifest, manifestText) = try manifest(description, minor, file)
+        let functions = try functions(description, file)
+        let factories = try factories(description, file)
+        try match(manifest, functions, factories, file)
+        let name = manifest.name
+        plugin_host_add_image(module, strdup("\(name) \(manifest.version) (\(path))"))
+        return LoadedModule(
+            file: path, stagedPath: file.path, staged: file, toolchain: toolchain, abiMinor: minor, manifest: manifest,
+            manifestText: manifestText, description: module, functions: functions, factories: factories)
+    }
+
+    private func text(
+        _ string: plugin_string, _ field: String, _ file: StagedFile, atMost limit: UInt64
+    ) throws(PluginError) -> String {
+        guard string.count <= limit else {
+            throw PluginError(
+                .invalidDescription,
+                "The field \(field) in the description of \(file.original) announces \(string.count) bytes; at most "
+                    + "\(limit) are accepted.")
+        }
+        do throws(PluginError) {
+            try string.check("The field \(field)")
+        } catch {
+            throw PluginError(.invalidDescription, "In the description of \(file.original): \(error.message)")
+        }
+        return string.text
+    }
+
+    /// Code that runs on the host's Swift runtime must be compiled for it: on Linux there is no stable Swift ABI.
+    private func checkToolchain(_ toolchain: String, _ file: StagedFile) throws(PluginError) {
+        guard !allowsOtherToolchains, file.image.needed.contains("libswiftCore.so") else { return }
+        guard toolchain != Toolchain.current else { return }
+        throw PluginError(
+            .incompatible,
+            "\(file.original) was built by \(toolchain.isEmpty ? "a toolchain that it does not name" : "“\(toolchain)”"), "
+                + "and shares the Swift runtime of this host, which was built by “\(Toolchain.current)”. Build it with "
+                + "that toolchain, or with -static-stdlib.")
+    }
+
+    private func manifest(
+        _ description: plugin_module, _ minor: UInt16, _ file: StagedFile
+    ) throws(PluginError) -> (ModuleManifest, String) {
+        let count = description.manifest.count
+        guard count <= PLUGIN_MANIFEST_MAX_BYTES else {
+            throw PluginError(
+                .invalidManifest,
+                "The manifest of \(file.original) announces \(count) bytes; at most \(PLUGIN_MANIFEST_MAX_BYTES) are "
+                    + "accepted.")
+        }
+        guard let bytes = description.manifest.bytes, count > 0 else {
+            throw PluginError(.invalidManifest, "\(file.original) has no manifest.")
+        }
+        do throws(PluginError) {
+            let text = UnsafeRawBufferPointer(start: bytes, count: Int(count))
+            return (try ModuleManifest(parsing: text, abiMinor: minor), description.manifest.text)
+        } catch {
+            throw PluginError(error.code, "The manifest of \(file.original) is refused. \(error.message)")
+        }
+    }
+
+    private func functions(
+        _ description: plugin_module, _ file: StagedFile
+    ) throws(PluginError) -> [String: plugin_function] {
+        let table = try entries(description.functions, description.function_count, "functions", file)
+        var functions: [String: plugin_function] = [:]
+        for (index, function) in table.enumerated() {
+            let name = try text(function.name, "functions[\(index)].name", file, atMost: 1024)
+            guard unsafeBitCast(function.invoke, to: UInt.self) != 0 else {
+                throw PluginError(
+                    .invalidDescription, "The function “\(name)” in the description of \(file.original) is null.")
+            }
+            guard functions.updateValue(function, forKey: name) == nil else {
+                throw PluginError(
+                    .invalidDescription, "The description of \(file.original) has two functions “\(name)”.")
+            }
+        }
+        return functions
+    }
+
+    private func factories(
+        _ description: plugin_module, _ file: StagedFile
+    ) throws(PluginError) -> [String: plugin_factory] {
+        let table = try entries(description.factories, description.factory_count, "factories", file)
+        var factories: [String: plugin_factory] = [:]
+        for (index, factory) in table.enumerated() {
+            let target = try text(factory.target, "factories[\(index)].target", file, atMost: 1024)
+            guard unsafeBitCast(factory.make, to: UInt.self) != 0 else {
+                throw PluginError(
+                    .invalidDescription,
+                    "The factory of target \(target) in the description of \(file.original) has no make.")
+            }
+            guard factories.updateValue(factory, forKey: target) == nil else {
+                throw PluginError(
+                    .invalidDescription,
+                    "The description of \(file.original) has two factories for target \(target).")
+            }
+        }
+        return factories
+    }
+
+    private func entries<Entry>(
+        _ start: UnsafePointer<Entry>?, _ count: UInt64, _ field: String, _ file: StagedFile
+    ) throws(PluginError) -> UnsafeBufferPointer<Entry> {
+        guard count <= 100_000 else {
+            throw PluginError(
+                .invalidDescription,
+                "The description of \(file.original) announces \(count) \(field); at most 100000 are accepted.")
+        }
+        guard count == 0 || start != nil else {
+            throw PluginError(
+                .invalidDescription,
+                "The description of \(file.original) announces \(count) \(field), with a null pointer.")
+        }
+        return UnsafeBufferPointer(start: start, count: Int(count))
+    }
+
+    /// The manifest and the tables must say the same.
+    private func match(
+        _ manifest: ModuleManifest, _ functions: [String: plugin_function], _ factories: [String: plugin_factory],
+        _ file: StagedFile
+    ) throws(PluginError) {
+        var declared: Set<String> = []
+        for target in manifest.targets { declared.formUnion(target.actions.map { "\(target.name)/\($0.name)" }) }
+        for type in manifest.types { declared.formUnion(type.actions.map { "\(type.name)#\($0.name)" }) }
+        declared.formUnion(manifest.hooks.map { "@\($0.rawValue)" })
+        if let missing = declared.subtracting(functions.keys).sorted().first {
+            throw PluginError(
+                .invalidManifest,
+                "The manifest of \(file.original) declares “\(missing)”, and there is no function of that name.")
+        }
+        if let superfluous = Set(functions.keys).subtracting(declared).sorted().first {
+            throw PluginError(
+                .invalidManifest,
+                "\(file.original) has a function “\(superfluous)” that its manifest does not declare.")
+        }
+        let withInstance = Set(manifest.targets.filter { $0.instance != .none }.map(\.name))
+        if let missing = withInstance.subtracting(factories.keys).sorted().first {
+            throw PluginError(
+                .invalidManifest,
+                "The manifest of \(file.original) declares an instance for target \(missing), and there is no factory.")
+        }
+        if let superfluous = Set(factories.keys).subtracting(withInstance).sorted().first {
+            throw PluginError(
+                .invalidManifest,
+                "\(file.original) has a factory for target “\(superfluous)”, whose manifest entry declares no instance.")
+        }
+    }
+
+    private func hex(_ number: UInt64) -> String { "0x" + String(number, radix: 16, uppercase: true) }
+}

@@ -1,0 +1,37 @@
+import CPluginABI
+public import PluginABI
+
+/// Everything that one file says about itself.
+public struct ModuleReport: Sendable {
+    /// A map: `file`, `elf`, `abi`, `toolchain`, `manifest`.
+    public let json: Value
+}
+
+extension PluginHost {
+    /// Reads a file without registering it. Its code runs, in this process, until it has returned its description: give
+    /// the work to a child process if that must not do harm.
+    ///
+    /// - Throws: What is wrong with the file.
+    public static func inspect(file: String, trustsEveryone: Bool = false) throws(PluginError) -> ModuleReport {
+        let staging = try Staging()
+        defer { staging.close() }
+        guard case .staged(let staged) = try staging.stage(path: file, checkTrust: !trustsEveryone) else {
+            throw PluginError(.unreadable, "\(file) is being written. Wait until its writer closes it.")
+        }
+        // Another toolchain's module can be described, if not run.
+        let module = try ModuleLoader(journal: nil, allowsOtherToolchains: true).load(staged)
+        let image = staged.image
+        return ModuleReport(json: [
+            "file": .string(file),
+            "elf": [
+                "size": .int(staged.size), "mapped": .int(image.mappedSize),
+                "soname": image.soname.map(Value.string) ?? nil, "buildID": image.buildID.map(Value.string) ?? nil,
+                "needed": .list(image.needed.map(Value.string)), "runpath": .list(image.runpath.map(Value.string)),
+                "staged": .list(staged.libraries.map(Value.string)),
+            ],
+            "abi": ["major": .int(Int(PLUGIN_ABI_MAJOR)), "minor": .int(Int(module.abiMinor))],
+            "toolchain": module.toolchain.isEmpty ? nil : .string(module.toolchain),
+            "manifest": try Value(json: module.manifestText),
+        ])
+    }
+}

@@ -1,0 +1,71 @@
+public import Foundation
+public import PluginABI
+
+/// What the host knows of one file in a plugins folder.
+public struct ModuleStatus: Sendable {
+    /// The module's name; nil while the file could not be read as a module.
+    public var name: String?
+    public var version: String?
+    /// `active`, `superseded` (another file of the same module serves), `waiting` (the file is being written), `failed`
+    /// or `quarantined`.
+    public var state: String
+    /// The path of the file in the plugins folder.
+    public var file: String
+    /// The number of the generation that serves, counted over all modules of the process; nil when none does.
+    public var generation: Int?
+    /// The names of the module's targets.
+    public var targets: [String] = []
+    /// Why it is not active.
+    public var error: PluginError?
+    /// What else there is to know, in words.
+    public var note: String?
+    /// Since when it is in this state.
+    public var since: Date
+
+    init(state: String, file: String, since: Date) {
+        self.state = state
+        self.file = file
+        self.since = since
+    }
+
+    /// `ModuleA 1.0.0`, or the file while there is no name.
+    var title: String { name.map { "\($0) \(version ?? "")" } ?? file }
+}
+
+/// Something that happened to the modules of a host.
+public enum HostChange: Sendable, CustomStringConvertible {
+    /// A module can be called from now on.
+    case added(ModuleStatus)
+    /// A file could not be loaded, for the reason that the status carries. It is tried again when it changes.
+    case failed(ModuleStatus)
+    /// Another file of the same module serves instead of this one.
+    case superseded(ModuleStatus)
+    /// The file of an active module was changed or deleted; the loaded one goes on.
+    case changedOnDisk(ModuleStatus, String)
+    /// A folder cannot be read or watched.
+    case problem(PluginError)
+
+    public var description: String {
+        switch self {
+        case .added(let module): "added \(module.title) from \(module.file)"
+        case .failed(let module): "\(module.state) \(module.title): \(module.error?.message ?? "")"
+        case .superseded(let module): "superseded \(module.title) of \(module.file): \(module.note ?? "")"
+        case .changedOnDisk(let module, let what): "\(module.title): \(what)"
+        case .problem(let error): error.message
+        }
+    }
+}
+
+/// A line for the log.
+public struct LogEntry: Sendable {
+    public var level: LogLevel
+    /// The module that wrote it, or that it is about; nil for the host itself.
+    public var module: String?
+    public var message: String
+
+    public init(level: LogLevel, module: String? = nil, message: String) {
+        self.level = level
+        self.module = module
+        self.message = message
+    }
+}
