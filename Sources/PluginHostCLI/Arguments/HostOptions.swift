@@ -16,7 +16,7 @@ extension OptionSpecification {
         name: "--scheme", value: "name", repeats: true,
         help: "A URL scheme whose URLs name target and action; can be given more than once. (default: app)")
     static let timeout = OptionSpecification(
-        name: "--timeout", value: "seconds", help: "How long to wait at most.")
+        name: "--timeout", value: "seconds", help: "The deadline, a positive number.")
     static let json = OptionSpecification(name: "--json", help: "Print JSON, for programs.")
     static let attach = OptionSpecification(
         name: "--attach", value: "path", help: "Ask the running host that listens on this socket.")

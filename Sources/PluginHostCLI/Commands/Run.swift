@@ -8,12 +8,16 @@ struct Run: Command {
     static let socket = OptionSpecification(
         name: "--socket", value: "path", help: "Answer other commands ('--attach') on a Unix socket at this path.")
 
+    static let timeout = OptionSpecification(
+        name: OptionSpecification.timeout.name, value: "seconds",
+        help: "The deadline of asynchronous calls that bring none of their own.")
+
     static let specification = CommandSpecification(
         name: "run",
         overview: "Load the modules, watch their folders, and serve until SIGINT or SIGTERM.",
         discussion: "Prints what is loaded and each change as it happens. On a terminal it takes the other commands "
             + "at a prompt.",
-        options: OptionSpecification.hosting + [socket, .timeout, .json])
+        options: OptionSpecification.hosting + [socket, timeout, .json])
 
     private let arguments: ParsedArguments
 

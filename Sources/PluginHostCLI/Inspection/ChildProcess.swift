@@ -24,7 +24,7 @@ struct ChildProcess {
     private let report: CInt
 
     /// Starts a program. What it prints on standard output goes to this process's standard error.
-    init(executable: String, arguments: [String]) throws(PluginError) {
+    init(executable: String, arguments: [String], environment: [String: String]) throws(PluginError) {
         var pair: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &pair) == 0 else {
             throw Self.failure(errno)
@@ -49,9 +49,10 @@ struct ChildProcess {
         posix_spawnattr_setflags(&attributes, Int16(flags))
 
         var words = arguments.map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
+        var variables = environment.map { strdup("\($0)=\($1)") } + [nil]
+        defer { for word in words + variables { free(word) } }
         var process: pid_t = 0
-        let error = posix_spawn(&process, executable, &actions, &attributes, &words, environ)
+        let error = posix_spawn(&process, executable, &actions, &attributes, &words, &variables)
         close(pair[1])
         guard error == 0 else {
             close(pair[0])

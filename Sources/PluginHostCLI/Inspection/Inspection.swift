@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import Glibc
 internal import PluginABI
 internal import PluginHost
@@ -32,7 +33,10 @@ struct Inspection: Sendable {
         if stat(file, &status) != 0, errno == ENOENT, lstat(file, &status) != 0 {
             throw PluginError(.fileNotFound, "There is no file \(file).")
         }
-        let child = try ChildProcess(executable: executable, arguments: arguments)
+        var environment = ProcessInfo.processInfo.environment
+        // A crash is this command's answer; a report by the Swift runtime would only delay it.
+        environment["SWIFT_BACKTRACE"] = "enable=no"
+        let child = try ChildProcess(executable: executable, arguments: arguments, environment: environment)
         let (bytes, ending) = child.collect(deadline: deadline, limit: Self.reportLimit)
         if let report = InspectionReport(bytes) { return try report.outcome.get() }
         switch ending {

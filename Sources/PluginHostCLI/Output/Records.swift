@@ -13,7 +13,10 @@ extension PluginError {
     }
 
     /// For people, on one line.
-    var line: String { "\(source.map { "\($0): " } ?? "")\(message) (\(code))".printable }
+    var line: String {
+        let text = code == .usage ? message : "\(message) (\(code))"
+        return (source.map { "\($0): \(text)" } ?? text).printable
+    }
 }
 
 extension ModuleStatus {
