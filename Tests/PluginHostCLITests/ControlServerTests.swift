@@ -158,7 +158,7 @@ internal import Testing
         let server = try server()
         let host = try AttachedHost(path: path)
         #expect(try await host.list() == [["name": "A"]])
-        #expect(try await host.call("A", "b", ["x": 1], timeout: .seconds(2)) == ["A", "b", ["x": 1], 2.0])
+        #expect(try await host.call("A", "b", ["x": 1], timeout: .seconds(1.5)) == ["A", "b", ["x": 1], 1.5])
         #expect(try await host.open("u", [:], isLocal: true, timeout: nil) == ["u", [:], true])
         let error = await #expect(throws: PluginError.self) {
             try await host.call("missing", "b", [:], timeout: nil)

@@ -10,16 +10,20 @@ final class StopRequest: Sendable {
     // Set once in `init` and kept alive; a source may be used from any thread.
     nonisolated(unsafe) private var sources: [any DispatchSourceSignal] = []
 
+    /// Returns when signals are taken note of; until then they end the program as usual.
     init() {
         (requests, continuation) = AsyncStream.makeStream()
         let queue = DispatchQueue(label: "pluginhost.signals")
+        let registration = DispatchGroup()
         for number in [SIGINT, SIGTERM] {
-            signal(number, SIG_IGN)
+            registration.enter()
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler { [weak self] in self?.received(number) }
+            source.setRegistrationHandler { registration.leave() }
             source.resume()
             sources.append(source)
         }
+        registration.wait()
     }
 
     func stop() { continuation.yield() }
