@@ -34,7 +34,9 @@ internal import Testing
         #expect(throws: PluginError(.usage, "Missing value for '--number <n>'.")) {
             try parser.parse(["a", "--number", "--flag"])
         }
-        #expect(throws: PluginError(.usage, "Missing value for '--number <n>'.")) { try parser.parse(["a", "--number"]) }
+        #expect(throws: PluginError(.usage, "Missing value for '--number <n>'.")) {
+            try parser.parse(["a", "--number"])
+        }
         #expect(try parser.parse(["a", "--number=--flag"]).value(of: Self.number) == "--flag")
     }
 

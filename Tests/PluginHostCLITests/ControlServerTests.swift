@@ -80,7 +80,9 @@ internal import Testing
         let server = try server(limits: limits)
         let client = try Client(path)
         DispatchQueue(label: "writer").async { [client] in
-            for id in 0..<2_000 { client.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"echo","params":["0123456789"]}"#) }
+            for id in 0..<2_000 {
+                client.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"echo","params":["0123456789"]}"#)
+            }
         }
         let answers = (0..<2_000).compactMap { _ in client.answer()?["id"]?.int }
         #expect(answers.count == 2_000 && Set(answers).count == 2_000)

@@ -49,12 +49,15 @@ internal import Testing
         #expect(program.code == 0 && program.output == "{\"result\":\"Hello, World!\"}\n")
         let detail = try run("call", "A", "fetchDetail", "key=\"42\"", "page=2", "--json")
         #expect(detail.json?["result"]?["page"] == 2)
+        #expect(try run("call", "B", "slowly", "text=abc").output == "cba\n")
     }
 
     @Test(
         arguments: [
             (["call", "Z", "greet"], 69, "unknownTarget"), (["call", "B", "grett", "name=x"], 69, "unknownAction"),
-            (["call", "B", "greet"], 65, "missingParameter"), (["call", "B", "greet", "name=3"], 65, "mistypedParameter"),
+            (["call", "B", "greet"], 65, "missingParameter"),
+            (["call", "B", "greet", "name=3"], 65, "mistypedParameter"),
+            (["call", "B", "slowly", "text=x", "milliseconds=20000", "--timeout=0.2"], 75, "deadlineExceeded"),
             (["call", "B", "greet", "name=x", "y=1"], 65, "unknownParameter"),
             (["open", "app://A/nativeSecret"], 77, "notRemote"), (["open", "app://B/greet"], 65, "missingParameter"),
         ] as [([String], Int32, String)])

@@ -3,6 +3,7 @@ struct HelpPage: Sendable {
     static let width = 80
     private static let indent = 26
 
+    /// Stands in front of each command; empty where the commands stand alone.
     let program: String
 
     /// The program's own page.
@@ -39,7 +40,8 @@ struct HelpPage: Sendable {
             let name = "<\(argument.name)>\(argument.repeats ? " ..." : "")"
             return argument.isRequired ? name : "[\(name)]"
         }
-        return ([program, command.name] + options + arguments).joined(separator: " ")
+        let name = program.isEmpty ? [command.name] : [program, command.name]
+        return (name + options + arguments).joined(separator: " ")
     }
 
     private func section(_ title: String, rows: [(label: String, help: String)]) -> String {

@@ -39,7 +39,8 @@ struct Prompt: Sendable {
         do throws(PluginError) {
             guard let command = Self.commands.first(where: { $0.specification.name == name }) else {
                 let names = Self.commands.map { $0.specification.name } + ["help", "quit"]
-                throw PluginError(.usage, "There is no command '\(name)'.\(suggestion(closest(to: name, among: names)))")
+                let close = suggestion(closest(to: name, among: names))
+                throw PluginError(.usage, "There is no command '\(name)'.\(close)")
             }
             let specification = Self.atPrompt(command.specification)
             let parsed = try ArgumentParser(command: specification).parse(words)
@@ -66,7 +67,7 @@ struct Prompt: Sendable {
         if let command = commands.first(where: { $0.specification.name == name }) {
             return page.page(of: atPrompt(command.specification))
         }
-        let usages = commands.map { page.usage(of: atPrompt($0.specification)).trimmingPrefix(" ") }
+        let usages = commands.map { page.usage(of: atPrompt($0.specification)) }
         return (usages + ["help [<command>]", "quit"]).joined(separator: "\n")
     }
 

@@ -33,7 +33,7 @@ enum InspectionChild {
     private static func write(_ text: String) {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
-            let count = Glibc.write(ChildProcess.reportDescriptor, Array(rest.prefix(64 << 10)), min(rest.count, 64 << 10))
+            let count = rest.withUnsafeBytes { Glibc.write(ChildProcess.reportDescriptor, $0.baseAddress, $0.count) }
             if count > 0 { rest.removeFirst(count) } else if errno != EINTR { return }
         }
     }
