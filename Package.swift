@@ -23,7 +23,7 @@ let package = Package(
         .target(name: "CPluginHost"),
         .target(
             name: "PluginHost", dependencies: ["PluginABI", "CPluginABI", "CPluginHost"], swiftSettings: settings),
-        .executableTarget(name: "PluginHostCLI", dependencies: ["PluginHost"], swiftSettings: settings),
+        .executableTarget(name: "PluginHostCLI", dependencies: ["PluginHost", "PluginABI"], swiftSettings: settings),
 
         .target(name: "ModuleA", dependencies: ["PluginABI"], path: "Plugins/ModuleA"),
         .target(name: "ModuleB", dependencies: ["PluginABI"], path: "Plugins/ModuleB"),
@@ -32,5 +32,8 @@ let package = Package(
         .testTarget(name: "PluginABITests", dependencies: ["PluginABI"], swiftSettings: settings),
         .testTarget(
             name: "PluginHostTests", dependencies: ["PluginHost", "CPluginHost"], swiftSettings: settings),
+        .testTarget(
+            name: "PluginHostCLITests", dependencies: ["PluginHostCLI", "PluginHost", "PluginABI"],
+            swiftSettings: settings),
     ]
 )

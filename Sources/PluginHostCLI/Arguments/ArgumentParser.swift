@@ -1,0 +1,84 @@
+internal import PluginABI
+
+/// What a command was given.
+struct ParsedArguments: Sendable {
+    var positionals: [String] = []
+    /// The values of each option by its name; a flag has one empty value.
+    var values: [String: [String]] = [:]
+
+    func has(_ option: OptionSpecification) -> Bool { values[option.name] != nil }
+    func value(of option: OptionSpecification) -> String? { values[option.name]?.last }
+    func values(of option: OptionSpecification) -> [String] { values[option.name] ?? [] }
+}
+
+extension PluginError.Code {
+    /// The command line cannot be understood.
+    static let usage: Self = "usage"
+}
+
+/// Reads the arguments that follow a command's name.
+struct ArgumentParser: Sendable {
+    let command: CommandSpecification
+
+    /// Options may stand anywhere until `--`. Stops early, without further checks, where help is asked for.
+    func parse(_ arguments: [String]) throws(PluginError) -> ParsedArguments {
+        var parsed = ParsedArguments()
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            if argument == "--" {
+                parsed.positionals += rest
+                break
+            }
+            guard argument.hasPrefix("-"), argument != "-" else {
+                parsed.positionals.append(argument)
+                continue
+            }
+            try parseOption(argument, &rest, into: &parsed)
+            if parsed.has(.help) { return parsed }
+        }
+        try checkPositionals(parsed.positionals)
+        return parsed
+    }
+
+    private func parseOption(
+        _ argument: String, _ rest: inout ArraySlice<String>, into parsed: inout ParsedArguments
+    ) throws(PluginError) {
+        let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard let option = option(named: parts[0]) else {
+            let close = closest(to: parts[0], among: command.allOptions.map(\.name))
+            throw PluginError(.usage, "Unknown option '\(parts[0])'." + suggestion(close))
+        }
+        guard let name = option.value else {
+            if parts.count > 1 { throw PluginError(.usage, "The option '\(option.name)' takes no value.") }
+            parsed.values[option.name] = [""]
+            return
+        }
+        let value: String
+        if parts.count > 1 {
+            value = parts[1]
+        } else if let next = rest.first, !next.hasPrefix("--"), self.option(named: next) == nil {
+            value = next
+            rest.removeFirst()
+        } else {
+            throw PluginError(.usage, "Missing value for '\(option.name) <\(name)>'.")
+        }
+        parsed.values[option.name, default: []].append(value)
+    }
+
+    private func option(named name: String) -> OptionSpecification? {
+        command.allOptions.first { $0.name == name || $0.short == name }
+    }
+
+    private func checkPositionals(_ positionals: [String]) throws(PluginError) {
+        let required = command.arguments.filter(\.isRequired)
+        if positionals.count < required.count {
+            throw PluginError(.usage, "Missing expected argument '<\(required[positionals.count].name)>'.")
+        }
+        if command.arguments.last?.repeats != true, positionals.count > command.arguments.count {
+            throw PluginError(.usage, "Unexpected argument '\(positionals[command.arguments.count])'.")
+        }
+    }
+}
+
+/// " Did you mean '…'?", or nothing.
+func suggestion(_ name: String?) -> String { name.map { " Did you mean '\($0)'?" } ?? "" }

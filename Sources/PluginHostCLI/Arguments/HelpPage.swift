@@ -1,0 +1,94 @@
+/// The help of the program and of its commands, in the layout that Swift programs have; 80 columns.
+struct HelpPage: Sendable {
+    static let width = 80
+    private static let indent = 26
+
+    /// Stands in front of each command; empty where the commands stand alone.
+    let program: String
+
+    /// The program's own page.
+    func overview(_ text: String, commands: [CommandSpecification]) -> String {
+        let subcommands = commands.map { ($0.name, $0.overview) }
+        return [
+            Self.wrap("OVERVIEW: \(text)", indent: 0),
+            "USAGE: \(program) <subcommand>",
+            section("OPTIONS", rows: [OptionSpecification.version, .help].map { ($0.label, $0.help) }),
+            section("SUBCOMMANDS", rows: subcommands),
+            "  See '\(program) help <subcommand>' for detailed help.",
+        ].joined(separator: "\n\n")
+    }
+
+    /// The page of one command.
+    func page(of command: CommandSpecification) -> String {
+        var parts = [Self.wrap("OVERVIEW: \(command.overview)", indent: 0)]
+        if !command.discussion.isEmpty { parts.append(Self.wrap(command.discussion, indent: 0)) }
+        parts.append(Self.wrap("USAGE: \(usage(of: command))", indent: 7))
+        if !command.arguments.isEmpty {
+            parts.append(section("ARGUMENTS", rows: command.arguments.map { ("<\($0.name)>", $0.help) }))
+        }
+        parts.append(section("OPTIONS", rows: command.allOptions.map { ($0.label, $0.help) }))
+        return parts.joined(separator: "\n\n")
+    }
+
+    /// One line, not wrapped.
+    func usage(of command: CommandSpecification) -> String {
+        let options = command.options.map { option in
+            let value = option.value.map { " <\($0)>" } ?? ""
+            return "[\(option.name)\(value)\(option.repeats ? " ..." : "")]"
+        }
+        let arguments = command.arguments.map { argument in
+            let name = "<\(argument.name)>\(argument.repeats ? " ..." : "")"
+            return argument.isRequired ? name : "[\(name)]"
+        }
+        let name = program.isEmpty ? [command.name] : [program, command.name]
+        return (name + options + arguments).joined(separator: " ")
+    }
+
+    private func section(_ title: String, rows: [(label: String, help: String)]) -> String {
+        let lines = rows.map { row in
+            let label = "  " + row.label
+            if label.count >= Self.indent {
+                let margin = String(repeating: " ", count: Self.indent)
+                return label + "\n" + Self.wrap(margin + row.help, indent: Self.indent)
+            }
+            let padding = String(repeating: " ", count: Self.indent - label.count)
+            return Self.wrap(label + padding + row.help, indent: Self.indent)
+        }
+        return "\(title):\n" + lines.joined(separator: "\n")
+    }
+
+    /// Breaks at spaces; what follows the first line is indented. A bracketed option is never broken.
+    static func wrap(_ text: String, indent: Int) -> String {
+        var lines: [String] = []
+        let lead = String(text.prefix { $0 == " " })
+        var line = lead
+        for word in words(of: text.dropFirst(lead.count)) {
+            let gap = line.count == lead.count && lines.isEmpty ? "" : " "
+            if line.count + gap.count + word.count > width, line.contains(where: { $0 != " " }) {
+                lines.append(line)
+                line = String(repeating: " ", count: indent) + word
+            } else {
+                line += gap + word
+            }
+        }
+        return (lines + [line]).joined(separator: "\n")
+    }
+
+    private static func words(of text: Substring) -> [String] {
+        var words: [String] = []
+        var isOpen = false
+        for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+            if isOpen { words[words.count - 1] += " " + word } else { words.append(String(word)) }
+            if word.hasPrefix("[") { isOpen = true }
+            if word.hasSuffix("]") { isOpen = false }
+        }
+        return words
+    }
+}
+
+extension OptionSpecification {
+    /// How the help lists the option.
+    var label: String {
+        (short.map { "\($0), " } ?? "") + name + (value.map { " <\($0)>" } ?? "")
+    }
+}

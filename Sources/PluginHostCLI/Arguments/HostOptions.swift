@@ -1,0 +1,116 @@
+internal import FoundationEssentials
+internal import PluginABI
+internal import PluginHost
+
+extension OptionSpecification {
+    static let plugins = OptionSpecification(
+        name: "--plugins", value: "dir", repeats: true,
+        help: "A folder with modules; can be given more than once. (default: $PLUGINHOST_PATH, then ./plugins)")
+    static let trust = OptionSpecification(
+        name: "--trust", help: "Load also what other users could have written.")
+    static let retry = OptionSpecification(
+        name: "--retry", help: "Load also files that were in progress when the host died.")
+    static let config = OptionSpecification(
+        name: "--config", value: "file", help: "A JSON object with the configuration of each module by its name.")
+    static let scheme = OptionSpecification(
+        name: "--scheme", value: "name", repeats: true,
+        help: "A URL scheme whose URLs name target and action; can be given more than once. (default: app)")
+    static let timeout = OptionSpecification(
+        name: "--timeout", value: "seconds", help: "The deadline, a positive number.")
+    static let json = OptionSpecification(name: "--json", help: "Print JSON, for programs.")
+    static let attach = OptionSpecification(
+        name: "--attach", value: "path", help: "Ask the running host that listens on this socket.")
+
+    /// What configures a host of the command's own.
+    static let hosting: [OptionSpecification] = [.plugins, .trust, .retry, .config, .scheme]
+}
+
+extension PluginError.Code {
+    /// A configuration file cannot be used.
+    static let invalidConfiguration: Self = "invalidConfiguration"
+    /// A file that was named on the command line does not exist.
+    static let fileNotFound: Self = "fileNotFound"
+}
+
+extension ParsedArguments {
+    /// The seconds of `--timeout`.
+    var timeout: Duration? {
+        get throws(PluginError) {
+            guard let text = value(of: .timeout) else { return nil }
+            guard let seconds = Double(text), let timeout = Duration(timeout: seconds) else {
+                throw PluginError(.usage, "The value '\(text)' of '--timeout' is no positive number of seconds.")
+            }
+            return timeout
+        }
+    }
+
+    /// The plugins folders: as given, else of the environment, else `./plugins`.
+    func folders(environment: [String: String]) -> [String] {
+        let given = values(of: .plugins)
+        if !given.isEmpty { return given }
+        let path = environment["PLUGINHOST_PATH", default: ""].split(separator: ":").map(String.init)
+        return path.isEmpty ? ["./plugins"] : path
+    }
+
+    /// What the options say about a host, with `log` as the place for its diagnostics.
+    func configuration(
+        environment: [String: String], log: @escaping @Sendable (PluginHost.LogEntry) -> Void
+    ) throws(PluginError) -> PluginHost.Configuration {
+        var configuration = PluginHost.Configuration(folders: folders(environment: environment))
+        configuration.trustsEveryone = has(.trust)
+        configuration.retriesQuarantined = has(.retry)
+        configuration.log = log
+        if has(.scheme) { configuration.schemes = try schemes() }
+        if let file = value(of: .config) { configuration.moduleConfiguration = try moduleConfiguration(file) }
+        if let timeout = try timeout { configuration.asyncTimeout = timeout }
+        return configuration
+    }
+
+    private func schemes() throws(PluginError) -> Set<String> {
+        for scheme in values(of: .scheme) where !scheme.isURLScheme {
+            throw PluginError(.usage, "'\(scheme)' is no URL scheme: a letter, then letters, digits, '+', '-' or '.'.")
+        }
+        return Set(values(of: .scheme).map { $0.lowercased() })
+    }
+
+    private func moduleConfiguration(_ file: String) throws(PluginError) -> [String: Value] {
+        let data: Data
+        do { data = try Data(contentsOf: URL(filePath: file)) } catch {
+            let code: PluginError.Code = FileManager.default.fileExists(atPath: file) ? .unreadable : .fileNotFound
+            throw PluginError(code, "The configuration \(file) cannot be read.")
+        }
+        guard let text = String(validating: data, as: UTF8.self) else {
+            throw PluginError(.invalidConfiguration, "The configuration \(file) is not UTF-8.")
+        }
+        let value: Value
+        do { value = try Value(json: text) } catch {
+            throw PluginError(.invalidConfiguration, "The configuration \(file) is no JSON. \(error.message)")
+        }
+        guard let modules = value.map else {
+            throw PluginError(
+                .invalidConfiguration,
+                "The configuration \(file) must be an object with an entry for each module, not a \(value.kind).")
+        }
+        return modules
+    }
+}
+
+extension Duration {
+    /// A timeout of so many seconds; nil where that is no positive number, or more than thirty years.
+    init?(timeout seconds: Double) {
+        guard seconds > 0, seconds < 1e9 else { return nil }
+        self = .seconds(seconds)
+    }
+}
+
+extension String {
+    /// As RFC 3986 says.
+    fileprivate var isURLScheme: Bool {
+        guard let first = utf8.first, first.isLetter else { return false }
+        return utf8.allSatisfy { $0.isLetter || (48...57).contains($0) || [43, 45, 46].contains($0) }
+    }
+}
+
+extension UInt8 {
+    fileprivate var isLetter: Bool { (65...90).contains(self) || (97...122).contains(self) }
+}

@@ -1,0 +1,105 @@
+internal import FoundationEssentials
+internal import Glibc
+internal import PluginABI
+internal import PluginHost
+
+/// `pluginhost run`
+struct Run: Command {
+    static let socket = OptionSpecification(
+        name: "--socket", value: "path", help: "Answer other commands ('--attach') on a Unix socket at this path.")
+
+    static let timeout = OptionSpecification(
+        name: OptionSpecification.timeout.name, value: "seconds",
+        help: "The deadline of asynchronous calls that bring none of their own.")
+
+    static let specification = CommandSpecification(
+        name: "run",
+        overview: "Load the modules, watch their folders, and serve until SIGINT or SIGTERM.",
+        discussion: "Prints what is loaded and each change as it happens. On a terminal it takes the other commands "
+            + "at a prompt.",
+        options: OptionSpecification.hosting + [socket, timeout, .json])
+
+    private let arguments: ParsedArguments
+
+    init(_ arguments: ParsedArguments) { self.arguments = arguments }
+
+    func run(_ environment: CommandEnvironment) async throws(PluginError) {
+        let announcer = Announcer(console: environment.console, asJSON: arguments.has(.json))
+        let configuration = try arguments.configuration(environment: environment.variables) { entry in
+            if entry.level >= .info { environment.console.log(entry) }
+        }
+        let stop = StopRequest()
+        let host = try HostSession.started(configuration, environment.console)
+        defer { host.shutdown() }
+        let changes = host.changes
+        announcer.started(host.modules)
+        announcer.watching(configuration.folders)
+
+        let service = LocalHost(host: host, trustsEveryone: configuration.trustsEveryone)
+        var server: ControlServer?
+        if let path = arguments.value(of: Self.socket) {
+            let methods = ControlMethods(service: service)
+            server = try ControlServer(path: path) { method, parameters async throws(RPCError) in
+                try await methods.handle(method, parameters)
+            }
+            announcer.listening(path)
+        }
+        let follower = Task { for await change in changes { announcer.changed(change) } }
+        if Prompt.isPossible {
+            let prompt = Prompt(service: service, console: environment.console)
+            Task {
+                await prompt.run()
+                stop.stop()
+            }
+        }
+        await stop.wait()
+        environment.console.promptAnswered()
+        announcer.stopping()
+        await server?.stop()
+        follower.cancel()
+    }
+}
+
+/// Tells what happens to a running host: in lines with the time for people, in objects for programs.
+private struct Announcer: Sendable {
+    let console: Console
+    let asJSON: Bool
+
+    func started(_ modules: [ModuleStatus]) {
+        let records = modules.map(\.record)
+        if asJSON {
+            emit(["event": "started", "modules": .list(records)], "")
+        } else {
+            console.print(ModuleTable(modules: records, style: console.outputStyle, width: console.width).text)
+        }
+    }
+
+    func watching(_ folders: [String]) {
+        let names = folders.map(\.printable).joined(separator: ", ")
+        emit(["event": "watching", "folders": .list(folders.map { .string($0) })], "Watching \(names)")
+    }
+
+    func listening(_ path: String) {
+        emit(["event": "listening", "socket": .string(path)], "Listening on \(path.printable)")
+    }
+
+    func changed(_ change: HostChange) { emit(change.record, change.description.printable) }
+
+    func stopping() { emit(["event": "stopping"], "Stopping") }
+
+    private func emit(_ record: Value, _ text: String) {
+        if asJSON, case .map(var entries) = record {
+            entries["time"] = .string(Date.now.ISO8601Format())
+            console.print(Value.map(entries).json)
+        } else {
+            console.print(console.outputStyle(Self.timeOfDay, .dim) + "  " + text)
+        }
+    }
+
+    private static var timeOfDay: String {
+        var now = time(nil)
+        var parts = tm()
+        localtime_r(&now, &parts)
+        return [parts.tm_hour, parts.tm_min, parts.tm_sec].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
+    }
+}

@@ -1,0 +1,85 @@
+internal import Glibc
+internal import PluginABI
+
+/// A Unix socket that this process listens on, as a file that only its user can use.
+struct ListeningSocket: Sendable {
+    let path: String
+    let descriptor: CInt
+    /// What the path must still name when it is removed.
+    private let identity: Identity
+
+    private struct Identity: Equatable {
+        let device: dev_t
+        let inode: ino_t
+    }
+
+    /// Replaces the socket of a host that is gone; refuses to replace that of a living one, and any other file.
+    init(path: String) throws(PluginError) {
+        guard !path.isEmpty, path.utf8.count <= UnixSocket.pathLimit, !path.utf8.contains(0) else {
+            throw PluginError(
+                .cannotListen,
+                "The socket's path has \(path.utf8.count) bytes; the system allows 1 to \(UnixSocket.pathLimit). "
+                    + "Choose a shorter one: \(path)")
+        }
+        // Two hosts that start at once take turns.
+        let folder = Self.lockFolder(of: path)
+        defer { close(folder) }
+        try Self.removeStale(path)
+        let descriptor = UnixSocket.make(flags: __socket_type(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue))
+        // The file takes its mode from the socket, so it never has another one.
+        guard descriptor >= 0, fchmod(descriptor, 0o600) == 0 else { throw Self.failure(path, errno) }
+        let error = UnixSocket.bind(descriptor, to: path)
+        guard error == 0, let file = Self.status(path), listen(descriptor, 64) == 0 else {
+            let code = error == 0 ? errno : error
+            close(descriptor)
+            throw Self.failure(path, code)
+        }
+        self.path = path
+        self.descriptor = descriptor
+        identity = Identity(device: file.st_dev, inode: file.st_ino)
+    }
+
+    /// Stops listening and removes the file, unless it has become another one.
+    func remove() {
+        if let file = Self.status(path), Identity(device: file.st_dev, inode: file.st_ino) == identity { unlink(path) }
+        close(descriptor)
+    }
+
+    private static func removeStale(_ path: String) throws(PluginError) {
+        guard let file = status(path) else { return }
+        guard file.st_mode & S_IFMT == S_IFSOCK else {
+            throw PluginError(
+                .cannotListen, "\(path) exists and is no socket. Choose another path, or move the file away.")
+        }
+        let probe = UnixSocket.make(flags: __socket_type(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue))
+        defer { close(probe) }
+        switch UnixSocket.connect(probe, to: path) {
+        case ECONNREFUSED:
+            guard unlink(path) == 0 else { throw failure(path, errno) }
+        case 0, EAGAIN:
+            throw PluginError(.cannotListen, "Another host listens on \(path) already. Choose another path.")
+        case let code:
+            throw failure(path, code)
+        }
+    }
+
+    /// Waits for its turn for a second at most: whoever may read the folder could hold the lock for ever.
+    private static func lockFolder(of path: String) -> CInt {
+        let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        for _ in 0..<100 where folder >= 0 {
+            if flock(folder, LOCK_EX | LOCK_NB) == 0 { break }
+            usleep(10_000)
+        }
+        return folder
+    }
+
+    private static func status(_ path: String) -> stat? {
+        var file = stat()
+        return lstat(path, &file) == 0 ? file : nil
+    }
+
+    private static func failure(_ path: String, _ code: CInt) -> PluginError {
+        PluginError(.cannotListen, "The socket \(path) cannot be made: \(String(cString: strerror(code))).")
+    }
+}

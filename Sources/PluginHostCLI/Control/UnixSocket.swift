@@ -1,0 +1,59 @@
+internal import Glibc
+internal import PluginABI
+
+extension PluginError.Code {
+    /// The control socket cannot be made.
+    static let cannotListen: Self = "cannotListen"
+    /// No host answers on the socket.
+    static let cannotAttach: Self = "cannotAttach"
+}
+
+/// The system calls on Unix stream sockets.
+enum UnixSocket {
+    static func make(flags: __socket_type = SOCK_CLOEXEC) -> CInt {
+        socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | flags.rawValue), 0)
+    }
+
+    /// Connects. The corresponding C function is `connect`; the result is 0 or what it leaves in `errno`.
+    static func connect(_ descriptor: CInt, to path: String) -> CInt {
+        withAddress(of: path) { Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno } ?? ENAMETOOLONG
+    }
+
+    /// Binds. The corresponding C function is `bind`; the result is 0 or what it leaves in `errno`.
+    static func bind(_ descriptor: CInt, to path: String) -> CInt {
+        withAddress(of: path) { Glibc.bind(descriptor, $0, $1) == 0 ? 0 : errno } ?? ENAMETOOLONG
+    }
+
+    /// The longest path that a socket can have.
+    static let pathLimit = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
+
+    private static func withAddress<Result>(
+        of path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result? {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        guard !path.isEmpty, path.utf8.count <= pathLimit else { return nil }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        return withUnsafePointer(to: &address) { pointer in
+            // The C interface takes every kind of address through this pointer type.
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+    }
+
+    /// Whether the program at the other end runs as this user, or as root.
+    static func hasTrustedPeer(_ descriptor: CInt) -> Bool {
+        var peer = PeerCredentials()
+        var size = socklen_t(MemoryLayout<PeerCredentials>.size)
+        guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 else { return false }
+        return peer.user == geteuid() || peer.user == 0
+    }
+
+    /// `struct ucred`, which Glibc's headers hide from Swift.
+    private struct PeerCredentials {
+        var process: pid_t = 0
+        var user = uid_t.max
+        var group = gid_t.max
+    }
+}

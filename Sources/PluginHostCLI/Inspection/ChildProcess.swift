@@ -1,0 +1,109 @@
+internal import Glibc
+internal import PluginABI
+
+extension PluginError.Code {
+    /// The process that looked at the file died.
+    static let inspectionCrashed: Self = "inspectionCrashed"
+    /// The process that looked at the file came to no end.
+    static let inspectionTimedOut: Self = "inspectionTimedOut"
+}
+
+/// A process that reports over a private pipe, and that is gone, with all its descendants in its group, when it has
+/// been collected.
+struct ChildProcess {
+    /// The descriptor on which the child writes its report.
+    static let reportDescriptor: CInt = 3
+
+    enum Ending: Equatable {
+        case exited(Int32)
+        case killed(signal: Int32)
+        case overdue
+    }
+
+    private let process: pid_t
+    private let report: CInt
+
+    /// Starts a program. What it prints on standard output goes to this process's standard error.
+    init(executable: String, arguments: [String], environment: [String: String]) throws(PluginError) {
+        var pair: [CInt] = [-1, -1]
+        guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &pair) == 0 else {
+            throw Self.failure(errno)
+        }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, 2, 1)
+        posix_spawn_file_actions_adddup2(&actions, pair[1], Self.reportDescriptor)
+
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        for signal in [SIGINT, SIGTERM, SIGPIPE] { sigaddset(&signals, signal) }
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setpgroup(&attributes, 0)
+        let flags = CInt(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)
+        posix_spawnattr_setflags(&attributes, Int16(flags))
+
+        var words = arguments.map { strdup($0) } + [nil]
+        var variables = environment.map { strdup("\($0)=\($1)") } + [nil]
+        defer { for word in words + variables { free(word) } }
+        var process: pid_t = 0
+        let error = posix_spawn(&process, executable, &actions, &attributes, &words, &variables)
+        close(pair[1])
+        guard error == 0 else {
+            close(pair[0])
+            throw Self.failure(error)
+        }
+        self.process = process
+        report = pair[0]
+    }
+
+    /// Reads the report, `limit` bytes at most, and waits for the end; kills the whole group when `deadline` has passed.
+    consuming func collect(deadline: Duration, limit: Int) -> (report: [UInt8], ending: Ending) {
+        let end = ContinuousClock.now + deadline
+        var bytes: [UInt8] = []
+        var isOpen = true
+        // Short at first, so that a quick child is collected quickly.
+        var pause: CInt = 1
+        while !hasEnded, ContinuousClock.now < end {
+            var ready = pollfd(fd: isOpen ? report : -1, events: Int16(POLLIN), revents: 0)
+            if poll(&ready, 1, pause) > 0 {
+                isOpen = Self.read(report, into: &bytes, limit: limit)
+            } else {
+                pause = min(pause * 2, 20)
+            }
+        }
+        let isOverdue = !hasEnded
+        // The leader is not reaped yet, so the number still is this group's.
+        kill(-process, SIGKILL)
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+        while isOpen { isOpen = Self.read(report, into: &bytes, limit: limit) }
+        close(report)
+        if isOverdue { return (bytes, .overdue) }
+        let signal = status & 0x7F
+        return (bytes, signal == 0 ? .exited(status >> 8 & 0xFF) : .killed(signal: signal))
+    }
+
+    private var hasEnded: Bool {
+        var info = siginfo_t()
+        return waitid(P_PID, id_t(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_signo != 0
+    }
+
+    /// Reads what is there without waiting; false at the end, where nothing is left, and beyond the limit.
+    private static func read(_ descriptor: CInt, into bytes: inout [UInt8], limit: Int) -> Bool {
+        var chunk = [UInt8](repeating: 0, count: 64 << 10)
+        let count = recv(descriptor, &chunk, chunk.count, Int32(MSG_DONTWAIT))
+        guard count > 0, bytes.count < limit else { return false }
+        bytes += chunk[..<count]
+        return true
+    }
+
+    private static func failure(_ code: CInt) -> PluginError {
+        PluginError("processFailed", "A process cannot be started: \(String(cString: strerror(code))).")
+    }
+}

@@ -1,0 +1,102 @@
+internal import FoundationEssentials
+internal import Glibc
+internal import PluginABI
+
+/// The program `pluginhost`.
+@main
+struct Program {
+    static let name = "pluginhost"
+    static let version = "0.1.0"
+    private static let overview = "Load modules from shared libraries and perform their actions."
+    static let commands: [any Command.Type] = [Run.self, List.self, Inspect.self, Call.self, Open.self]
+
+    private let console: Console
+    private let variables: [String: String]
+    private let help = HelpPage(program: name)
+
+    static func main() async {
+        let arguments = CommandLine.arguments.dropFirst()
+        if arguments.first == InspectionChild.word { InspectionChild.run(Array(arguments.dropFirst())) }
+        occupyStandardDescriptors()
+        signal(SIGPIPE, SIG_IGN)
+        let variables = ProcessInfo.processInfo.environment
+        let program = Program(console: Console(environment: variables), variables: variables)
+        exit(await program.run(Array(arguments)).rawValue)
+    }
+
+    /// Where one of them is closed, the next file opened would take its place.
+    private static func occupyStandardDescriptors() {
+        var descriptor: CInt = 0
+        while (0...2).contains(descriptor) { descriptor = open("/dev/null", O_RDWR | O_CLOEXEC) }
+        close(descriptor)
+    }
+
+    func run(_ arguments: [String]) async -> ExitCode {
+        let code = await answer(arguments)
+        return code == .success && console.hasFailed ? .cannotWrite : code
+    }
+
+    private func answer(_ arguments: [String]) async -> ExitCode {
+        let rest = Array(arguments.dropFirst())
+        switch arguments.first {
+        case nil, "-h", "--help": console.print(help.overview(Self.overview, commands: specifications))
+        case "--version": console.print(Self.version)
+        case "help": return showHelp(of: rest)
+        case let name?:
+            guard let command = command(named: name) else { return unknown(name) }
+            return await run(command, rest)
+        }
+        return .success
+    }
+
+    private func run(_ command: any Command.Type, _ arguments: [String]) async -> ExitCode {
+        do {
+            let parsed = try ArgumentParser(command: command.specification).parse(arguments)
+            if parsed.has(.help) {
+                console.print(help.page(of: command.specification))
+            } else {
+                try await command.init(parsed).run(CommandEnvironment(console: console, variables: variables))
+            }
+            return .success
+        } catch {
+            let options = arguments.prefix { $0 != "--" }
+            console.report(error, asJSON: options.contains(OptionSpecification.json.name))
+            if error.code == .usage, error.source == nil { diagnoseUsage(of: command.specification) }
+            return ExitCode(error)
+        }
+    }
+
+    private func showHelp(of names: [String]) -> ExitCode {
+        guard let name = names.first else {
+            console.print(help.overview(Self.overview, commands: specifications))
+            return .success
+        }
+        guard let command = command(named: name) else { return unknown(name) }
+        console.print(help.page(of: command.specification))
+        return .success
+    }
+
+    private func unknown(_ name: String) -> ExitCode {
+        let error: PluginError
+        if name.hasPrefix("-") {
+            error = PluginError(.usage, "Unknown option '\(name)'. Options stand behind the command.")
+        } else {
+            let close = closest(to: name, among: specifications.map(\.name) + ["help"])
+            error = PluginError(.usage, "Unknown command '\(name)'.\(suggestion(close))")
+        }
+        console.report(error, asJSON: false)
+        console.diagnose("Usage: \(Self.name) <subcommand>\n  See '\(Self.name) --help' for more information.")
+        return .usage
+    }
+
+    private func diagnoseUsage(of command: CommandSpecification) {
+        console.diagnose(HelpPage.wrap("Usage: \(help.usage(of: command))", indent: 7))
+        console.diagnose("  See '\(Self.name) help \(command.name)' for more information.")
+    }
+
+    private var specifications: [CommandSpecification] { Self.commands.map { $0.specification } }
+
+    private func command(named name: String) -> (any Command.Type)? {
+        Self.commands.first { $0.specification.name == name }
+    }
+}

@@ -1,0 +1,17 @@
+internal import PluginABI
+
+/// What the commands ask of a host, be it in this process or at the other end of a control socket.
+protocol HostService: Sendable {
+    /// The records of all modules, as a list.
+    func list() async throws(PluginError) -> Value
+
+    func call(
+        _ target: String, _ action: String, _ parameters: [String: Value], timeout: Duration?
+    ) async throws(PluginError) -> Value
+
+    func open(
+        _ url: String, _ parameters: [String: Value], isLocal: Bool, timeout: Duration?
+    ) async throws(PluginError) -> Value
+
+    func inspect(_ file: String, timeout: Duration?) async throws(PluginError) -> Value
+}

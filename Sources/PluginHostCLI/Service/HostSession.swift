@@ -1,0 +1,47 @@
+internal import PluginABI
+internal import PluginHost
+
+/// The host that a command asks: one that runs already, or one of its own that ends with it.
+enum HostSession {
+    /// `end` must be called when the command has its answer.
+    static func begin(
+        _ arguments: ParsedArguments, _ environment: CommandEnvironment
+    ) throws(PluginError) -> (service: any HostService, end: () -> Void) {
+        if let path = arguments.value(of: .attach) {
+            for option in OptionSpecification.hosting where arguments.has(option) {
+                throw PluginError(.usage, "'\(option.name)' has no effect on a host that runs already ('--attach').")
+            }
+            return (try AttachedHost(path: path), {})
+        }
+        let console = environment.console
+        var configuration = try arguments.configuration(environment: environment.variables) { entry in
+            if entry.level >= .warning { console.log(entry) }
+        }
+        configuration.watches = false
+        let host = try started(configuration, console)
+        return (LocalHost(host: host, trustsEveryone: configuration.trustsEveryone), { host.shutdown() })
+    }
+
+    /// Starts a host and says what is wrong with its folders.
+    static func started(
+        _ configuration: PluginHost.Configuration, _ console: Console
+    ) throws(PluginError) -> PluginHost {
+        PluginHost.installFatalSignalReport()
+        let host = PluginHost(configuration)
+        try host.start()
+        for problem in host.problems { console.warn(problem) }
+        return host
+    }
+}
+
+extension Console {
+    func log(_ entry: PluginHost.LogEntry) {
+        let text = (entry.module.map { "\($0): " } ?? "") + entry.message.printable
+        switch entry.level {
+        case .error: diagnose(errorStyle("Error:", .red) + " " + text)
+        case .warning: diagnose(errorStyle("Warning:", .yellow) + " " + text)
+        case .info: diagnose(text)
+        case .debug: diagnose(errorStyle(text, .dim))
+        }
+    }
+}

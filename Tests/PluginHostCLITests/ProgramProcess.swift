@@ -1,0 +1,69 @@
+internal import Foundation
+internal import Glibc
+internal import PluginABI
+internal import PluginHost
+internal import Synchronization
+
+/// The built program, started as a process of its own.
+final class ProgramProcess: Sendable {
+    /// Beside the test executable.
+    static let folder = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+
+    struct Outcome: Sendable {
+        let code: Int32
+        let output: String
+        let errors: String
+
+        var json: Value? { try? Value(json: output) }
+    }
+
+    private let process = Process()
+    private let output = Pipe()
+    private let errors = Pipe()
+
+    init(_ arguments: [String], environment: [String: String] = [:], folder: String? = nil) throws {
+        process.executableURL = Self.folder.appending(path: "pluginhost")
+        process.arguments = arguments
+        process.environment = ["PATH": "/usr/bin:/bin", "HOME": NSHomeDirectory()].merging(environment) { $1 }
+        if let folder { process.currentDirectoryURL = URL(filePath: folder) }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.standardError = errors
+        try process.run()
+    }
+
+    /// Runs it to its end.
+    static func run(
+        _ arguments: String..., environment: [String: String] = [:], folder: String? = nil
+    ) throws -> Outcome {
+        try ProgramProcess(arguments, environment: environment, folder: folder).finish()
+    }
+
+    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
+    /// The next line of its output; nil at the end.
+    func nextLine() -> String? {
+        var line = Data()
+        while let byte = try? output.fileHandleForReading.read(upToCount: 1), let first = byte.first {
+            if first == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
+            line.append(first)
+        }
+        return nil
+    }
+
+    /// Reads lines until one is accepted; nil where the output ends before.
+    func line(where isWanted: (String) -> Bool) -> String? {
+        while let line = nextLine() { if isWanted(line) { return line } }
+        return nil
+    }
+
+    func finish() throws -> Outcome {
+        let output = try self.output.fileHandleForReading.readToEnd() ?? Data()
+        let errors = try self.errors.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        let code = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+        return Outcome(
+            code: code, output: String(decoding: output, as: UTF8.self), errors: String(decoding: errors, as: UTF8.self)
+        )
+    }
+}
