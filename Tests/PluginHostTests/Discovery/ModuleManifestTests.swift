@@ -120,7 +120,7 @@ import Testing
         for text in ["", " ", "{", "{]", "nul", #"{"name":}"#, #"{"a":1}x"#, #"{"a":"\ud800"}"#, #"{"a":1e999}"#] {
             #expect(refusal(text) != "", "\(text)")
         }
-        #expect(refusal("{\n  \"name\": x}").contains("line 2"))
+        #expect(refusal("{\n  \"name\": x}").contains("character 12"))
         #expect(refusal("[]").contains("object is expected, not a list"))
     }
 
@@ -168,7 +168,8 @@ import Testing
     // MARK: -
 
     private func parameter(_ json: String) -> String {
-        #"{"name":"M","version":"1.0.0","targets":[{"name":"T","actions":[{"name":"a","parameters":[{"name":"p",\#(json)}]}]}]}"#
+        #"{"name":"M","version":"1.0.0","targets":[{"name":"T","#
+            + #""actions":[{"name":"a","parameters":[{"name":"p",\#(json)}]}]}]}"#
     }
 
     private func parse(_ text: some Collection<UInt8>, abiMinor: UInt16 = 0) throws -> ModuleManifest {

@@ -147,8 +147,8 @@ import Testing
     @Test func `What a host that died left is removed, and what a living one uses is not`() async throws {
         let base = "\(folder.path)/staging"
         await #expect(processExitsWith: .signal(SIGKILL)) { [base = base as String] in
-            _ = try Staging(base: base)
-            kill(getpid(), SIGKILL)
+            let staging = try Staging(base: base)
+            withExtendedLifetime(staging) { _ = kill(getpid(), SIGKILL) }
         }
         #expect(try FileManager.default.contentsOfDirectory(atPath: base).count == 2)
         let other = try Staging(base: base)
