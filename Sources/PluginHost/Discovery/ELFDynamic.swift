@@ -93,7 +93,8 @@ struct ELFDynamic {
     /// Whether code may be relocated as well (DT_TEXTREL, DF_TEXTREL).
     var relocatesText: Bool { values[.textRelocations] != nil || (values[.flags] ?? 0) & 4 != 0 }
 
-    /// A table given by the tags of its address and its size in bytes; nil where there is none. `unit` divides the size.
+    /// A table given by the tags of its address and its size in bytes; nil where there is none. The size
+    /// is a multiple of `unit`.
     func table(_ address: Tag, _ size: Tag, unit: UInt64) throws(PluginError) -> Table? {
         guard values[address] != nil || (values[size] ?? 0) != 0 else { return nil }
         guard let start = values[address], let bytes = values[size], bytes % unit == 0 else {
@@ -136,12 +137,17 @@ struct ELFDynamic {
         return try name(at: offset).split(separator: ":").map(String.init)
     }
 
+    /// What the dynamic linker takes for granted: it stops the process where one of these is missing.
     private func checkEntrySizes() throws(PluginError) {
-        let expected: [(Tag, UInt64)] = [
-            (.symbolEntry, 24), (.relocationEntry, 24), (.relativeEntry, 8), (.pltRelocationType, 7),
+        let expected: [(tag: Tag, table: Tag, size: UInt64)] = [
+            (.symbolEntry, .symbols, 24), (.relocationEntry, .relocations, 24), (.relativeEntry, .relatives, 8),
+            (.pltRelocationType, .pltRelocations, 7),
         ]
-        for (tag, size) in expected where values[tag, default: size] != size {
+        for (tag, table, size) in expected where values[table] != nil && values[tag] != size {
             throw file.damaged("its dynamic section says \(values[tag] ?? 0) for \(tag), expected \(size)")
+        }
+        guard values[.versions] != nil || values[.definitions] == nil && values[.requirements] == nil else {
+            throw file.damaged("it has versions of symbols, and does not say which symbol has which (DT_VERSYM)")
         }
     }
 

@@ -21,11 +21,18 @@ enum ManifestJSON {
         let data = Data(bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: text.count, deallocator: .none)
         do {
             return try JSONDecoder().decode(JSON.self, from: data).value
-        } catch DecodingError.dataCorrupted(let context) {
-            let reason = (context.underlyingError as NSError?)?.userInfo[NSDebugDescriptionErrorKey] as? String
-            throw PluginError(.invalidManifest, "The manifest is no JSON: \(reason ?? context.debugDescription)")
         } catch {
-            throw PluginError(.invalidManifest, "The manifest is no JSON: \(error.localizedDescription)")
+            throw PluginError(.invalidManifest, "The manifest is no JSON: \(position(in: data) ?? "\(error)")")
+        }
+    }
+
+    /// What is wrong and where: the other reader of Foundation tells it, the decoder does not.
+    private static func position(in data: Data) -> String? {
+        do {
+            _ = try JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)
+            return nil
+        } catch {
+            return (error as NSError).userInfo[NSDebugDescriptionErrorKey] as? String
         }
     }
 

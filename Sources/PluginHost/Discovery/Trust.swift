@@ -57,8 +57,8 @@ enum Trust {
             let who = status.st_mode & 0o002 != 0 ? "anybody" : "group gid \(status.st_gid)"
             throw PluginError(
                 .untrusted,
-                "\(path) has mode \(mode): \(who) can write it\(reason). Repair it with: chmod go-w '\(path)'; or allow it "
-                    + "with --trust.")
+                "\(path) has mode \(mode): \(who) can write it\(reason). Repair it with: chmod go-w '\(path)'; or allow "
+                    + "it with --trust.")
         }
     }
 }

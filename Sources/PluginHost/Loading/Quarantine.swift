@@ -34,10 +34,11 @@ struct Quarantine {
         let lock = open("\(folder)/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lock >= 0 else { throw failed(errno) }
         defer { close(lock) }
-        for attempt in 1... where flock(lock, LOCK_EX | LOCK_NB) != 0 {
-            guard errno == EWOULDBLOCK || errno == EINTR, attempt <= 500 else { throw failed(errno) }
+        var attempts = 0
+        while flock(lock, LOCK_EX | LOCK_NB) != 0 {
+            attempts += 1
+            guard errno == EWOULDBLOCK || errno == EINTR, attempts < 500 else { throw failed(errno) }
             usleep(10_000)
-            if attempt == 500 { throw failed(EWOULDBLOCK) }
         }
         var entries = read()
         let before = entries

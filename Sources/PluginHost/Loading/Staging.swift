@@ -157,8 +157,8 @@ final class Staging: Sendable {
     private static func conflict(_ name: String, _ new: String, _ old: String) -> PluginError {
         PluginError(
             .conflict,
-            "\(new) cannot be loaded: this process has another library of the name \(name) already, \(old), which keeps "
-                + "the name. Give the new one another file name and SONAME, or restart the host.")
+            "\(new) cannot be loaded: this process has another library of the name \(name) already, \(old), which "
+                + "keeps the name. Give the new one another file name and SONAME, or restart the host.")
     }
 }
 

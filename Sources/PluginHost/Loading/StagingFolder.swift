@@ -19,8 +19,8 @@ struct StagingFolder: Sendable {
         guard Self.prepare(base) else {
             throw PluginError(
                 .stagingFailed,
-                "\(base) cannot be used for the copies of modules: it must be a folder of this user, with mode 0700, on a "
-                    + "file system that allows programs (not noexec).")
+                "\(base) cannot be used for the copies of modules: it must be a folder of this user, with mode 0700, on "
+                    + "a file system that allows programs (not noexec).")
         }
         Self.removeAbandoned(in: base)
         path = try Self.makeTemporary("\(base)/host-XXXXXX")

@@ -1,0 +1,52 @@
+import Testing
+
+@testable import PluginHost
+
+@Suite struct SemanticVersionTests {
+    @Test func `Versions are ordered as the specification says`() throws {
+        let texts = [
+            "0.9.9", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta.11",
+            "1.0.0-rc.1", "1.0.0", "1.0.1", "1.2.0", "1.10.0", "2.0.0",
+        ]
+        let versions = try texts.map { try #require(SemanticVersion($0)) }
+        for (index, version) in versions.enumerated() {
+            #expect(version.description == texts[index])
+            for later in versions[(index + 1)...] { #expect(version < later && !(later < version) && version != later) }
+        }
+    }
+
+    @Test func `Build metadata have no part in comparisons`() throws {
+        let versions = try ["1.0.0+a", "1.0.0+b.001"].map { try #require(SemanticVersion($0)) }
+        #expect(versions[0] == versions[1])
+        #expect(Set(versions).count == 1)
+        #expect(versions[1].build == ["b", "001"])
+    }
+
+    @Test(arguments: [
+        "", "1", "1.0", "1.0.0.0", "01.0.0", "1.0.-1", "1.0.0-", "1.0.0-a..b", "1.0.0-01", "1.0.0+", "1.0.0-ä",
+        "v1.0.0",
+        " 1.0.0", "1.0.99999999999999999999999", "1.0.+", "1.0.0-a+b+c",
+    ])
+    func `Other texts are no versions`(text: String) { #expect(SemanticVersion(text) == nil) }
+
+    @Test func `Numbers of any length are compared before a hyphen's letters`() throws {
+        let small = try #require(SemanticVersion("1.0.0-99999999999999999999998"))
+        let large = try #require(SemanticVersion("1.0.0-99999999999999999999999"))
+        #expect(small < large)
+    }
+}
+
+@Suite struct SuggestionTests {
+    @Test func `A near word is suggested, the nearest one`() {
+        let words = ["fetchDetail", "fetchList", "remove"]
+        #expect(nearest(to: "fetchDetial", in: words) == "fetchDetail")
+        #expect(nearest(to: "FETCHLIST", in: words) == "fetchList")
+        #expect(nearest(to: "remov", in: words) == "remove")
+    }
+
+    @Test func `A word that is not near is not suggested`() {
+        #expect(nearest(to: "zebra", in: ["fetch", "remove"]) == nil)
+        #expect(
+            nearest(to: String(repeating: "a", count: 100_000), in: [String(repeating: "a", count: 100_000)]) == nil)
+    }
+}

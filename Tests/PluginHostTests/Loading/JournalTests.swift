@@ -1,0 +1,96 @@
+import Foundation
+import PluginABI
+import Testing
+
+@testable import PluginHost
+
+@Suite struct JournalTests {
+    let folder: TemporaryFolder
+    var state: String { "\(folder.path)/state" }
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test func `What was in progress when the host died is quarantined`() async throws {
+        await die(during: .entry)
+        let journal = Journal(stateFolder: state)
+        #expect(journal.problem == nil)
+        let entry = try #require(journal.quarantined(path: "/plugins/a.so", digest: 42))
+        #expect(entry.step == .entry && entry.file == "/plugins/a.so" && abs(entry.date.timeIntervalSinceNow) < 600)
+        #expect(entry.message.contains("died during the entry of /plugins/a.so"))
+        #expect(journal.quarantined(path: "/plugins/b.so", digest: 42) == nil)
+    }
+
+    @Test func `A quarantine outlives further starts, until it is released`() async throws {
+        await die(during: .opening)
+        for _ in 0..<2 { #expect(Journal(stateFolder: state).quarantinedFiles.count == 1) }
+        Journal(stateFolder: state).release("/plugins/other.so")
+        #expect(Journal(stateFolder: state).quarantinedFiles.count == 1)
+        Journal(stateFolder: state).release("/plugins/a.so")
+        #expect(Journal(stateFolder: state).quarantinedFiles.isEmpty)
+        await die(during: .activation)
+        let journal = Journal(stateFolder: state)
+        journal.release()
+        #expect(journal.quarantinedFiles.isEmpty)
+    }
+
+    @Test func `A file that has changed leaves its quarantine`() async throws {
+        await die(during: .opening)
+        #expect(Journal(stateFolder: state).quarantined(path: "/plugins/a.so", digest: 43) == nil)
+        #expect(Journal(stateFolder: state).quarantinedFiles.isEmpty)
+    }
+
+    @Test func `What is over is not held against anybody, also when it failed`() async throws {
+        let state = state
+        await #expect(processExitsWith: .signal(SIGKILL)) { [state = state as String] in
+            let journal = Journal(stateFolder: state)
+            journal.during(step: .opening, file: "/a.so", digest: 1, size: 1) {
+                journal.during(step: .entry, file: "/b.so", digest: 2, size: 1) {}
+            }
+            try? journal.during(step: .entry, file: "/c.so", digest: 3, size: 1) { throw CancellationError() }
+            journal.during(step: .activation, file: "/d.so", digest: 4, size: 1) {
+                journal.during(step: .activation, file: "/e.so", digest: 5, size: 1) {}
+                _ = kill(getpid(), SIGKILL)
+            }
+        }
+        #expect(Journal(stateFolder: state).quarantinedFiles.map(\.file) == ["/d.so"])
+    }
+
+    @Test func `The journal of a living host is left alone`() {
+        let journal = Journal(stateFolder: state)
+        journal.during(step: .opening, file: "/a.so", digest: 1, size: 1) {
+            #expect(Journal(stateFolder: state).quarantinedFiles.isEmpty)
+        }
+    }
+
+    @Test func `Nothing is left of a host that ends in order`() throws {
+        _ = Journal(stateFolder: state)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(state)/journal").isEmpty)
+    }
+
+    @Test func `Broken journals and a broken quarantine are survived`() throws {
+        try folder.folder("state/journal")
+        try folder.file("state/journal/1-2.jsonl", Data("{\"file\":\n\u{0}garbage\n".utf8))
+        try folder.file("state/quarantine.json", Data("[{".utf8))
+        let journal = Journal(stateFolder: state)
+        #expect(journal.problem == nil && journal.quarantinedFiles.isEmpty)
+    }
+
+    @Test func `A state folder that cannot be made is a problem and no failure`() throws {
+        let journal = Journal(stateFolder: try folder.file("file") + "/state")
+        #expect(journal.problem?.message.contains("cannot be remembered") == true)
+        #expect(journal.during(step: .opening, file: "/a.so", digest: 1, size: 1) { 7 } == 7)
+        #expect(journal.quarantined(path: "/a.so", digest: 1) == nil)
+        journal.release()
+    }
+
+    /// A host dies in the middle of something with /plugins/a.so, whose digest is 42.
+    private func die(during step: Journal.Step) async {
+
+        await #expect(processExitsWith: .signal(SIGKILL)) { [state = state as String, name = step.rawValue as String] in
+            let step = try #require(Journal.Step(rawValue: name))
+            Journal(stateFolder: state).during(step: step, file: "/plugins/a.so", digest: 42, size: 1) {
+                _ = kill(getpid(), SIGKILL)
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+import Foundation
+import PluginABI
+import Testing
+
+@testable import PluginHost
+
+@Suite struct StagingTests {
+    let folder: TemporaryFolder
+    let staging: Staging
+    let plugins: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        plugins = try folder.folder("plugins")
+        staging = try Staging(base: "\(folder.path)/staging")
+    }
+
+    @Test func `A module is copied under its own name, to a folder that only its user can enter`() throws {
+        let original = try folder.copy(CFixture.build(CFixture.entry), as: "plugins/a.so")
+        let file = try stage(original)
+        #expect(file.original == original && file.path == "\(file.folder)/a.so" && file.image.exportsEntry)
+        #expect(FileManager.default.contentsEqual(atPath: original, andPath: file.path))
+        #expect(try mode(file.path) == 0o500)
+        #expect(try mode(file.folder) == 0o700)
+        #expect(try mode(staging.path) == 0o700)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: original)).count == file.size)
+        #expect(dlopen(file.path, RTLD_NOW | RTLD_LOCAL) != nil)
+    }
+
+    @Test func `Copies of the same content have the same digest and bytes, others have not`() throws {
+        let original = try folder.copy(CFixture.build(CFixture.entry), as: "plugins/a.so")
+        let other = try folder.copy(CFixture.build(CFixture.entry + "int x = 2;"), as: "plugins/b.so")
+        let files = try [stage(original), stage(original), stage(other)]
+        #expect(files[0].path != files[1].path && files[0].digest == files[1].digest)
+        #expect(try Staging.sameBytes(files[0], files[1]))
+        #expect(try !Staging.sameBytes(files[0], files[2]))
+    }
+
+    @Test func `What is no regular file is called by what it is, without waiting`() throws {
+        mkfifo("\(plugins)/fifo.so", 0o644)
+        try folder.folder("plugins/folder.so")
+        symlink("/dev/null", "\(plugins)/device.so")
+        for (name, kind) in [("fifo", "a FIFO"), ("folder", "a folder"), ("device", "a device")] {
+            let error = #expect(throws: PluginError.self) { try stage("\(plugins)/\(name).so") }
+            #expect(error?.code == .invalidFile)
+            #expect(error?.message.contains("is \(kind), not a regular file") == true)
+        }
+        try expectNothingLeft()
+    }
+
+    @Test func `A file that is missing, a dangling link and a link loop are unreadable`() throws {
+        symlink("missing", "\(plugins)/a.so")
+        symlink("b.so", "\(plugins)/b.so")
+        for name in ["a", "b", "c"] {
+            let error = #expect(throws: PluginError.self) { try stage("\(plugins)/\(name).so") }
+            #expect(error?.code == .unreadable)
+        }
+    }
+
+    @Test func `A file that others can write is refused, unless trust is not checked`() throws {
+        let original = try folder.copy(CFixture.build(CFixture.entry), as: "plugins/a.so")
+        chmod(original, 0o666)
+        let error = #expect(throws: PluginError.self) { try stage(original) }
+        #expect(error?.code == .untrusted)
+        try expectNothingLeft()
+        guard case .staged = try staging.stage(path: original, checkTrust: false) else {
+            Issue.record("not staged")
+            return
+        }
+    }
+
+    @Test func `A file that is no module leaves nothing behind`() throws {
+        for content in ["", "text"] {
+            let path = try folder.file("plugins/a.so", Data(content.utf8))
+            #expect(throws: PluginError.self) { try stage(path) }
+        }
+        let library = try folder.copy(CFixture.build("int x;"), as: "plugins/b.so")
+        let error = #expect(throws: PluginError.self) { try stage(library) }
+        #expect(error?.message.contains("plugin_module_entry") == true)
+        try expectNothingLeft()
+    }
+
+    @Test func `A file that somebody has open for writing is being written`() throws {
+        let original = try folder.copy(CFixture.build(CFixture.entry), as: "plugins/a.so")
+        let descriptor = open(original, O_RDWR)
+        guard case .beingWritten = try staging.stage(path: original, checkTrust: true) else {
+            close(descriptor)
+            withKnownIssue("this file system has no leases") { Issue.record("not found") }
+            return
+        }
+        try expectNothingLeft()
+        close(descriptor)
+        _ = try stage(original)
+    }
+
+    @Test func `Libraries that are found through $ORIGIN are copied to the same places, with theirs`() throws {
+        try buildFamily(value: 7)
+        let file = try stage("\(plugins)/main.so")
+        #expect(file.libraries == ["\(plugins)/sub/libone-\(mark).so", "\(plugins)/sub/deep/libtwo-\(mark).so"])
+        #expect(try call(file) == 7)
+    }
+
+    @Test func `A library in a folder beside the module's is found by its copy`() throws {
+        let library = try CFixture.build("int up(void) { return 5; }", ["-Wl,-soname,libup.so"], name: "libup.so")
+        try folder.folder("lib")
+        try folder.copy(library, as: "lib/libup.so")
+        let module = try CFixture.build(
+            "int up(void); void *plugin_module_entry(void) { return (void *)(long)up(); }",
+            [library, "-Wl,-rpath,${ORIGIN}/../lib"])
+        let original = try folder.copy(module, as: "plugins/m.so")
+        let file = try stage(original)
+        #expect(file.path == "\(file.folder)/plugins/m.so")
+        #expect(try call(file) == 5)
+    }
+
+    @Test func `A library that others can write is refused as the module is`() throws {
+        try buildFamily(value: 7)
+        chmod("\(plugins)/sub/libone-\(mark).so", 0o666)
+        let error = #expect(throws: PluginError.self) { try stage("\(plugins)/main.so") }
+        #expect(error?.code == .untrusted)
+        #expect(error?.message.contains("libone-") == true)
+    }
+
+    @Test func `A library under a name that another one has is a conflict, until that is discarded`() throws {
+        try buildFamily(value: 7)
+        let first = try stage("\(plugins)/main.so")
+        _ = try stage("\(plugins)/main.so")
+        try buildFamily(value: 8)
+        let error = #expect(throws: PluginError.self) { try stage("\(plugins)/main.so") }
+        #expect(error?.code == .conflict)
+        #expect(error?.message.contains("\(plugins)/sub/deep/libtwo-\(mark).so") == true)
+        staging.discard(first)
+        #expect(!FileManager.default.fileExists(atPath: first.folder))
+        _ = try stage("\(plugins)/main.so")
+    }
+
+    @Test func `A library under the name of one that the process has loaded is a conflict`() throws {
+        let library = try CFixture.build("int x;", ["-Wl,-soname,libc.so.6"], name: "libc.so.6")
+        try folder.copy(library, as: "plugins/libc.so.6")
+        let module = try CFixture.build(
+            CFixture.entry, ["-nostdlib", "-Wl,--no-as-needed", library, "-Wl,-rpath,$ORIGIN"])
+        let original = try folder.copy(module, as: "plugins/a.so")
+        let error = #expect(throws: PluginError.self) { try stage(original) }
+        #expect(error?.code == .conflict)
+    }
+
+    @Test func `What a host that died left is removed, and what a living one uses is not`() async throws {
+        let base = "\(folder.path)/staging"
+        await #expect(processExitsWith: .signal(SIGKILL)) { [base = base as String] in
+            let staging = try Staging(base: base)
+            withExtendedLifetime(staging) { _ = kill(getpid(), SIGKILL) }
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: base).count == 2)
+        let other = try Staging(base: base)
+        let names = try FileManager.default.contentsOfDirectory(atPath: base)
+        #expect(Set(names.map { "\(base)/\($0)" }) == [staging.path, other.path])
+        other.close()
+        other.close()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: base).count == 1)
+    }
+
+    @Test func `A base that others can enter is refused`() throws {
+        for base in [try folder.folder("open", mode: 0o755), try folder.file("file")] {
+            let error = #expect(throws: PluginError.self) { try Staging(base: base) }
+            #expect(error?.code == .stagingFailed)
+        }
+    }
+
+    // MARK: -
+
+    /// In the names of libraries, of which a process has each once: this test's own.
+    private var mark: Substring { folder.path.suffix(6) }
+
+    private func stage(_ path: String) throws -> StagedFile {
+        guard case .staged(let file) = try staging.stage(path: path, checkTrust: true) else {
+            throw PluginError(.unreadable, "being written")
+        }
+        return file
+    }
+
+    private func mode(_ path: String) throws -> Int {
+        try #require(FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
+    }
+
+    private func expectNothingLeft() throws {
+        #expect(try FileManager.default.contentsOfDirectory(atPath: staging.path) == ["lock"])
+    }
+
+    /// Calls the entry function, which returns a number here.
+    private func call(_ file: StagedFile) throws -> Int {
+        let handle = try #require(dlopen(file.path, RTLD_NOW | RTLD_LOCAL), "\(String(cString: dlerror()))")
+        let entry = try #require(dlsym(handle, "plugin_module_entry"))
+        typealias Entry = @convention(c) () -> Int
+        return unsafeBitCast(entry, to: Entry.self)()
+    }
+
+    /// main.so needs sub/libone-….so, which needs sub/deep/libtwo-….so.
+    private func buildFamily(value: Int) throws {
+        let two = try CFixture.build(
+            "int two(void) { return \(value); }", ["-Wl,-soname,libtwo-\(mark).so"], name: "libtwo-\(mark).so")
+        let one = try CFixture.build(
+            "int two(void); int one(void) { return two(); }",
+            [two, "-Wl,-soname,libone-\(mark).so", "-Wl,-rpath,$ORIGIN/deep"], name: "libone-\(mark).so")
+        let main = try CFixture.build(
+            "int one(void); void *plugin_module_entry(void) { return (void *)(long)one(); }",
+            [one, "-Wl,--allow-shlib-undefined", "-Wl,-rpath,$ORIGIN/sub"])
+        try folder.folder("plugins/sub/deep")
+        for (source, name) in [(main, "main.so"), (one, "sub/libone-\(mark).so"), (two, "sub/deep/libtwo-\(mark).so")] {
+            try? FileManager.default.removeItem(atPath: "\(plugins)/\(name)")
+            try folder.copy(source, as: "plugins/\(name)")
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+
+/// A folder of one test's own, removed with the value that names it.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() throws {
+        var name = Array("\(NSTemporaryDirectory())/pluginhost-test-XXXXXX".utf8CString)
+        guard mkdtemp(&name) != nil else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+        let made = String(decoding: name.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        // Without links, so that what programs say about it is what tests expect.
+        guard let resolved = realpath(made, nil) else { throw POSIXError(.ENOENT) }
+        defer { free(resolved) }
+        path = String(cString: resolved)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    /// Writes a file and returns its path.
+    @discardableResult
+    func file(_ name: String, _ content: Data = Data(), mode: mode_t = 0o644) throws -> String {
+        let file = "\(path)/\(name)"
+        try content.write(to: URL(fileURLWithPath: file))
+        chmod(file, mode)
+        return file
+    }
+
+    @discardableResult
+    func folder(_ name: String, mode: mode_t = 0o755) throws -> String {
+        let folder = "\(path)/\(name)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        chmod(folder, mode)
+        return folder
+    }
+
+    /// Copies a file into the folder and returns its path.
+    @discardableResult
+    func copy(_ source: String, as name: String) throws -> String {
+        let file = "\(path)/\(name)"
+        try FileManager.default.copyItem(atPath: source, toPath: file)
+        return file
+    }
+}
+
+/// Waits until a condition holds; false if it does not within a minute.
+func eventually(_ condition: () -> Bool) -> Bool {
+    for _ in 0..<6000 {
+        if condition() { return true }
+        usleep(10_000)
+    }
+    return false
+}
