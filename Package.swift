@@ -27,7 +27,7 @@ let package = Package(
 
         .target(name: "ModuleA", dependencies: ["PluginABI"], path: "Plugins/ModuleA"),
         .target(name: "ModuleB", dependencies: ["PluginABI"], path: "Plugins/ModuleB"),
-        .target(name: "ModuleC", dependencies: ["CPluginABI"], path: "Plugins/ModuleC"),
+        .target(name: "ModuleC", dependencies: ["CPluginABI"], path: "Plugins/ModuleC", publicHeadersPath: "."),
 
         .testTarget(name: "PluginABITests", dependencies: ["PluginABI"], swiftSettings: settings),
         .testTarget(

@@ -123,13 +123,14 @@ struct ModuleLoader {
         return string.text
     }
 
-    /// Code that runs on the host's Swift runtime must be compiled for it: on Linux there is no stable Swift ABI.
+    /// Code that runs on the host's Swift runtime must be compiled for it: on Linux there is no stable Swift ABI. One
+    /// that names no toolchain says that it needs no Swift runtime (SwiftPM links C modules against it all the same).
     private func checkToolchain(_ toolchain: String, _ file: StagedFile) throws(PluginError) {
         guard !allowsOtherToolchains, file.image.needed.contains("libswiftCore.so") else { return }
-        guard toolchain != Toolchain.current else { return }
+        guard !toolchain.isEmpty, toolchain != Toolchain.current else { return }
         throw PluginError(
             .incompatible,
-            "\(file.original) was built by \(toolchain.isEmpty ? "a toolchain that it does not name" : "“\(toolchain)”"), "
+            "\(file.original) was built by “\(toolchain)”, "
                 + "and shares the Swift runtime of this host, which was built by “\(Toolchain.current)”. Build it with "
                 + "that toolchain, or with -static-stdlib.")
     }

@@ -54,7 +54,7 @@ extension ParsedArguments {
 
     /// What the options say about a host, with `log` as the place for its diagnostics.
     func configuration(
-        environment: [String: String], log: @escaping @Sendable (PluginHost.LogEntry) -> Void
+        environment: [String: String], log: @escaping @Sendable (LogEntry) -> Void
     ) throws(PluginError) -> PluginHost.Configuration {
         var configuration = PluginHost.Configuration(folders: folders(environment: environment))
         configuration.trustsEveryone = has(.trust)

@@ -35,7 +35,7 @@ enum HostSession {
 }
 
 extension Console {
-    func log(_ entry: PluginHost.LogEntry) {
+    func log(_ entry: LogEntry) {
         let text = (entry.module.map { "\($0): " } ?? "") + entry.message.printable
         switch entry.level {
         case .error: diagnose(errorStyle("Error:", .red) + " " + text)
