@@ -38,6 +38,8 @@ extension PluginError.Code {
     public static let unknownAction: Self = "unknownAction"
     /// The text is no URL, or one that does not address anything.
     public static let invalidURL: Self = "invalidURL"
+    /// The pattern of a route cannot be read, or not be matched in linear time.
+    public static let invalidPattern: Self = "invalidPattern"
     /// The object is gone: its last holder has released it.
     public static let unknownObject: Self = "unknownObject"
 

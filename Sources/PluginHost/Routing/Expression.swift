@@ -1,0 +1,57 @@
+/// A regular expression in the strict sense: what can be matched in linear time.
+indirect enum Expression: Hashable, Sendable {
+    case empty
+    case scalars(ScalarSet)
+    case concatenation([Expression])
+    case alternation([Expression])
+    case repetition(Expression, atLeast: Int, atMost: Int?, isLazy: Bool)
+    /// `^` and `$`.
+    case start, end
+}
+
+/// A set of Unicode scalars, as sorted ranges.
+struct ScalarSet: Hashable, Sendable {
+    private(set) var ranges: [ClosedRange<UInt32>]
+
+    init(_ ranges: [ClosedRange<UInt32>]) {
+        var merged: [ClosedRange<UInt32>] = []
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = merged.last, range.lowerBound <= last.upperBound &+ 1 {
+                merged[merged.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
+            } else {
+                merged.append(range)
+            }
+        }
+        self.ranges = merged
+    }
+
+    static func scalar(_ scalar: UInt32) -> ScalarSet { ScalarSet([scalar...scalar]) }
+
+    /// Everything, escaped slashes included.
+    static let all = ScalarSet([0...0x1FFFFF])
+    static let digits = ScalarSet([0x30...0x39])
+    static let word = ScalarSet([0x30...0x39, 0x41...0x5A, 0x5F...0x5F, 0x61...0x7A])
+    static let space = ScalarSet([
+        0x09...0x0D, 0x20...0x20, 0xA0...0xA0, 0x1680...0x1680, 0x2000...0x200A, 0x2028...0x2029, 0x202F...0x202F,
+        0x205F...0x205F, 0x3000...0x3000, 0xFEFF...0xFEFF,
+    ])
+    static let lineEnds = ScalarSet([0x0A...0x0A, 0x0D...0x0D, 0x2028...0x2029])
+
+    var inverted: ScalarSet {
+        var gaps: [ClosedRange<UInt32>] = []
+        var next: UInt32 = 0
+        for range in ranges {
+            if range.lowerBound > next { gaps.append(next...(range.lowerBound - 1)) }
+            next = range.upperBound + 1
+        }
+        if next <= 0x1FFFFF { gaps.append(next...0x1FFFFF) }
+        return ScalarSet(gaps)
+    }
+
+    func union(_ other: ScalarSet) -> ScalarSet { ScalarSet(ranges + other.ranges) }
+
+    func contains(_ scalar: UInt32) -> Bool {
+        for range in ranges where scalar <= range.upperBound { return scalar >= range.lowerBound }
+        return false
+    }
+}

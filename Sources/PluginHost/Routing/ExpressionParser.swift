@@ -1,0 +1,211 @@
+import PluginABI
+
+/// Reads the regular subset of JavaScript's expressions: classes, alternation, groups, bounded and unbounded repetition.
+/// What no automaton can do (look-around, back-references) is refused, with its place.
+struct ExpressionParser {
+    private let text: [UInt32]
+    /// Where the expression stands in the pattern, for messages.
+    private let offset: Int
+    private let pattern: String
+    private var index = 0
+    private var depth = 0
+
+    /// Repetitions are written out, so their number is bounded.
+    static let mostRepetitions = 1000
+
+    static func parse(_ text: [UInt32], at offset: Int, of pattern: String) throws(PluginError) -> Expression {
+        var parser = ExpressionParser(text: text, offset: offset, pattern: pattern)
+        let expression = try parser.alternation()
+        if parser.index < text.count { throw parser.refused("an unbalanced “)”") }
+        return expression
+    }
+
+    private init(text: [UInt32], offset: Int, pattern: String) {
+        self.text = text
+        self.offset = offset
+        self.pattern = pattern
+    }
+
+    private func refused(_ what: String, at place: Int? = nil) -> PluginError {
+        .invalidPattern(pattern, at: offset + (place ?? index), what)
+    }
+
+    private var next: UnicodeScalar? { index < text.count ? UnicodeScalar(text[index]) : nil }
+
+    private mutating func take(_ scalar: UnicodeScalar) -> Bool {
+        guard next == scalar else { return false }
+        index += 1
+        return true
+    }
+
+    private mutating func alternation() throws(PluginError) -> Expression {
+        depth += 1
+        defer { depth -= 1 }
+        guard depth < 64 else { throw refused("groups that are nested too deeply") }
+        var choices = [try concatenation()]
+        while take("|") { choices.append(try concatenation()) }
+        return choices.count == 1 ? choices[0] : .alternation(choices)
+    }
+
+    private mutating func concatenation() throws(PluginError) -> Expression {
+        var pieces: [Expression] = []
+        while let scalar = next, scalar != "|", scalar != ")" { pieces.append(try repetition()) }
+        return pieces.count == 1 ? pieces[0] : pieces.isEmpty ? .empty : .concatenation(pieces)
+    }
+
+    private mutating func repetition() throws(PluginError) -> Expression {
+        let place = index
+        let repeated = try atom()
+        let bounds: (Int, Int?)?
+        switch next {
+        case "*": (bounds, index) = ((0, nil), index + 1)
+        case "+": (bounds, index) = ((1, nil), index + 1)
+        case "?": (bounds, index) = ((0, 1), index + 1)
+        case "{": bounds = try braces()
+        default: bounds = nil
+        }
+        guard let (atLeast, atMost) = bounds else { return repeated }
+        if repeated == .start || repeated == .end { throw refused("nothing that could be repeated", at: place) }
+        let isLazy = take("?")
+        if let next, "*+?{".unicodeScalars.contains(next) { throw refused("a repetition of a repetition") }
+        return .repetition(repeated, atLeast: atLeast, atMost: atMost, isLazy: isLazy)
+    }
+
+    /// `{2}`, `{2,}`, `{2,5}`.
+    private mutating func braces() throws(PluginError) -> (Int, Int?) {
+        let place = index
+        index += 1
+        guard let atLeast = number() else { throw refused("a “{” that is no repetition", at: place) }
+        var atMost: Int? = atLeast
+        if take(",") { atMost = next == "}" ? nil : number() ?? -1 }
+        guard take("}"), atMost.map({ $0 >= atLeast }) ?? true else {
+            throw refused("a “{” that is no repetition", at: place)
+        }
+        guard max(atLeast, atMost ?? 0) <= Self.mostRepetitions else {
+            throw refused("more than \(Self.mostRepetitions) repetitions", at: place)
+        }
+        return (atLeast, atMost)
+    }
+
+    private mutating func number() -> Int? {
+        let start = index
+        while let next, ("0"..."9").contains(next) { index += 1 }
+        return Int(PathScalars.text(text[start..<index]))
+    }
+
+    private mutating func atom() throws(PluginError) -> Expression {
+        let place = index
+        guard let scalar = next else { throw refused("an end where something should be") }
+        index += 1
+        switch scalar {
+        case ".": return .scalars(ScalarSet.lineEnds.inverted)
+        case "^": return .start
+        case "$": return .end
+        case "(": return try group(at: place)
+        case "[": return .scalars(try set(at: place))
+        case "\\": return .scalars(try escape(at: place, inSet: false))
+        case "*", "+", "?", "{", "}", "]": throw refused("a “\(scalar)” that nothing stands before", at: place)
+        default: return .scalars(.scalar(scalar.value))
+        }
+    }
+
+    private mutating func group(at place: Int) throws(PluginError) -> Expression {
+        guard take("?") else { throw refused("a group in a group: write (?:…)", at: place) }
+        guard take(":") else {
+            throw refused("look-around or a named group, which cannot be matched in linear time", at: place)
+        }
+        let inner = try alternation()
+        guard take(")") else { throw refused("a “(” without its “)”", at: place) }
+        return inner
+    }
+
+    // MARK: Classes
+
+    private mutating func set(at place: Int) throws(PluginError) -> ScalarSet {
+        let isInverted = take("^")
+        var ranges: [ClosedRange<UInt32>] = []
+        while let scalar = next, scalar != "]" {
+            let start = index
+            if ["&&", "--"].contains(PathScalars.text(text[index...].prefix(2))) || scalar == "[" {
+                throw refused("an operation on classes, which is not supported")
+            }
+            let low = try member(at: start)
+            guard next == "-", index + 1 < text.count, text[index + 1] != 0x5D else {
+                ranges += low.ranges
+                continue
+            }
+            index += 1
+            let high = try member(at: index)
+            guard let from = low.single, let to = high.single, from <= to else {
+                throw refused("a range that has no beginning or no end", at: start)
+            }
+            ranges.append(from...to)
+        }
+        guard take("]") else { throw refused("a “[” without its “]”", at: place) }
+        let set = ScalarSet(ranges)
+        return isInverted ? set.inverted : set
+    }
+
+    private mutating func member(at place: Int) throws(PluginError) -> ScalarSet {
+        let scalar = text[index]
+        index += 1
+        return scalar == 0x5C ? try escape(at: place, inSet: true) : .scalar(scalar)
+    }
+
+    private mutating func escape(at place: Int, inSet: Bool) throws(PluginError) -> ScalarSet {
+        guard let scalar = next else { throw refused("a “\\” at the end", at: place) }
+        index += 1
+        switch scalar {
+        case "d": return .digits
+        case "D": return ScalarSet.digits.inverted
+        case "w": return .word
+        case "W": return ScalarSet.word.inverted
+        case "s": return .space
+        case "S": return ScalarSet.space.inverted
+        case "n": return .scalar(0x0A)
+        case "r": return .scalar(0x0D)
+        case "t": return .scalar(0x09)
+        case "f": return .scalar(0x0C)
+        case "v": return .scalar(0x0B)
+        case "0" where next.map({ !("0"..."9").contains($0) }) ?? true: return .scalar(0)
+        case "x": return try hexadecimal(2, at: place)
+        case "u":
+            if take("{") {
+                let start = index
+                while let next, next != "}" { index += 1 }
+                let digits = PathScalars.text(text[start..<index])
+                guard take("}"), let value = UInt32(digits, radix: 16), value <= 0x10FFFF else {
+                    throw refused("an escape that names no character", at: place)
+                }
+                return .scalar(value)
+            }
+            return try hexadecimal(4, at: place)
+        case "1"..."9", "k": throw refused("a back-reference, which cannot be matched in linear time", at: place)
+        case "b", "B": throw refused("a word boundary, which is look-around", at: place)
+        case "a"..."z", "A"..."Z", "0": throw refused("the escape “\\\(scalar)”, which is not known", at: place)
+        default: return .scalar(scalar.value)
+        }
+    }
+
+    private mutating func hexadecimal(_ count: Int, at place: Int) throws(PluginError) -> ScalarSet {
+        let digits = PathScalars.text(text[index...].prefix(count))
+        guard digits.utf8.count == count, let value = UInt32(digits, radix: 16) else {
+            throw refused("an escape that names no character", at: place)
+        }
+        index += count
+        return .scalar(value)
+    }
+}
+
+extension ScalarSet {
+    fileprivate var single: UInt32? {
+        ranges.count == 1 && ranges[0].count == 1 ? ranges[0].lowerBound : nil
+    }
+}
+
+extension PluginError {
+    /// - Parameter position: In Unicode scalars from the beginning of the pattern.
+    static func invalidPattern(_ pattern: String, at position: Int, _ what: String) -> PluginError {
+        PluginError(.invalidPattern, "The pattern “\(pattern.shortened)” has \(what), at position \(position).")
+    }
+}

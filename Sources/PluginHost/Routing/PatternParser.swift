@@ -1,0 +1,237 @@
+import PluginABI
+
+/// Divides a pattern into parts.
+///
+/// The tokens and the grammar are those of the WHATWG URL Pattern standard ("parse a pattern string"), for one component.
+struct PatternParser {
+    private enum Token: Hashable {
+        case open, close
+        case expression([UInt32])
+        case name(String)
+        case scalar(UInt32)
+        case escaped(UInt32)
+        /// `?` or `+`.
+        case modifier(PatternPart.Modifier)
+        case asterisk
+        case end
+    }
+
+    private let pattern: String
+    private let delimiter: UInt32?
+    private var tokens: [(token: Token, position: Int)] = []
+    private var index = 0
+    private var pending: [UInt32] = []
+    private var parts: [PatternPart] = []
+    private var nextNumber = 0
+
+    /// - Parameters:
+    ///   - text: The component: a path, or a host.
+    ///   - offset: Where it begins in `pattern`, in scalars; for messages.
+    ///   - delimiter: The character that belongs to the group behind it, and is repeated with it: a path's slash.
+    /// - Throws: `invalidPattern`, with the position.
+    static func parse(
+        _ text: [UInt32], at offset: Int = 0, of pattern: String, delimiter: UInt32?
+    ) throws(PluginError) -> [PatternPart] {
+        var parser = PatternParser(pattern: pattern, delimiter: delimiter)
+        try parser.tokenize(text, offset)
+        try parser.parse()
+        return parser.parts
+    }
+
+    private init(pattern: String, delimiter: UInt32?) {
+        self.pattern = pattern
+        self.delimiter = delimiter
+    }
+
+    // MARK: Tokens
+
+    private mutating func tokenize(_ text: [UInt32], _ offset: Int) throws(PluginError) {
+        var index = 0
+        while index < text.count {
+            let position = offset + index
+            switch UnicodeScalar(text[index]) {
+            case "*": tokens.append((.asterisk, position))
+            case "+": tokens.append((.modifier(.oneOrMore), position))
+            case "?": tokens.append((.modifier(.optional), position))
+            case "{": tokens.append((.open, position))
+            case "}": tokens.append((.close, position))
+            case "\\":
+                guard index + 1 < text.count else { throw .invalidPattern(pattern, at: position, "a “\\” at its end") }
+                index += 1
+                tokens.append((.escaped(text[index]), position))
+            case ":":
+                var end = index + 1
+                while end < text.count, Self.isName(text[end], first: end == index + 1) { end += 1 }
+                guard end > index + 1 else {
+                    throw .invalidPattern(pattern, at: position, "a “:” without a name (write “\\:” for the character)")
+                }
+                tokens.append((.name(PathScalars.text(text[(index + 1)..<end])), position))
+                index = end - 1
+            case "(":
+                let end = try endOfExpression(text, index, offset)
+                tokens.append((.expression(Array(text[(index + 1)..<end])), position))
+                index = end
+            default: tokens.append((.scalar(text[index]), position))
+            }
+            index += 1
+        }
+        tokens.append((.end, offset + text.count))
+    }
+
+    /// The place of the parenthesis that closes the one at `start`.
+    private func endOfExpression(_ text: [UInt32], _ start: Int, _ offset: Int) throws(PluginError) -> Int {
+        var depth = 1
+        var index = start + 1
+        while index < text.count {
+            switch UnicodeScalar(text[index]) {
+            case "\\": index += 1
+            case ")":
+                depth -= 1
+                if depth == 0 {
+                    guard index > start + 1 else {
+                        throw .invalidPattern(pattern, at: offset + start, "an empty group “()”")
+                    }
+                    return index
+                }
+            case "(": depth += 1
+            case let scalar? where !scalar.isASCII:
+                throw .invalidPattern(
+                    pattern, at: offset + index, "a character in “(…)” that is not ASCII: write \\u{…}")
+            default: break
+            }
+            index += 1
+        }
+        throw .invalidPattern(pattern, at: offset + start, "a “(” without its “)”")
+    }
+
+    /// JavaScript's identifiers.
+    private static func isName(_ value: UInt32, first: Bool) -> Bool {
+        guard let scalar = UnicodeScalar(value) else { return false }
+        if scalar == "_" || scalar == "$" { return true }
+        if first { return scalar.properties.isIDStart }
+        return scalar.properties.isIDContinue || value == 0x200C || value == 0x200D
+    }
+
+    // MARK: Grammar
+
+    private mutating func parse() throws(PluginError) {
+        while true {
+            let scalar = takeScalar()
+            let group = takeGroup()
+            if let group {
+                var prefix: [UInt32] = []
+                if let scalar {
+                    if scalar == delimiter { prefix = [scalar] } else { pending.append(scalar) }
+                }
+                addPending()
+                try add(prefix, group, [], takeModifier())
+            } else if let fixed = scalar ?? takeEscaped() {
+                pending.append(fixed)
+            } else if take(.open) {
+                let start = index - 1
+                let prefix = takeText()
+                let group = takeGroup()
+                let suffix = takeText()
+                guard take(.close) else {
+                    throw .invalidPattern(pattern, at: tokens[start].position, "a “{” without its “}”")
+                }
+                try add(prefix, group, suffix, takeModifier())
+            } else {
+                addPending()
+                guard tokens[index].token == .end else {
+                    throw .invalidPattern(
+                        pattern, at: tokens[index].position, "a “?”, “+” or “}” that nothing stands before")
+                }
+                return
+            }
+        }
+    }
+
+    private struct Group {
+        var name: String?
+        var expression: (text: [UInt32], position: Int)?
+        var isAnything: Bool
+    }
+
+    private mutating func takeGroup() -> Group? {
+        var group = Group(name: nil, expression: nil, isAnything: false)
+        if case .name(let name) = tokens[index].token {
+            group.name = name
+            index += 1
+        }
+        if case .expression(let text) = tokens[index].token {
+            group.expression = (text, tokens[index].position + 1)
+            index += 1
+        } else if group.name == nil, take(.asterisk) {
+            group.isAnything = true
+        }
+        return group.name == nil && group.expression == nil && !group.isAnything ? nil : group
+    }
+
+    private mutating func take(_ token: Token) -> Bool {
+        guard tokens[index].token == token else { return false }
+        index += 1
+        return true
+    }
+
+    private mutating func takeScalar() -> UInt32? {
+        guard case .scalar(let scalar) = tokens[index].token else { return nil }
+        index += 1
+        return scalar
+    }
+
+    private mutating func takeEscaped() -> UInt32? {
+        guard case .escaped(let scalar) = tokens[index].token else { return nil }
+        index += 1
+        return scalar
+    }
+
+    private mutating func takeText() -> [UInt32] {
+        var text: [UInt32] = []
+        while let scalar = takeScalar() ?? takeEscaped() { text.append(scalar) }
+        return text
+    }
+
+    private mutating func takeModifier() -> PatternPart.Modifier {
+        if case .modifier(let modifier) = tokens[index].token {
+            index += 1
+            return modifier
+        }
+        return take(.asterisk) ? .zeroOrMore : .once
+    }
+
+    private mutating func addPending() {
+        guard !pending.isEmpty else { return }
+        parts.append(PatternPart(matcher: .literal(pending), modifier: .once, name: "", prefix: [], suffix: []))
+        pending = []
+    }
+
+    private mutating func add(
+        _ prefix: [UInt32], _ group: Group?, _ suffix: [UInt32], _ modifier: PatternPart.Modifier
+    ) throws(PluginError) {
+        guard let group else {
+            if modifier == .once {
+                pending += prefix
+            } else if !prefix.isEmpty {
+                addPending()
+                parts.append(
+                    PatternPart(matcher: .literal(prefix), modifier: modifier, name: "", prefix: [], suffix: []))
+            }
+            return
+        }
+        addPending()
+        let matcher: PatternPart.Matcher
+        if let (text, position) = group.expression {
+            let expression = try ExpressionParser.parse(text, at: position, of: pattern)
+            matcher = text == [0x2E, 0x2A] ? .anything : .expression(expression)
+        } else {
+            matcher = group.isAnything ? .anything : .segment
+        }
+        let name = group.name ?? String(nextNumber)
+        if group.name == nil { nextNumber += 1 }
+        guard !parts.contains(where: { $0.name == name }) else {
+            throw .invalidPattern(pattern, at: tokens[index - 1].position, "two groups with the name “\(name)”")
+        }
+        parts.append(PatternPart(matcher: matcher, modifier: modifier, name: name, prefix: prefix, suffix: suffix))
+    }
+}

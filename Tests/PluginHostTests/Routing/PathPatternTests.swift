@@ -1,0 +1,114 @@
+import PluginABI
+import Testing
+
+@testable import PluginHost
+
+/// What a pattern takes of a path, by the WHATWG URL Pattern standard.
+@Suite struct PathPatternTests {
+    /// A pattern, a path, and what the groups take; nil for no match. A group that took no part is "∅".
+    static let cases: [(String, String, [String: String]?)] = [
+        ("/foo/bar", "/foo/bar", [:]),
+        ("/foo/bar", "/foo/bar/", nil),
+        ("/foo/bar", "/foo/ba", nil),
+        ("/foo/bar/", "/foo/bar/", [:]),
+        ("/foo/:bar", "/foo/bar", ["bar": "bar"]),
+        ("/foo/:bar", "/foo/", nil),
+        ("/foo/:bar", "/foo", nil),
+        ("/foo/:bar", "/foo/bar/baz", nil),
+        ("/foo/:bar?", "/foo", ["bar": "∅"]),
+        ("/foo/:bar?", "/foo/x", ["bar": "x"]),
+        ("/foo/:bar?", "/foo/", nil),
+        ("/foo/:bar?", "/foobar", nil),
+        ("/foo/:bar+", "/foo/a/b/c", ["bar": "a/b/c"]),
+        ("/foo/:bar+", "/foo", nil),
+        ("/foo/:bar+", "/foo/", nil),
+        ("/foo/:bar*", "/foo", ["bar": "∅"]),
+        ("/foo/:bar*", "/foo/a/b", ["bar": "a/b"]),
+        ("/foo/*", "/foo/", ["0": ""]),
+        ("/foo/*", "/foo/a/b", ["0": "a/b"]),
+        ("/foo/*", "/foo", nil),
+        ("/foo/*?", "/foo", ["0": "∅"]),
+        ("/foo/*?", "/foo/bar", ["0": "bar"]),
+        ("/foo*", "/foobar/baz", ["0": "bar/baz"]),
+        ("/foo/**", "/foo", ["0": "∅"]),
+        ("/foo/**", "/foo/a/b", ["0": "a/b"]),
+        ("/foo/(.*)", "/foo/", ["0": ""]),
+        ("/foo/(.*)", "/foo/a/b", ["0": "a/b"]),
+        ("/foo/:bar(.*)", "/foo/a/b", ["bar": "a/b"]),
+        ("/foo/:bar(.*)", "/foo/", ["bar": ""]),
+        ("/foo/:id(\\d+)", "/foo/123", ["id": "123"]),
+        ("/foo/:id(\\d+)", "/foo/12a", nil),
+        ("/foo/(\\d+)/(\\w+)", "/foo/1/ab", ["0": "1", "1": "ab"]),
+        ("/foo/([^\\/]+?)", "/foo/bar", ["0": "bar"]),
+        ("/foo/(bar)?", "/foo", ["0": "∅"]),
+        ("/foo/(bar)?", "/foo/bar", ["0": "bar"]),
+        ("/foo/(bar)+", "/foo/bar/bar", ["0": "bar/bar"]),
+        ("/foo/(bar)*", "/foo", ["0": "∅"]),
+        ("/foo{/bar}", "/foo/bar", [:]),
+        ("/foo{/bar}?", "/foo", [:]),
+        ("/foo{/bar}?", "/foo/bar", [:]),
+        ("/foo{/bar}?", "/foo/bar/bar", nil),
+        ("/foo{/bar}+", "/foo/bar/bar", [:]),
+        ("/foo{/bar}*", "/foo", [:]),
+        ("/foo{/:bar}?", "/foo/x", ["bar": "x"]),
+        ("/foo/{:bar}?", "/foo/", ["bar": "∅"]),
+        ("/foo/{:bar}?", "/foo", nil),
+        ("/a/{b-:name}+", "/a/b-xb-y", ["name": "xb-y"]),
+        ("/img-:id.png", "/img-7.png", ["id": "7"]),
+        ("/img-:id.png", "/img-.png", nil),
+        ("/:a-:b", "/x-y-z", ["a": "x", "b": "y-z"]),
+        ("/:a:b", "/xyz", ["a": "x", "b": "yz"]),
+        ("/:name.:ext?", "/file.txt", ["name": "file", "ext": "txt"]),
+        ("/caf\u{E9}", "/caf%C3%A9", [:]),
+        ("/caf%C3%A9", "/café", [:]),
+        ("/:x", "/a%2Fb", ["x": "a/b"]),
+        ("/a/b", "/a%2Fb", nil),
+        ("/a%2Fb", "/a%2Fb", [:]),
+        ("/a%2Fb", "/a/b", nil),
+        ("/:x", "/a%252Fb", ["x": "a%2Fb"]),
+        ("/a+b", "/a+b", nil),
+        ("/a\\+b", "/a+b", [:]),
+        ("/a\\:b", "/a:b", [:]),
+        ("/a\\{b\\}", "/a{b}", [:]),
+        ("/:\u{1D4D0}", "/x", ["\u{1D4D0}": "x"]),
+        ("/:caf\u{E9}", "/x", ["caf\u{E9}": "x"]),
+        ("*", "/any/thing", ["0": "/any/thing"]),
+        ("", "", [:]),
+        ("/([a-c]{2,3}|x)", "/abc", ["0": "abc"]),
+        ("/([a-c]{2,3}|x)", "/a", nil),
+        ("/([a-c]{2,3}|x)", "/x", ["0": "x"]),
+        ("/(?:a|b)", "/a", nil),
+    ]
+
+    @Test(
+        "a pattern takes of a path what the standard says",
+        arguments: cases.filter { $0.0 != "/(?:a|b)" && $0.0 != "/a+b" })
+    func matches(pattern: String, path: String, expected: [String: String]?) throws {
+        let compiled = try PathPattern(pattern)
+        let scalars = try PathScalars.decode(Array(path.utf8), offset: 0, of: path)
+        let taken = compiled.match(scalars)?.mapValues { $0 ?? "∅" }
+        #expect(taken == expected, "\(pattern) on \(path)")
+    }
+
+    @Test(
+        "a pattern that cannot be read is refused with the position",
+        arguments: [
+            ("/foo/:", 5), ("/foo/(", 5), ("/foo/()", 5), ("/(?=x)", 2), ("/((a))", 2), ("/{a", 1), ("/a}", 2),
+            ("/a\\", 2), ("/:a/:a", 4), ("/(a\\1)", 3), ("/(a{2000})", 3), ("/(a++)", 4), ("/?", 1),
+            ("/(\\b)", 2), ("/(é)", 2), ("/a+b", 2), ("/(?:a|b)", 2),
+        ])
+    func refuses(pattern: String, position: Int) {
+        let error = #expect(throws: PluginError.self) { try PathPattern(pattern) }
+        #expect(error?.code == .invalidPattern)
+        #expect(error?.message.contains("position \(position)") == true, "\(error?.message ?? "")")
+    }
+
+    @Test("patterns made to explode are matched at once, or refused")
+    func bounded() throws {
+        let evil = try PathPattern("/((?:a+)+b)")
+        let input = try PathScalars.decode(Array(("/" + String(repeating: "a", count: 20_000)).utf8), offset: 0, of: "")
+        #expect(evil.match(input) == nil)
+        let error = #expect(throws: PluginError.self) { try PathPattern("/((?:(?:a{1000}){1000}){1000})") }
+        #expect(error?.code == .invalidPattern)
+    }
+}

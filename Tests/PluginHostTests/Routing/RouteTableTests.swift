@@ -1,0 +1,227 @@
+import PluginABI
+import Testing
+
+@testable import PluginHost
+
+@Suite struct RouteTableTests {
+    private func table(_ patterns: [String]) throws -> RouteTable<String> {
+        RouteTable(try patterns.map { (try RoutePattern($0), $0) })
+    }
+
+    private func winner(_ patterns: [String], _ url: String) throws -> String? {
+        let text = try URLText(url)
+        let table = try table(patterns)
+        return (table.match(text) ?? table.fallback(text))?.entry.route
+    }
+
+    @Test("the most specific route wins, segment by segment from the left")
+    func specificity() throws {
+        let routes = [
+            "app://shop/*", "app://shop/:page", "app://shop/:page(\\d+)", "app://shop/img-:id.png", "app://shop/home",
+            "app://shop/:a/b", "app://shop/home/*", "app://shop/:rest+", "app://", "/home", "shop/about",
+        ]
+        for order in [routes, routes.reversed(), routes.shuffled()] {
+            #expect(try winner(order, "app://shop/home") == "app://shop/home")
+            #expect(try winner(order, "app://shop/img-3.png") == "app://shop/img-:id.png")
+            #expect(try winner(order, "app://shop/42") == "app://shop/:page(\\d+)")
+            #expect(try winner(order, "app://shop/forty") == "app://shop/:page")
+            #expect(try winner(order, "app://shop/x/b") == "app://shop/:a/b")
+            #expect(try winner(order, "app://shop/home/b") == "app://shop/home/*")
+            #expect(try winner(order, "app://shop/x/c/d") == "app://shop/:rest+")
+            #expect(try winner(order, "app://shop/") == "app://shop/*")
+            #expect(try winner(order, "app://other/x") == "app://")
+            #expect(try winner(order, "web://any/home") == "/home")
+            #expect(try winner(order, "app://any/home") == "/home")
+            #expect(try winner(order, "web://shop/about") == "shop/about")
+            #expect(try winner(order, "web://shop/nothing") == nil)
+        }
+    }
+
+    @Test("a dead end goes back to the next best branch")
+    func backtracking() throws {
+        let routes = ["a://h/x/y/z", "a://h/:a/y/w", "a://h/x/:b/v", "a://h/*"]
+        #expect(try winner(routes, "a://h/x/y/w") == "a://h/:a/y/w")
+        #expect(try winner(routes, "a://h/x/y/v") == "a://h/x/:b/v")
+        #expect(try winner(routes, "a://h/x/y/u") == "a://h/*")
+    }
+
+    @Test("a host is a host: compared without case, never a segment")
+    func hosts() throws {
+        let routes = ["app://Shop/detail", "app://*.example.com/x", "app://:sub.test/x"]
+        #expect(try winner(routes, "APP://SHOP/detail") == "app://Shop/detail")
+        #expect(try winner(routes, "app://shop/Detail") == nil)
+        #expect(try winner(routes, "app:///shop/detail") == nil)
+        #expect(try winner(routes, "app://a.b.example.com/x") == "app://*.example.com/x")
+        #expect(try winner(routes, "app://one.test/x") == "app://:sub.test/x")
+        #expect(try winner(["app://localhost:8080/x"], "app://localhost:8080/x") != nil)
+    }
+
+    @Test("patterns that differ in the names of their groups only have one shape")
+    func shapes() throws {
+        #expect(try RoutePattern("a://h/:x/b").shape == RoutePattern("a://h/:y/b").shape)
+        #expect(try RoutePattern("a://h/:x/b").shape != RoutePattern("a://h/:x(\\d+)/b").shape)
+    }
+
+    /// Makes random patterns of a small alphabet, so that they overlap.
+    private struct Maker {
+        var generator: SeededGenerator
+
+        mutating func pattern() -> String {
+            let count = Int.random(in: 1...3, using: &generator)
+            var path = ""
+            for index in 0..<count {
+                let choices = [
+                    "/a", "/b", "/:n\(index)", "/:n\(index)(a|bb)", "/a:n\(index)", "/:n\(index)?", "{/b}?", "/*",
+                    "/:n\(index)+", "/a*", "/(b+)", "/:n\(index)-:m\(index)",
+                ]
+                path += choices.randomElement(using: &generator)!
+            }
+            return "t://h" + path
+        }
+
+        mutating func url() -> String {
+            let count = Int.random(in: 0...4, using: &generator)
+            let pieces = ["a", "b", "bb", "ab", "a-b", "", "%2F", "é"]
+            return "t://h" + (0..<count).map { _ in "/" + pieces.randomElement(using: &generator)! }.joined()
+        }
+    }
+
+    @Test("order of registration never matters, and something matches exactly if some pattern does")
+    func order() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var maker = Maker(generator: SeededGenerator(seed: seed))
+        for _ in 0..<60 {
+            var shapes: Set<RoutePattern.Shape> = []
+            let patterns = try (0..<12).map { _ in maker.pattern() }
+                .filter { shapes.insert(try RoutePattern($0).shape).inserted }
+            let one = try table(patterns)
+            let other = try table(patterns.shuffled(using: &maker.generator))
+            for _ in 0..<40 {
+                let text = maker.url()
+                let url = try URLText(text)
+                let found = one.match(url)
+                #expect(found?.entry.route == other.match(url)?.entry.route, "seed \(seed): \(text) in \(patterns)")
+                #expect(found?.values == other.match(url)?.values, "seed \(seed): \(text) in \(patterns)")
+                let matching = try patterns.filter { try RoutePattern($0).path!.match(url.path) != nil }
+                #expect((found == nil) == matching.isEmpty, "seed \(seed): \(text) in \(patterns)")
+                if let found {
+                    let taken = try RoutePattern(found.entry.route).path!.match(url.path)
+                    #expect(
+                        taken?.compactMapValues(\.self) == found.values, "seed \(seed): \(text) by \(found.entry.route)"
+                    )
+                }
+            }
+        }
+    }
+
+    @Test("the automaton agrees with an obvious backtracking matcher")
+    func reference() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var maker = Maker(generator: SeededGenerator(seed: seed))
+        for _ in 0..<600 {
+            let text = maker.pattern()
+            let pattern = try RoutePattern(text).path!
+            for _ in 0..<8 {
+                let path = try URLText(maker.url()).path
+                let expected = Reference.match(pattern.parts, path)
+                let taken = pattern.automaton.match(path[...])
+                #expect(taken == expected, "seed \(seed): \(text) on \(PathScalars.text(path))")
+            }
+        }
+    }
+}
+
+/// A slow and obvious matcher: tries everything, in JavaScript's order of preference.
+enum Reference {
+    static func match(_ parts: [PatternPart], _ path: [UInt32]) -> [Range<Int>?]? {
+        let groups = parts.count { !$0.name.isEmpty }
+        return match(parts[...], path, 0, 0, Array(repeating: nil, count: groups)) { end, taken in
+            end == path.count ? taken : nil
+        }
+    }
+
+    typealias Taken = [Range<Int>?]
+
+    private static func match(
+        _ parts: ArraySlice<PatternPart>, _ path: [UInt32], _ at: Int, _ group: Int, _ taken: Taken,
+        _ done: (Int, Taken) -> Taken?
+    ) -> Taken? {
+        guard let part = parts.first else { return done(at, taken) }
+        let rest = parts.dropFirst()
+        let isGroup = !part.name.isEmpty
+        let next = group + (isGroup ? 1 : 0)
+        let expression: Expression =
+            switch part.matcher {
+            case .literal(let scalars): .literal(scalars)
+            case .anything: .repetition(.scalars(.all), atLeast: 0, atMost: nil, isLazy: false)
+            case .segment:
+                .repetition(.scalars(ScalarSet.scalar(0x2F).inverted), atLeast: 1, atMost: nil, isLazy: true)
+            case .expression(let expression): expression
+            }
+        if !isGroup {
+            return take(.repeated(expression, part.modifier), path, at) { match(rest, path, $0, next, taken, done) }
+        }
+        let isRepeated = part.modifier == .zeroOrMore || part.modifier == .oneOrMore
+        let again = Expression.concatenation([.literal(part.suffix), .literal(part.prefix), expression])
+        let value =
+            isRepeated
+            ? Expression.concatenation([expression, .repetition(again, atLeast: 0, atMost: nil, isLazy: false)])
+            : expression
+        let found = take(.literal(part.prefix), path, at) { start in
+            take(value, path, start) { end in
+                take(.literal(part.suffix), path, end) { after in
+                    var taken = taken
+                    taken[group] = start..<end
+                    return match(rest, path, after, next, taken, done)
+                }
+            }
+        }
+        if let found { return found }
+        let mayBeMissing = part.modifier == .optional || part.modifier == .zeroOrMore
+        return mayBeMissing ? match(rest, path, at, next, taken, done) : nil
+    }
+
+    private static func take(
+        _ expression: Expression, _ path: [UInt32], _ at: Int, _ done: (Int) -> Taken?
+    ) -> Taken? {
+        switch expression {
+        case .empty: return done(at)
+        case .start: return at == 0 ? done(at) : nil
+        case .end: return at == path.count ? done(at) : nil
+        case .scalars(let set): return at < path.count && set.contains(path[at]) ? done(at + 1) : nil
+        case .concatenation(let pieces):
+            guard let first = pieces.first else { return done(at) }
+            return take(first, path, at) { take(.concatenation(Array(pieces.dropFirst())), path, $0, done) }
+        case .alternation(let choices):
+            for choice in choices { if let found = take(choice, path, at, done) { return found } }
+            return nil
+        case .repetition(let repeated, let atLeast, let atMost, let isLazy):
+            func more() -> Taken? {
+                if atMost == 0 { return nil }
+                return take(repeated, path, at) { end in
+                    if end == at, atLeast == 0 { return nil }
+                    return take(
+                        .repetition(
+                            repeated, atLeast: max(0, atLeast - 1), atMost: atMost.map { $0 - 1 }, isLazy: isLazy),
+                        path, end, done)
+                }
+            }
+            if atLeast > 0 { return more() }
+            return isLazy ? done(at) ?? more() : more() ?? done(at)
+        }
+    }
+}
+
+/// Repeatable random numbers (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed >> 31
+    }
+}
