@@ -36,6 +36,10 @@ struct ModuleA: Module {
             }
         }
 
+        Route("app://shop/detail/:key/:page(\\d+)?", to: "A/fetchDetail")
+            .named("detail").summary("The page of one article")
+        Route("app://shop/price/:key", to: "A/price")
+
         ObjectType("Cursor", Cursor.self) {
             Action("next", .instance()) { cursor in cursor.next() }
         }

@@ -13,10 +13,10 @@ import Synchronization
 /// called from any thread. A program may have several hosts.
 public final class PluginHost: Sendable {
     public let configuration: Configuration
-    private let dispatcher: Dispatcher
+    let dispatcher: Dispatcher
     private let lifecycle = Mutex<Lifecycle?>(nil)
     /// The program as a caller: the same table of functions that modules get.
-    private let program: HostContext
+    let program: HostContext
 
     /// Makes a host that does nothing yet.
     public init(_ configuration: Configuration) {
@@ -25,7 +25,7 @@ public final class PluginHost: Sendable {
             .init(
                 schemes: Set(configuration.schemes.map { $0.lowercased() }), asyncTimeout: configuration.asyncTimeout,
                 log: configuration.log))
-        program = HostContext(host: Generation(programOf: dispatcher).hostTable)
+        program = HostContext(host: dispatcher.program.hostTable)
     }
 
     deinit { shutdown() }

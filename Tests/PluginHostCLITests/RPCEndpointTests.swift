@@ -109,6 +109,8 @@ internal import Testing
 
 /// Gives back what it is asked.
 struct StubService: HostService {
+    func routes() async throws(PluginError) -> Value { [] }
+
     func list() async throws(PluginError) -> Value { [["name": "A"]] }
 
     func call(

@@ -179,6 +179,7 @@ typedef const plugin_module *(*plugin_module_entry_function)(void);
 #define PLUGIN_ADDRESS_OBJECT 2u /* object, action */
 
 #define PLUGIN_REQUEST_REMOTE 1u /* treat it as coming from another program: remote actions only */
+#define PLUGIN_REQUEST_OBJECT 2u /* of a URL: the caller wants an object; the action sees it as the parameter _object */
 
 /* What is asked for. Borrowed until the function that takes it returns. */
 typedef struct plugin_request {

@@ -71,6 +71,21 @@ extension HostContext {
     }
 }
 
+extension HostContext {
+    /// Asks for the object of a URL, and says so in the call: the action sees it as its parameter `_object`.
+    ///
+    /// - Throws: as `open`; ``PluginError/Code/invalidResult`` when the result is no object.
+    public func object(
+        for url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
+    ) async throws(PluginError) -> Object {
+        let result = try await call(.objectURL(url), parameters, origin: origin, timeout: timeout)
+        guard let object = result.object else {
+            throw PluginError(.invalidResult, "“\(url)” gave a value of type \(result.kind), not an object.")
+        }
+        return object
+    }
+}
+
 /// Where a call comes from.
 public enum CallOrigin: Sendable, Hashable {
     /// This program and its modules: every action can be reached.

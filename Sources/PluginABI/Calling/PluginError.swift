@@ -60,6 +60,8 @@ extension PluginError.Code {
 
     /// The call came from another program, and the action is not declared `remote`.
     public static let notRemote: Self = "notRemote"
+    /// The program's guard refused a call that came from another program.
+    public static let refused: Self = "refused"
     /// The action failed with an error that brought no code of its own.
     public static let actionFailed: Self = "actionFailed"
     /// A synchronous call was made of an asynchronous action.

@@ -7,6 +7,8 @@ import Synchronization
 enum Address {
     case action(String, String)
     case url(String)
+    /// A URL that is to give an object.
+    case objectURL(String)
     case object(Object, String)
 
     /// Lends the request in the form in which it crosses the border.
@@ -31,7 +33,8 @@ enum Address {
                         return body(&request)
                     }
                 }
-            case .url(let url):
+            case .url(let url), .objectURL(let url):
+                if case .objectURL = self { request.flags |= PLUGIN_REQUEST_OBJECT }
                 return url.withPluginString { url in
                     request.address = PLUGIN_ADDRESS_URL
                     request.target = url

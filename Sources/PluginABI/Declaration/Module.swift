@@ -22,6 +22,7 @@ extension Module {
 public final class ModuleDescription {
     var targets: [Value] = []
     var types: [Value] = []
+    var routes: [Value] = []
     var hooks: [Value] = []
     private let manifest: Manifest
     private var functions: [plugin_function] = []
@@ -86,6 +87,7 @@ public final class ModuleDescription {
         if !manifest.summary.isEmpty { entries["summary"] = .string(manifest.summary) }
         if manifest.concurrency != .concurrent { entries["concurrency"] = .string(manifest.concurrency.rawValue) }
         if !types.isEmpty { entries["types"] = .list(types) }
+        if !routes.isEmpty { entries["routes"] = .list(routes) }
         if !hooks.isEmpty { entries["hooks"] = .list(hooks) }
         return Value.map(entries).json
     }

@@ -9,6 +9,7 @@ struct ModuleManifest: Sendable, Equatable {
     var concurrency = Concurrency.concurrent
     var targets: [Target] = []
     var types: [ObjectType] = []
+    var routes: [Route] = []
     var hooks: [Hook] = []
 
     /// Whether calls overlap.
@@ -73,7 +74,7 @@ extension ModuleManifest {
         }
         let node = try ManifestNode(
             value: try ManifestJSON.parse(text), place: "", skipsUnknown: abiMinor > UInt16(PLUGIN_ABI_MINOR))
-        try node.checkKeys(["name", "version", "summary", "concurrency", "targets", "types", "hooks"])
+        try node.checkKeys(["name", "version", "summary", "concurrency", "targets", "types", "routes", "hooks"])
         name = try node.name()
         let versionText = try node.required("version", \.string, "a string")
         guard let version = SemanticVersion(versionText) else {
@@ -86,7 +87,62 @@ extension ModuleManifest {
             try Target(target, concurrency)
         }
         types = try node.list("types", "type") { type throws(PluginError) in try ObjectType(type) }
+        routes = try node.routes(to: targets)
         hooks = try node.hooks()
+    }
+}
+
+extension ModuleManifest {
+    /// A pattern of URLs that leads to an action of the module.
+    struct Route: Sendable, Equatable {
+        var pattern: RoutePattern
+        var target: String
+        var action: String
+        var name: String?
+        var summary = ""
+        var defaults: [String: Value] = [:]
+
+        static func == (left: Route, right: Route) -> Bool {
+            left.pattern.text == right.pattern.text && left.target == right.target && left.action == right.action
+                && left.name == right.name && left.summary == right.summary && left.defaults == right.defaults
+        }
+    }
+}
+
+extension ManifestNode {
+    fileprivate func routes(to targets: [ModuleManifest.Target]) throws(PluginError) -> [ModuleManifest.Route] {
+        var routes: [ModuleManifest.Route] = []
+        for value in try optional("routes", \.list, "a list") ?? [] {
+            let route = try RouteDeclaration.read(value, skipsUnknown: skipsUnknown)
+            let target = targets.first { $0.name == route.target }
+            guard target?.actions.contains(where: { $0.name == route.action }) == true else {
+                throw error(
+                    "the route \"\(route.pattern.text)\" leads to \(route.target)/\(route.action), which the module does "
+                        + "not have")
+            }
+            guard !routes.contains(where: { $0.pattern.shape == route.pattern.shape }) else {
+                throw error("two routes match the same URLs as \"\(route.pattern.text)\"")
+            }
+            routes.append(route)
+        }
+        return routes
+    }
+}
+
+/// A route as it is written in manifests and in route files.
+enum RouteDeclaration {
+    /// - Throws: `invalidManifest` or `invalidPattern`.
+    static func read(_ value: Value, skipsUnknown: Bool) throws(PluginError) -> ModuleManifest.Route {
+        let text = value["pattern"]?.string ?? ""
+        let node = try ManifestNode(value: value, place: "route \(text.shortened)", skipsUnknown: skipsUnknown)
+        try node.checkKeys(["pattern", "action", "name", "summary", "defaults"])
+        let pattern = try RoutePattern(try node.required("pattern", \.string, "a string"))
+        let action = try node.required("action", \.string, "a string").split(separator: "/", maxSplits: 1)
+        guard action.count == 2 else { throw node.error("\"action\" must be written target/action") }
+        return ModuleManifest.Route(
+            pattern: pattern, target: String(action[0]), action: String(action[1]),
+            name: try node.optional("name", \.string, "a string"), summary: try node.summary(),
+            defaults: try node.optional("defaults", \.map, "an object") ?? [:])
     }
 }
 

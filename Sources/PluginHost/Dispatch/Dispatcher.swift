@@ -17,10 +17,19 @@ final class Dispatcher: Sendable {
         var log: @Sendable (LogEntry) -> Void
     }
 
+    /// Asked before every call that comes from another program.
+    let remoteGuard = Mutex<RemoteGuard?>(nil)
+
     /// What stands in for targets that nobody offers.
     let noTargetHandler = Mutex<Callback?>(nil)
 
-    init(_ settings: Settings) { self.settings = settings }
+    /// The program as a caller, and the owner of its callbacks.
+    private(set) nonisolated(unsafe) var program: Generation!  // Set in init, and never again.
+
+    init(_ settings: Settings) {
+        self.settings = settings
+        program = Generation(programOf: self)
+    }
 
     /// Who is told the outcome of a call.
     struct Receiver {
@@ -159,15 +168,18 @@ final class Dispatcher: Sendable {
     private func open(
         _ request: borrowing plugin_request, _ call: Call, _ lane: Lane, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
-        let url = try URLAddress(request.target.text, schemes: settings.schemes)
-        let declared = registry.table.targets[url.target]?.actions[url.action]?.parameters ?? []
         let given = UnsafeBufferPointer(start: request.parameters, count: Int(request.parameter_count))
-        let parameters = try url.parameters(for: declared, overriddenBy: given)
+        let table = registry.current(lane)
+        let resolution = try resolve(request.target.text, given, isRemote: call.isRemote, table)
+        let endpoint = table.targets[resolution.target]?.actions[resolution.action]
+        let parameters = try resolution.parameters(
+            for: endpoint?.parameters ?? [], overriddenBy: given,
+            asksForObject: request.flags & PLUGIN_REQUEST_OBJECT != 0)
         // What the caller gave rides along as it is; what the URL carried has been converted.
         return try parameters.withEntries { (entries, count) throws(PluginError) in
             let all = Array(given) + UnsafeBufferPointer(start: entries, count: count)
             return try all.withUnsafeBufferPointer { (all) throws(PluginError) in
-                try url.withNames { (target, action) throws(PluginError) in
+                try resolution.withNames { (target, action) throws(PluginError) in
                     try self.call(target, action, all, call, lane, record)
                 }
             }

@@ -74,17 +74,18 @@ final class Lifecycle: Sendable {
             var remaining = dispatcher.registry.table.generations
             for generation in remaining.reversed() {
                 remaining.removeLast()
-                dispatcher.registry.publish(Table(remaining, isStopped: true))
+                dispatcher.registry.publish(remaining, isStopped: true)
                 tearDown(generation, before: deadline)
             }
-            dispatcher.registry.publish(Table(isStopped: true))
+            dispatcher.registry.publish([], isStopped: true)
             for generation in state.withLock({ $0.draining }) { tearDown(generation, before: deadline) }
             staging.close()
         }
-        observers.withLock { observers in
-            for observer in observers.values { observer.finish() }
-            observers = [:]
+        let finished = observers.withLock { observers in
+            defer { observers = [:] }
+            return Array(observers.values)
         }
+        for observer in finished { observer.finish() }
     }
 
     func tearDown(_ generation: Generation, before deadline: DispatchTime) {

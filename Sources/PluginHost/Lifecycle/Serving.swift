@@ -33,7 +33,7 @@ extension Lifecycle {
             }
         }
         generations.sort { $0.name < $1.name }
-        dispatcher.registry.publish(Table(generations))
+        dispatcher.registry.publish(generations)
         changes.forEach(tell)
         retire(replaced)
     }
@@ -109,8 +109,13 @@ extension Lifecycle {
         }
     }
 
-    /// A module is registered whole or not at all: a target belongs to the module that has it already.
+    /// A module is registered whole or not at all: a target or a route belongs to the module that has it already.
     private func checkConflicts(_ module: LoadedModule, with generations: [Generation]) throws(PluginError) {
+        let others = generations.filter { $0.name != module.manifest.name }
+        var routes = dispatcher.registry.table.routes
+        for route in module.manifest.routes {
+            try routes.add(RouteEntry(route, of: module.manifest.name), besides: routes.all(with: others))
+        }
         for other in generations where other.name != module.manifest.name {
             for target in module.manifest.targets where other.targets[target.name] != nil {
                 throw PluginError(

@@ -25,6 +25,7 @@ final class Generation: @unchecked Sendable {
 
     private(set) var targets: [String: [String: Endpoint]] = [:]
     private(set) var addresses: [Address] = []
+    private(set) var routes: [RouteEntry] = []
     private(set) var types: [String: ObjectTypeEntry] = [:]
     private(set) var hooks: [String: Endpoint] = [:]
     private(set) var providers: [InstanceProvider] = []
@@ -117,6 +118,7 @@ final class Generation: @unchecked Sendable {
             }
             types[type.name] = ObjectTypeEntry(name: type.name, actions: actions, generation: self)
         }
+        routes = manifest.routes.map { RouteEntry($0, of: name) }
         for hook in manifest.hooks {
             hooks[hook.rawValue] = endpoint(ModuleManifest.Action(name: ""), "@\(hook)", module, nil, nil)
         }

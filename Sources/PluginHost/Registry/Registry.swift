@@ -1,5 +1,6 @@
 import CPluginHost
 import Glibc
+import PluginABI
 import Synchronization
 
 /// The published table. Readers take no lock, do not slow each other down and never wait; a writer publishes the next
@@ -27,7 +28,7 @@ final class Registry: Sendable {
 
     /// Lends the table. `body` must be short and must not call a module: a change waits for it.
     @inline(__always)
-    func read<Result>(_ lane: Lane, _ body: (borrowing Table) -> Result) -> Result {
+    func read<Result>(_ lane: Lane, _ body: (Table) -> Result) -> Result {
         lane.epoch.pointee.store(Registry.epoch.load(ordering: .acquiring), ordering: .relaxed)
         if fence { atomicMemoryFence(ordering: .sequentiallyConsistent) } else { plugin_host_compiler_barrier() }
         let table = Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: current.load(ordering: .acquiring))!)
@@ -35,18 +36,19 @@ final class Registry: Sendable {
         return table._withUnsafeGuaranteedRef { body($0) }
     }
 
-    /// The table, retained: for lists and status.
-    var table: Table {
-        writer.withLock { _ in
-            Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: current.load(ordering: .acquiring))!)
-                .takeUnretainedValue()
-        }
-    }
+    /// The table, retained.
+    @inline(__always)
+    func current(_ lane: Lane) -> Table { read(lane) { $0 } }
 
-    /// Publishes a table. When this returns, every call that was found in the table before is entered in the records of
-    /// running calls, and nobody reads that table any longer.
-    func publish(_ table: Table) {
-        writer.withLock { _ in
+    /// The table, for lists and status.
+    var table: Table { Lane.current.map(current) ?? Table() }
+
+    /// Makes the next table of the present one and publishes it. When this returns, every call that was found in the
+    /// table before is entered in the records of running calls, and nobody reads that table any longer.
+    func update(_ next: (Table) throws(PluginError) -> Table) throws(PluginError) {
+        try writer.withLock { (_) throws(PluginError) in
+            let present = Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: current.load(ordering: .acquiring))!)
+            let table = try next(present.takeUnretainedValue())
             let new = UInt(bitPattern: Unmanaged.passRetained(table).toOpaque())
             let old = current.exchange(new, ordering: .acquiringAndReleasing)
             let changed = Registry.epoch.add(1, ordering: .sequentiallyConsistent).newValue
@@ -58,6 +60,11 @@ final class Registry: Sendable {
             }
             Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: old)!).release()
         }
+    }
+
+    /// Publishes a table with these modules, and the other things as they are.
+    func publish(_ generations: [Generation], isStopped: Bool = false) {
+        try? update { Table(generations, routes: $0.routes, isStopped: isStopped) }
     }
 }
 

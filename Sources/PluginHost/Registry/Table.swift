@@ -12,6 +12,11 @@ final class Table: @unchecked Sendable {
     let targets: [String: TargetEntry]
     /// Whether the host has been shut down.
     let isStopped: Bool
+    /// What was added to the modules' routes, and taken away from them.
+    let routes: Routes
+    /// Every route, in no order.
+    let allRoutes: [RouteEntry]
+    let routeTable: RouteTable<RouteEntry>
     private let slots: UnsafeMutableBufferPointer<Slot>
 
     struct TargetEntry {
@@ -27,9 +32,12 @@ final class Table: @unchecked Sendable {
         var endpoint: Unmanaged<Endpoint>?
     }
 
-    init(_ generations: [Generation] = [], isStopped: Bool = false) {
+    init(_ generations: [Generation] = [], routes: Routes = Routes(), isStopped: Bool = false) {
         self.generations = generations
         self.isStopped = isStopped
+        self.routes = routes
+        allRoutes = routes.all(with: generations)
+        routeTable = RouteTable(allRoutes.map { ($0.pattern, $0) })
         var targets: [String: TargetEntry] = [:]
         for generation in generations {
             for (name, actions) in generation.targets {

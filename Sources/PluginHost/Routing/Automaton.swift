@@ -197,6 +197,50 @@ struct Automaton: Sendable {
     }
 }
 
+extension Automaton {
+    /// Whether there is an input that both match: the automata are run side by side, over the places that both can
+    /// reach.
+    func intersects(_ other: Automaton) -> Bool {
+        struct Pair: Hashable { let one, other: Int }
+        var seen: Set<Pair> = []
+        var unvisited: [Pair] = []
+        func enter(_ ones: [Int], _ others: [Int]) {
+            for one in ones {
+                for other in others where seen.insert(Pair(one: one, other: other)).inserted {
+                    unvisited.append(Pair(one: one, other: other))
+                }
+            }
+        }
+        enter(reachable(from: 0), other.reachable(from: 0))
+        while let pair = unvisited.popLast(), seen.count < 100_000 {
+            switch (program[pair.one], other.program[pair.other]) {
+            case (.accept, .accept): return true
+            case (.take(let a), .take(let b)) where a.intersects(b):
+                enter(reachable(from: pair.one + 1), other.reachable(from: pair.other + 1))
+            default: break
+            }
+        }
+        return false
+    }
+
+    /// The places that are reached without taking input, and that take some or accept.
+    private func reachable(from start: Int) -> [Int] {
+        var places: [Int] = []
+        var seen: Set<Int> = []
+        var stack = [start]
+        while let place = stack.popLast() {
+            guard seen.insert(place).inserted else { continue }
+            switch program[place] {
+            case .jump(let target): stack.append(target)
+            case .split(let first, let second): stack += [second, first]
+            case .save, .start, .end: stack.append(place + 1)
+            case .take, .accept: places.append(place)
+            }
+        }
+        return places
+    }
+}
+
 extension Automaton.Instruction {
     fileprivate static func choice(_ inner: Int, _ outer: Int, _ isLazy: Bool) -> Self {
         isLazy ? .split(outer, inner) : .split(inner, outer)

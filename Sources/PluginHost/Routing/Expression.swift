@@ -50,6 +50,10 @@ struct ScalarSet: Hashable, Sendable {
 
     func union(_ other: ScalarSet) -> ScalarSet { ScalarSet(ranges + other.ranges) }
 
+    func intersects(_ other: ScalarSet) -> Bool {
+        ranges.contains { range in other.ranges.contains { $0.overlaps(range) } }
+    }
+
     func contains(_ scalar: UInt32) -> Bool {
         for range in ranges where scalar <= range.upperBound { return scalar >= range.lowerBound }
         return false

@@ -32,6 +32,8 @@ final class AttachedHost: HostService {
 
     func list() async throws(PluginError) -> Value { try await request("list", [:]) }
 
+    func routes() async throws(PluginError) -> Value { try await request("routes", [:]) }
+
     func call(
         _ target: String, _ action: String, _ parameters: [String: Value], timeout: Duration?
     ) async throws(PluginError) -> Value {

@@ -2,7 +2,7 @@ internal import PluginABI
 
 /// The methods of the control socket. They are named like the commands and give what `--json` prints as `result`.
 struct ControlMethods: Sendable {
-    static let names = ["list", "call", "open", "inspect"]
+    static let names = ["list", "routes", "call", "open", "inspect"]
 
     let service: any HostService
 
@@ -12,6 +12,9 @@ struct ControlMethods: Sendable {
             case "list":
                 _ = try Fields(parameters, known: [])
                 return try await service.list()
+            case "routes":
+                _ = try Fields(parameters, known: [])
+                return try await service.routes()
             case "call":
                 let fields = try Fields(parameters, known: ["target", "action", "parameters", "timeout"])
                 return try await service.call(

@@ -35,6 +35,7 @@ extension ExitCode {
         .usage: .usage,
 
         .invalidURL: .badData,
+        .invalidPattern: .badData,
         .missingParameter: .badData,
         .unknownParameter: .badData,
         .mistypedParameter: .badData,
@@ -63,6 +64,7 @@ extension ExitCode {
         .cancelled: .tryAgain,
 
         .notRemote: .refused,
+        .refused: .refused,
         .untrusted: .refused,
 
         .invalidConfiguration: .badConfiguration,

@@ -58,3 +58,15 @@ extension Value {
         }
     }
 }
+
+extension RouteStatus {
+    var record: Value {
+        var entries: [String: Value] = [
+            "pattern": .string(pattern), "action": .string(action), "owner": .string(owner),
+            "summary": .string(summary), "defaults": .map(defaults),
+            "overlaps": .list(overlaps.map { .string($0) }),
+        ]
+        if let name { entries["name"] = .string(name) }
+        return .map(entries)
+    }
+}

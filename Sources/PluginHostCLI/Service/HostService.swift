@@ -5,6 +5,9 @@ protocol HostService: Sendable {
     /// The records of all modules, as a list.
     func list() async throws(PluginError) -> Value
 
+    /// The records of all routes, as a list.
+    func routes() async throws(PluginError) -> Value
+
     func call(
         _ target: String, _ action: String, _ parameters: [String: Value], timeout: Duration?
     ) async throws(PluginError) -> Value

@@ -8,6 +8,8 @@ struct LocalHost: HostService {
 
     func list() -> Value { .list(host.modules.map(\.record)) }
 
+    func routes() -> Value { .list(host.routes.map(\.record)) }
+
     func call(
         _ target: String, _ action: String, _ parameters: [String: Value], timeout: Duration?
     ) async throws(PluginError) -> Value {

@@ -1,0 +1,46 @@
+/// A pattern of URLs that leads to an action of the module.
+///
+///     Route("app://shop/detail/:key", to: "A/fetchDetail", defaults: ["page": 1])
+///
+/// The pattern is `scheme://host/path`; the path is a WHATWG URL Pattern (`:name`, `*`, `{…}?`, `:id(\\d+)`). Its groups
+/// become parameters of the action, converted to the types that it declares.
+public struct Route: ManifestPart {
+    let pattern: String
+    let action: String
+    let defaults: [String: Value]
+    private(set) var name: String?
+    private(set) var summary = ""
+
+    /// - Parameters:
+    ///   - pattern: Without a scheme it matches any; beginning with `/` it matches any host, too; `scheme://` alone is
+    ///     what is opened when nothing else of that scheme matches.
+    ///   - action: `target/action`, of this module.
+    ///   - defaults: Values of parameters that neither the caller nor the URL gives.
+    public init(_ pattern: String, to action: String, defaults: [String: Value] = [:]) {
+        self.pattern = pattern
+        self.action = action
+        self.defaults = defaults
+    }
+
+    /// A name by which URLs of the route can be built.
+    public func named(_ name: String) -> Self {
+        var copy = self
+        copy.name = name
+        return copy
+    }
+
+    /// One sentence about what is opened.
+    public func summary(_ text: String) -> Self {
+        var copy = self
+        copy.summary = text
+        return copy
+    }
+
+    public func add(to module: ModuleDescription) {
+        var entry: [String: Value] = ["pattern": .string(pattern), "action": .string(action)]
+        if let name { entry["name"] = .string(name) }
+        if !summary.isEmpty { entry["summary"] = .string(summary) }
+        if !defaults.isEmpty { entry["defaults"] = .map(defaults) }
+        module.routes.append(.map(entry))
+    }
+}

@@ -1,0 +1,145 @@
+public import PluginABI
+import Synchronization
+
+/// A route, as it is registered.
+public struct RouteStatus: Sendable {
+    public let pattern: String
+    /// What it leads to: `target/action`.
+    public let action: String
+    /// What ``PluginHost/url(for:_:)`` may call it by.
+    public let name: String?
+    public let summary: String
+    public let defaults: [String: Value]
+    /// Where it comes from, in words: a module, a file, the program.
+    public let owner: String
+    /// Other patterns that match some of its URLs and are as specific; the one whose text sorts first is tried first.
+    public let overlaps: [String]
+}
+
+extension PluginHost {
+    /// Every route, sorted by pattern.
+    public var routes: [RouteStatus] {
+        let entries = dispatcher.registry.table.allRoutes.sorted { $0.pattern.text < $1.pattern.text }
+        let overlaps = Overlaps(entries.map(\.pattern))
+        return entries.enumerated().map { index, entry in
+            RouteStatus(
+                pattern: entry.pattern.text, action: "\(entry.target)/\(entry.action)", name: entry.name,
+                summary: entry.summary, defaults: entry.defaults, owner: entry.owner.description,
+                overlaps: overlaps.others(of: index).map { entries[$0].pattern.text })
+        }
+    }
+
+    /// Adds a route of the program.
+    ///
+    /// - Parameters:
+    ///   - pattern: As in ``PluginABI/Route``.
+    ///   - action: `target/action`, of any module; it need not be there yet.
+    ///   - name: What ``url(for:_:)`` may call it by.
+    ///   - defaults: Values of parameters that neither the caller nor the URL gives.
+    /// - Throws: `invalidPattern`; `conflict` when the pattern or the name is taken.
+    public func addRoute(
+        _ pattern: String, to action: String, name: String? = nil, summary: String = "",
+        defaults: [String: Value] = [:]
+    ) throws(PluginError) {
+        let entry = try entry(pattern, action, name, summary, defaults)
+        try dispatcher.registry.update { (table) throws(PluginError) in
+            var routes = table.routes
+            try routes.add(entry, besides: table.allRoutes)
+            return table.with(routes)
+        }
+    }
+
+    /// Puts a route in the place of the one that has this pattern, whoever registered it, in one step.
+    ///
+    /// - Throws: `invalidPattern`; `invalidURL` when there is no such route.
+    public func updateRoute(
+        _ pattern: String, to action: String, name: String? = nil, summary: String = "",
+        defaults: [String: Value] = [:]
+    ) throws(PluginError) {
+        let entry = try entry(pattern, action, name, summary, defaults)
+        try dispatcher.registry.update { (table) throws(PluginError) in
+            guard let old = table.allRoutes.first(where: { $0.pattern.shape == entry.pattern.shape }) else {
+                throw PluginError(.invalidURL, "There is no route “\(pattern)” that could be updated.")
+            }
+            var routes = table.routes
+            routes.remove(old)
+            try routes.add(entry, besides: table.allRoutes.filter { $0 !== old })
+            return table.with(routes)
+        }
+    }
+
+    /// Removes the route with exactly this pattern, whoever registered it.
+    ///
+    /// - Returns: Whether there was one.
+    @discardableResult
+    public func removeRoute(_ pattern: String) -> Bool {
+        remove { $0.pattern.text == pattern } > 0
+    }
+
+    /// Removes all routes of a module.
+    ///
+    /// - Returns: How many there were.
+    @discardableResult
+    public func removeRoutes(ofModule name: String) -> Int { remove { $0.owner == .module(name) } }
+
+    private func remove(where isMeant: (RouteEntry) -> Bool) -> Int {
+        var count = 0
+        try? dispatcher.registry.update { table in
+            var routes = table.routes
+            let meant = table.allRoutes.filter(isMeant)
+            meant.forEach { routes.remove($0) }
+            count = meant.count
+            return table.with(routes)
+        }
+        return count
+    }
+
+    private func entry(
+        _ pattern: String, _ action: String, _ name: String?, _ summary: String, _ defaults: [String: Value]
+    ) throws(PluginError) -> RouteEntry {
+        let parts = action.split(separator: "/", maxSplits: 1).map(String.init)
+        guard parts.count == 2 else {
+            throw PluginError(.unknownAction, "A route leads to an action, written target/action, not “\(action)”.")
+        }
+        return RouteEntry(
+            try RoutePattern(pattern), target: parts[0], action: parts[1], name: name, summary: summary,
+            defaults: defaults, owner: .program)
+    }
+
+    /// Whether opening a URL would reach an action: exactly when the URL parses and resolves to an action or to a
+    /// declared fallback, its parameters check, and the guard passes. What the action will say is not foretold.
+    public func canOpen(_ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local) -> Bool {
+        (try? dispatcher.checkOpen(url, parameters, isRemote: origin == .remote)) != nil
+    }
+
+    /// Builds the URL of a route. What it builds opens the same route with the same parameters.
+    ///
+    /// - Parameters:
+    ///   - route: The name of a route, or a pattern.
+    ///   - parameters: Values for the groups of the pattern. What the action declares beyond them stands in the query.
+    /// - Throws: `missingParameter`, `unknownParameter` for one that has no place, `mistypedParameter` for a value that
+    ///   a URL cannot carry.
+    public func url(for route: String, _ parameters: [String: Value] = [:]) throws(PluginError) -> String {
+        let table = dispatcher.registry.table
+        let known = table.allRoutes.first { $0.name == route } ?? table.allRoutes.first { $0.pattern.text == route }
+        let pattern = if let known { known.pattern } else { try RoutePattern(route) }
+        let declared = known.flatMap { table.targets[$0.target]?.actions[$0.action]?.parameters.map(\.name) } ?? []
+        return try pattern.url(with: parameters, declared: Set(declared))
+    }
+
+    /// Asks for the object of a URL, and says so in the call: the action sees it as its parameter `_object`.
+    ///
+    /// - Throws: as `open`; `invalidResult` when the result is no object.
+    public func object(
+        for url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
+    ) async throws(PluginError) -> Object {
+        try await program.object(for: url, parameters, origin: origin, timeout: timeout)
+    }
+
+    /// Sets who decides about calls that come from other programs; nil takes it away.
+    public func onRemoteCall(_ guardian: RemoteGuard?) { dispatcher.remoteGuard.withLock { $0 = guardian } }
+}
+
+extension Table {
+    func with(_ routes: Routes) -> Table { Table(generations, routes: routes, isStopped: isStopped) }
+}

@@ -1,0 +1,79 @@
+import PluginABI
+
+extension RoutePattern {
+    /// Builds a URL that the pattern matches, and that gives the same values back.
+    ///
+    /// - Parameters:
+    ///   - parameters: Values of the groups; what `declared` names and no group takes stands in the query.
+    ///   - declared: The parameters of the route's action.
+    /// - Throws: `missingParameter` for a group without a value, `unknownParameter` for a value that has no place,
+    ///   `mistypedParameter` for a value that cannot stand in a URL, or not where it would have to.
+    func url(with parameters: [String: Value], declared: Set<String>) throws(PluginError) -> String {
+        guard let scheme else {
+            throw PluginError(.invalidURL, "The pattern “\(text)” matches any scheme: there is no one URL of it.")
+        }
+        guard let path else {
+            throw PluginError(.invalidURL, "The pattern “\(text)” is a fallback: there is no one URL of it.")
+        }
+        var values: [String: String] = [:]
+        for (name, value) in parameters where !value.isNull { values[name] = try Self.text(of: value, name) }
+        let given = values
+        let hostText = try host?.build(&values, encode: Self.encode) ?? ""
+        var url = "\(scheme)://\(hostText)\(try path.build(&values, encode: Self.encode))"
+        let query = values.sorted { $0.key < $1.key }
+        if let leftOver = query.first(where: { !declared.contains($0.key) }) {
+            throw PluginError(
+                .unknownParameter, "The pattern “\(text)” has no place for the parameter “\(leftOver.key)”.")
+        }
+        for (index, (name, value)) in query.enumerated() {
+            url += (index == 0 ? "?" : "&") + Self.encode(name, false) + "=" + Self.encode(value, false)
+        }
+        try checkRoundTrip(url, given, Set(query.map(\.key)))
+        return url
+    }
+
+    /// What was built must give back what it was built from.
+    private func checkRoundTrip(_ url: String, _ given: [String: String], _ query: Set<String>) throws(PluginError) {
+        let read = try URLText(url)
+        var taken = path?.match(read.path)?.compactMapValues(\.self)
+        if let host, let text = read.host {
+            let names = host.match(text.unicodeScalars.map(\.value))?.compactMapValues(\.self)
+            taken = names.flatMap { names in taken?.merging(names) { path, _ in path } }
+        }
+        let expected = given.filter { !query.contains($0.key) }
+        guard taken?.filter({ expected[$0.key] != nil }) == expected else {
+            throw PluginError(
+                .mistypedParameter,
+                "A value does not fit its place in “\(text)”: the URL “\(url.shortened)” would not give it back.")
+        }
+    }
+
+    private static func text(of value: Value, _ name: String) throws(PluginError) -> String {
+        switch value {
+        case .string(let text): text
+        case .int(let number): String(number)
+        case .double(let number): String(number)
+        case .bool(let flag): String(flag)
+        case .bytes(let bytes): bytes.base64
+        case .null, .list, .map, .object:
+            throw PluginError(
+                .mistypedParameter, "The parameter “\(name)” is a value of type \(value.kind), which a URL cannot carry.")
+        }
+    }
+
+    /// Escapes all but the characters that mean themselves everywhere in a URL (RFC 3986, "unreserved").
+    private static func encode(_ text: String, _ keepsSlashes: Bool) -> String {
+        var encoded = ""
+        for byte in text.utf8 {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E:
+                encoded.unicodeScalars.append(UnicodeScalar(byte))
+            case 0x2F where keepsSlashes: encoded += "/"
+            default:
+                let digits = String(byte, radix: 16, uppercase: true)
+                encoded += digits.count == 1 ? "%0" + digits : "%" + digits
+            }
+        }
+        return encoded
+    }
+}

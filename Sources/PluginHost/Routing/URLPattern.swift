@@ -1,0 +1,57 @@
+public import PluginABI
+
+/// A pattern of URLs, as routes have it, to be tried on its own.
+///
+/// `scheme://host/path`: the path and the host are WHATWG URL Patterns (`:name`, `*`, `{…}`, `(regex)` of the regular
+/// subset, `?` `+` `*`), matched in linear time. Where pattern and URL are both without a scheme they are plain paths.
+public struct URLPattern: Sendable {
+    private let text: String
+    private let route: RoutePattern?
+    private let path: PathPattern?
+
+    /// - Throws: ``PluginError/Code/invalidPattern``, with the position of what is wrong.
+    public init(_ pattern: String) throws(PluginError) {
+        text = pattern
+        if pattern.contains("://") {
+            route = try RoutePattern(pattern)
+            path = nil
+        } else {
+            route = nil
+            path = try PathPattern(pattern)
+        }
+    }
+
+    /// What the groups take of a URL: by name, those without one by number from "0" on. A group that took no part is
+    /// null. nil when the URL does not match.
+    ///
+    /// - Throws: ``PluginError/Code/invalidURL`` for a text that is no URL.
+    public func match(_ url: String) throws(PluginError) -> [String: Value]? {
+        guard let taken = try groups(url) else { return nil }
+        return taken.mapValues { $0.map(Value.string) ?? .null }
+    }
+
+    private func groups(_ url: String) throws(PluginError) -> [String: String?]? {
+        guard let route else {
+            if url.contains("://") {
+                let read = try URLText(url)
+                return try RoutePattern(text).match(read)
+            }
+            return path?.match(PathScalars.withoutDots(try PathScalars.decode(Array(url.utf8), offset: 0, of: url)))
+        }
+        return route.match(try URLText(url))
+    }
+}
+
+extension RoutePattern {
+    /// What the groups take of a URL; nil when it does not match.
+    fileprivate func match(_ url: URLText) -> [String: String?]? {
+        guard scheme == nil || scheme == url.scheme else { return nil }
+        guard let path else { return [:] }
+        guard var taken = path.match(url.path) else { return nil }
+        if let host {
+            guard let name = url.host, let groups = host.match(name.unicodeScalars.map(\.value)) else { return nil }
+            taken.merge(groups) { path, _ in path }
+        }
+        return taken
+    }
+}

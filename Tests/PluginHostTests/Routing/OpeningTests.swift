@@ -1,0 +1,200 @@
+import Foundation
+import PluginABI
+import Synchronization
+import Testing
+
+@testable import PluginHost
+
+/// URLs through a host with the sample modules.
+@Suite struct OpeningTests {
+    private func withHost(_ modules: String..., body: (PluginHost) throws -> Void) throws {
+        let test = try TestHost { configuration, _ in configuration.watches = false }
+        for module in modules {
+            try FileManager.default.copyItem(
+                atPath: try builtLibrary("lib\(module).so"), toPath: "\(test.plugins)/lib\(module).so")
+        }
+        try test.start()
+        defer { withExtendedLifetime(test) {} }
+        try body(test.host)
+    }
+
+    @Test("a route of a module opens its action with what the groups take, converted")
+    func moduleRoute() throws {
+        try withHost("ModuleA") { host throws in
+            let detail = try host.open("app://shop/detail/red%20apple/3", origin: .remote)
+            #expect(detail["title"]?.string == "Detail of red apple")
+            #expect(detail["page"]?.int == 3)
+            #expect(try host.open("APP://Shop/detail/x")["page"]?.int == 1)
+        }
+    }
+
+    @Test("the first value found wins: the caller's, the path's, the query's, the route's, the action's")
+    func precedence() throws {
+        try withHost("ModuleA") { host throws in
+            try host.addRoute("app://p/:key", to: "A/fetchDetail", defaults: ["page": 7])
+            func page(_ url: String, _ parameters: Parameters = [:]) throws -> Value {
+                try host.open(url, parameters)
+            }
+            #expect(try page("app://p/x?key=y&page=2")["title"]?.string == "Detail of x")
+            #expect(try page("app://p/x?page=2")["page"]?.int == 2)
+            #expect(try page("app://p/x")["page"]?.int == 7)
+            #expect(try page("app://p/x?page=2", ["page": 9, "key": "z"])["page"]?.int == 9)
+            #expect(try page("app://p/x?page=2", ["page": 9, "key": "z"])["title"]?.string == "Detail of z")
+            #expect(try page("app://p/x?page=1&page=4")["page"]?.int == 4)
+        }
+    }
+
+    @Test("routes are added, updated, listed and removed while the host runs")
+    func changing() throws {
+        try withHost("ModuleA", "ModuleB") { host throws in
+            try host.addRoute("app://hello/:name", to: "B/greet", name: "hello", summary: "Greets")
+            #expect(try host.open("app://hello/Ada").string == "Hello, Ada!")
+            try host.addRoute("app://hello/:name/again", to: "B/greet")
+            try host.updateRoute("app://hello/:key", to: "A/fetchDetail", name: "hello")
+            #expect(try host.open("app://hello/Ada")["title"]?.string == "Detail of Ada")
+            #expect(host.routes.map(\.pattern).contains("app://hello/:key"))
+            #expect(host.routes.first { $0.pattern == "app://hello/:key" }?.owner == "the program")
+            #expect(host.removeRoute("app://hello/:key"))
+            #expect(!host.removeRoute("app://hello/:key"))
+            #expect(!host.canOpen("app://hello/Ada"))
+            #expect(try host.open("app://hello/Ada/again").string == "Hello, Ada!")
+            #expect(host.removeRoutes(ofModule: "ModuleA") == 2)
+            #expect(!host.canOpen("app://shop/detail/x"))
+        }
+    }
+
+    @Test("a pattern that is taken is a conflict that names both sides")
+    func conflict() throws {
+        try withHost("ModuleA") { host throws in
+            let error = #expect(throws: PluginError.self) {
+                try host.addRoute("app://shop/price/:other", to: "A/nativeSecret")
+            }
+            #expect(error?.code == .conflict)
+            #expect(error?.message.contains("module ModuleA") == true)
+            #expect(error?.message.contains("the program") == true)
+        }
+    }
+
+    @Test("a declared route wins over the target of its name, and the fallback comes last")
+    func order() throws {
+        try withHost("ModuleA", "ModuleB") { host throws in
+            #expect(try host.open("app://B/greet?name=x").string == "Hello, x!")
+            try host.addRoute("app://b/greet", to: "A/fetchDetail")
+            #expect(try host.open("app://B/greet?key=x")["title"]?.string == "Detail of x")
+            #expect(throws: PluginError.self) { try host.open("app://nobody/home?key=x") }
+            try host.addRoute("app://", to: "A/fetchDetail", defaults: ["key": "lost"])
+            #expect(try host.open("app://nobody/home")["title"]?.string == "Detail of lost")
+            #expect(try host.open("app://x/y/z/w")["title"]?.string == "Detail of lost")
+        }
+    }
+
+    @Test("canOpen says what open would find, and calls nothing")
+    func canOpen() throws {
+        try withHost("ModuleA", "ModuleB") { host throws in
+            #expect(host.canOpen("app://shop/detail/x"))
+            #expect(host.canOpen("app://shop/detail/x/12", origin: .remote))
+            #expect(!host.canOpen("app://shop/detail/x/twelve"))
+            #expect(!host.canOpen("app://shop/detail/x?unknown=1"))
+            #expect(!host.canOpen("app://shop/detail/%GG"))
+            #expect(!host.canOpen("app://A/nativeSecret", origin: .remote))
+            #expect(host.canOpen("app://A/nativeSecret"))
+            #expect(!host.canOpen("app://A/price"))
+            #expect(!host.canOpen("nonsense"))
+        }
+    }
+
+    @Test("the guard sees every remote call, and refuses, passes or sends elsewhere")
+    func remoteGuard() throws {
+        try withHost("ModuleA", "ModuleB") { host throws in
+            host.onRemoteCall { call in
+                switch call.host {
+                case "shop": .pass
+                case "b": .refuse("Not today.")
+                default: .redirect("app://shop/detail/\(call.host ?? "")")
+                }
+            }
+            #expect(try host.open("app://shop/detail/x", origin: .remote)["title"]?.string == "Detail of x")
+            let error = #expect(throws: PluginError.self) { try host.open("app://B/greet?name=x", origin: .remote) }
+            #expect(error?.code == .refused)
+            #expect(error?.message == "Not today.")
+            #expect(try host.open("web://elsewhere/x", origin: .remote)["title"]?.string == "Detail of elsewhere")
+            #expect(try host.open("app://B/greet?name=x").string == "Hello, x!")
+            #expect(!host.canOpen("app://B/greet?name=x", origin: .remote))
+        }
+    }
+
+    @Test("what is built opens the same route with the same parameters")
+    func building() throws {
+        try withHost("ModuleA") { host throws in
+            let url = try host.url(for: "detail", ["key": "a/b c%+é", "page": 5])
+            #expect(url == "app://shop/detail/a%2Fb%20c%25%2B%C3%A9/5")
+            let detail = try host.open(url)
+            #expect(detail["title"]?.string == "Detail of a/b c%+é")
+            #expect(detail["page"]?.int == 5)
+            #expect(try host.url(for: "app://shop/price/:key", ["key": "x"]) == "app://shop/price/x")
+            func code(_ route: String, _ parameters: [String: Value]) -> PluginError.Code? {
+                #expect(throws: PluginError.self) { try host.url(for: route, parameters) }?.code
+            }
+            #expect(code("detail", ["page": 5]) == .missingParameter)
+            #expect(code("detail", ["key": "x", "color": "red"]) == .unknownParameter)
+            #expect(code("detail", ["key": ["x"]]) == .mistypedParameter)
+            #expect(code("detail", ["key": ""]) == .mistypedParameter)
+            #expect(code("detail", ["key": ".."]) == .mistypedParameter)
+            #expect(code("detail", ["key": "x", "page": "five"]) == .mistypedParameter)
+        }
+    }
+
+    @Test("random values survive the way through a URL")
+    func roundTrip() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var generator = SeededGenerator(seed: seed)
+        try withHost("ModuleA") { host throws in
+            let letters = Array("ab/:%?#&=+ .é\u{1F600}*{}()\\\"<>\u{1}~")
+            for _ in 0..<300 {
+                let count = Int.random(in: 1...6, using: &generator)
+                let key = String((0..<count).map { _ in letters.randomElement(using: &generator)! })
+                guard key != ".", key != ".." else { continue }
+                let url = try host.url(for: "detail", ["key": .string(key)])
+                #expect(try host.open(url)["title"]?.string == "Detail of \(key)", "seed \(seed): \(url)")
+            }
+        }
+    }
+
+    @Test("routes that match some of the same URLs and are equally specific are shown with each other")
+    func overlaps() throws {
+        try withHost("ModuleA") { host throws in
+            try host.addRoute("app://o/:a(\\d+)", to: "A/fetchDetail")
+            try host.addRoute("app://o/:a([1-5]+)", to: "A/fetchDetail")
+            try host.addRoute("app://o/:a([a-z]+)", to: "A/fetchDetail")
+            let routes = Dictionary(uniqueKeysWithValues: host.routes.map { ($0.pattern, $0.overlaps) })
+            #expect(routes["app://o/:a(\\d+)"] == ["app://o/:a([1-5]+)"])
+            #expect(routes["app://o/:a([1-5]+)"] == ["app://o/:a(\\d+)"])
+            #expect(routes["app://o/:a([a-z]+)"] == [])
+        }
+    }
+
+    @Test(
+        "everything else a text can be is an error of its own, not a crash",
+        arguments: [
+            "", " ", ":", "://", "app", "app:", "app:/", "app:shop", "app://", "app:///", "app://%", "app://%zz/x",
+            "app://shop/%C3%28", "app://shop/%C0%AF", "app://shop/\u{0}", "app://a@b/x", "1app://x/y", "app://shop/a b",
+            "app://A/fetchDetail?%=1", "app://A/fetchDetail?=1", "http://A/fetchDetail?key=1",
+        ])
+    func badURLs(url: String) throws {
+        try withHost("ModuleA") { host throws in
+            #expect(throws: PluginError.self) { try host.open(url) }
+            #expect(!host.canOpen(url))
+        }
+    }
+
+    @Test("long URLs and many items end in time")
+    func largeURLs() throws {
+        try withHost("ModuleA") { host throws in
+            let long = String(repeating: "x", count: 1 << 20)
+            #expect(try host.open("app://shop/detail/\(long)")["title"]?.string?.utf8.count == long.utf8.count + 10)
+            let items = (0..<10_000).map { "page=\($0)" }.joined(separator: "&")
+            #expect(try host.open("app://shop/detail/x?\(items)")["page"]?.int == 9999)
+            #expect(throws: PluginError.self) { try host.open("app://\(String(repeating: "/a", count: 1 << 20))") }
+        }
+    }
+}
