@@ -9,6 +9,7 @@ public struct HostContext: Sendable {
     /// The call that is being worked on; 0 for none.
     public let call: plugin_token
 
+    /// Wraps the table that a module written against the header got, and the call that is being worked on.
     public init(host: UnsafePointer<plugin_host>, call: plugin_token = 0) {
         self.host = host
         self.call = call
@@ -35,8 +36,12 @@ extension HostContext {
 
     /// Calls an action, synchronous or asynchronous, and waits for its result without blocking a thread.
     ///
-    /// - Parameter timeout: The time until the call ends with ``PluginError/Code/deadlineExceeded``; the action itself
-    ///   is told and goes on. Default: the host's, for asynchronous actions.
+    /// - Parameters:
+    ///   - target: The name of the target, of any module.
+    ///   - action: The name of the action.
+    ///   - parameters: By name or by position.
+    ///   - timeout: The time until the call ends with ``PluginError/Code/deadlineExceeded``; the action itself is told
+    ///     and goes on. Default: the host's, for asynchronous actions.
     /// - Throws: What the host or the action says; ``PluginError/Code/cancelled`` when this task is cancelled.
     public func call(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
@@ -46,7 +51,11 @@ extension HostContext {
 
     /// Calls an action, synchronous or asynchronous, and blocks this thread until it replies.
     ///
-    /// - Parameter timeout: The time that the call may take.
+    /// - Parameters:
+    ///   - target: The name of the target, of any module.
+    ///   - action: The name of the action.
+    ///   - parameters: By name or by position.
+    ///   - timeout: The time that the call may take.
     /// - Throws: ``PluginError/Code/blockingInTask`` inside a Swift task, where blocking can stop the whole program.
     public func performAndWait(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration
@@ -56,7 +65,11 @@ extension HostContext {
 
     /// Opens a URL that addresses a synchronous action. See ``perform(_:_:_:timeout:)``.
     ///
-    /// - Parameter origin: ``CallOrigin/remote`` for a URL that came from outside the program.
+    /// - Parameters:
+    ///   - url: `scheme://target/action?name=value`, with a scheme that the program answers to.
+    ///   - parameters: Values of any kind that stand before those of the URL.
+    ///   - origin: ``CallOrigin/remote`` for a URL that came from outside the program.
+    ///   - timeout: The time that the call may take. Default: none.
     public func open(
         _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
     ) throws(PluginError) -> Value {
@@ -110,7 +123,14 @@ extension HostContext {
 
 /// How much a line of the log matters. The raw values are those of the binary interface.
 public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
-    case debug, info, warning, error
+    /// For the author of the module.
+    case debug
+    /// What happens in the ordinary course.
+    case info
+    /// Something is wrong, and the module goes on.
+    case warning
+    /// Something has failed.
+    case error
 
     public static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
 }
