@@ -28,6 +28,7 @@ extension HostContext {
     ///   - timeout: The time that the call may take. Code is never interrupted: a call that took longer ends with
     ///     ``PluginError/Code/deadlineExceeded`` when it returns. Default: none.
     /// - Throws: What the host or the action says; ``PluginError/Code/asynchronousAction`` for an asynchronous action.
+    @discardableResult
     public func perform(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
     ) throws(PluginError) -> Value {
@@ -43,6 +44,7 @@ extension HostContext {
     ///   - timeout: The time until the call ends with ``PluginError/Code/deadlineExceeded``; the action itself is told
     ///     and goes on. Default: the host's, for asynchronous actions.
     /// - Throws: What the host or the action says; ``PluginError/Code/cancelled`` when this task is cancelled.
+    @discardableResult
     public func call(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
@@ -57,6 +59,7 @@ extension HostContext {
     ///   - parameters: By name or by position.
     ///   - timeout: The time that the call may take.
     /// - Throws: ``PluginError/Code/blockingInTask`` inside a Swift task, where blocking can stop the whole program.
+    @discardableResult
     public func performAndWait(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration
     ) throws(PluginError) -> Value {
@@ -70,6 +73,7 @@ extension HostContext {
     ///   - parameters: Values of any kind that stand before those of the URL.
     ///   - origin: ``CallOrigin/remote`` for a URL that came from outside the program.
     ///   - timeout: The time that the call may take. Default: none.
+    @discardableResult
     public func open(
         _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
     ) throws(PluginError) -> Value {
@@ -77,6 +81,7 @@ extension HostContext {
     }
 
     /// Opens a URL that addresses an action of either kind. See ``call(_:_:_:timeout:)``.
+    @discardableResult
     public func open(
         _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
     ) async throws(PluginError) -> Value {

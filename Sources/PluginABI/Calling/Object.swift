@@ -40,6 +40,7 @@ extension Object {
     ///     thread belongs to it anyway.
     ///   - timeout: The time that the call may take. Default: none.
     /// - Throws: As ``HostContext/perform(_:_:_:timeout:)``.
+    @discardableResult
     public func perform(
         _ action: String, _ parameters: Parameters = [:], in context: HostContext? = nil, timeout: Duration? = nil
     ) throws(PluginError) -> Value {
@@ -48,6 +49,7 @@ extension Object {
     }
 
     /// Calls an action of the object, synchronous or asynchronous, without blocking a thread.
+    @discardableResult
     public func call(
         _ action: String, _ parameters: Parameters = [:], in context: HostContext? = nil, timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
