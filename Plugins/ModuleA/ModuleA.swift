@@ -45,6 +45,7 @@ struct ModuleA: Module {
         }
 
         On(.setUp) { context in context.log(.info, "The shop is open.") }
+        On(.tearDown) { context in context.log(.info, "The shop is closed.") }
     }
 }
 

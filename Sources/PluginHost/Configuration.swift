@@ -31,6 +31,7 @@ extension PluginHost {
         /// Takes the lines of the log, from any thread. Default: nothing happens with them.
         public var log: @Sendable (LogEntry) -> Void = { _ in }
 
+        /// A host for these folders, and the defaults for everything else.
         public init(folders: [String]) { self.folders = folders }
     }
 }

@@ -5,6 +5,7 @@ public import PluginABI
 public struct ModuleStatus: Sendable {
     /// The module's name; nil while the file could not be read as a module.
     public var name: String?
+    /// The module's version; nil as long as there is no name.
     public var version: String?
     /// `active`, `superseded` (another file of the same module serves), `waiting` (the file is being written), `failed`
     /// or `quarantined`.
@@ -58,11 +59,14 @@ public enum HostChange: Sendable, CustomStringConvertible {
 
 /// A line for the log.
 public struct LogEntry: Sendable {
+    /// How much it matters.
     public var level: LogLevel
     /// The module that wrote it, or that it is about; nil for the host itself.
     public var module: String?
+    /// What there is to say.
     public var message: String
 
+    /// Makes a line.
     public init(level: LogLevel, module: String? = nil, message: String) {
         self.level = level
         self.module = module

@@ -12,6 +12,7 @@ import Synchronization
 /// A module is code with the rights of the program; the host keeps accidents away, not malice. All functions may be
 /// called from any thread. A program may have several hosts.
 public final class PluginHost: Sendable {
+    /// What the host was told when it was made.
     public let configuration: Configuration
     let dispatcher: Dispatcher
     private let lifecycle = Mutex<Lifecycle?>(nil)
@@ -32,10 +33,10 @@ public final class PluginHost: Sendable {
 
     /// Loads what is in the folders, activates it, and watches the folders from then on.
     ///
-    /// A file that cannot be loaded does not keep others from it: it stands in ``modules`` with its error. A folder that
-    /// cannot be read stands in ``problems``. Starting twice does nothing.
+    /// A file that cannot be loaded does not keep others from it: it stands in ``modules`` with its error. A folder
+    /// that cannot be read stands in ``problems``. Starting twice does nothing.
     ///
-    /// - Throws: ``PluginError/Code/stagingFailed`` when there is no place for the copies that are opened.
+    /// - Throws: ``/PluginABI/PluginError/Code/stagingFailed`` when there is no place for the copies that are opened.
     public func start() throws(PluginError) {
         let started = try Lifecycle(configuration, dispatcher: dispatcher)
         let isFirst = lifecycle.withLock { lifecycle in
@@ -47,7 +48,7 @@ public final class PluginHost: Sendable {
     }
 
     /// Ends: no new calls, then each module's `tearDown` in reverse order, after its last call. Blocks until that is
-    /// done, or the timeout has passed. From then on calls end with ``PluginError/Code/hostStopped``.
+    /// done, or the timeout has passed. From then on calls end with ``/PluginABI/PluginError/Code/hostStopped``.
     public func shutdown() { lifecycle.withLock { $0 }?.stop() }
 }
 
@@ -61,8 +62,9 @@ extension PluginHost {
     ///   - action: The name of the action.
     ///   - parameters: By name or by position. Make them once to call many times.
     ///   - timeout: The time that the call may take. Code is never interrupted: a call that took longer ends with
-    ///     ``PluginError/Code/deadlineExceeded`` when it returns. Default: none.
-    /// - Throws: What the host or the action says; ``PluginError/Code/asynchronousAction`` for an asynchronous action.
+    ///     ``/PluginABI/PluginError/Code/deadlineExceeded`` when it returns. Default: none.
+    /// - Throws: What the host or the action says; ``/PluginABI/PluginError/Code/asynchronousAction`` for an
+    ///   asynchronous action.
     @discardableResult
     public func perform(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
@@ -72,9 +74,14 @@ extension PluginHost {
 
     /// Calls an action, synchronous or asynchronous, without blocking a thread until it replies.
     ///
-    /// - Parameter timeout: The time until the call ends with ``PluginError/Code/deadlineExceeded``; the action itself
-    ///   is told and goes on. Default: ``Configuration/asyncTimeout``, for asynchronous actions.
-    /// - Throws: What the host or the action says; ``PluginError/Code/cancelled`` when this task is cancelled.
+    /// - Parameters:
+    ///   - target: The name of the target.
+    ///   - action: The name of the action.
+    ///   - parameters: By name or by position.
+    ///   - timeout: The time until the call ends with ``/PluginABI/PluginError/Code/deadlineExceeded``; the action
+    ///     itself is told and goes on. Default: ``Configuration/asyncTimeout``, for asynchronous actions.
+    /// - Throws: What the host or the action says; ``/PluginABI/PluginError/Code/cancelled`` when this task is
+    ///   cancelled.
     @discardableResult
     public func call(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
@@ -84,7 +91,13 @@ extension PluginHost {
 
     /// Calls an action, synchronous or asynchronous, and blocks this thread until it replies.
     ///
-    /// - Throws: ``PluginError/Code/blockingInTask`` inside a Swift task, where blocking can stop the whole program.
+    /// - Parameters:
+    ///   - target: The name of the target.
+    ///   - action: The name of the action.
+    ///   - parameters: By name or by position.
+    ///   - timeout: The time until the call ends with ``/PluginABI/PluginError/Code/deadlineExceeded``.
+    /// - Throws: What the host or the action says; ``/PluginABI/PluginError/Code/blockingInTask`` inside a Swift task,
+    ///   where blocking can stop the whole program.
     @discardableResult
     public func performAndWait(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration
@@ -97,8 +110,10 @@ extension PluginHost {
     /// - Parameters:
     ///   - url: Its scheme is one of ``Configuration/schemes``.
     ///   - parameters: Values of any kind that stand before those of the URL.
-    ///   - origin: ``CallOrigin/remote`` for a URL that came from outside the program: it reaches remote actions only.
-    /// - Throws: ``PluginError/Code/invalidURL``, or as ``call(_:_:_:timeout:)``.
+    ///   - origin: ``/PluginABI/CallOrigin/remote`` for a URL that came from outside the program: it reaches remote
+    ///     actions only.
+    ///   - timeout: As for ``call(_:_:_:timeout:)``.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidURL``, or as ``call(_:_:_:timeout:)``.
     @discardableResult
     public func open(
         _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
@@ -107,6 +122,13 @@ extension PluginHost {
     }
 
     /// Opens a URL that addresses a synchronous action.
+    ///
+    /// - Parameters:
+    ///   - url: Its scheme is one of ``Configuration/schemes``.
+    ///   - parameters: Values of any kind that stand before those of the URL.
+    ///   - origin: ``/PluginABI/CallOrigin/remote`` for a URL that came from outside the program.
+    ///   - timeout: As for ``perform(_:_:_:timeout:)``.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidURL``, or as ``perform(_:_:_:timeout:)``.
     @discardableResult
     public func open(
         _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil

@@ -24,7 +24,10 @@ final class ProgramProcess: Sendable {
     init(_ arguments: [String], environment: [String: String] = [:], folder: String? = nil) throws {
         process.executableURL = Self.folder.appending(path: "pluginhost")
         process.arguments = arguments
-        process.environment = ["PATH": "/usr/bin:/bin", "HOME": NSHomeDirectory()].merging(environment) { $1 }
+        // What a sanitizer was told holds for its children too.
+        let sanitizers = ProcessInfo.processInfo.environment.filter { $0.key.hasSuffix("SAN_OPTIONS") }
+        process.environment = ["PATH": "/usr/bin:/bin", "HOME": NSHomeDirectory()].merging(sanitizers) { $1 }
+            .merging(environment) { $1 }
         if let folder { process.currentDirectoryURL = URL(filePath: folder) }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output

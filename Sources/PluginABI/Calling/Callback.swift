@@ -5,8 +5,10 @@
 ///     let callback = context.callback { arguments in print(arguments); return .null }
 ///     try context.perform("B", "later", ["then": callback.value])
 public struct Callback: Sendable, Hashable {
+    /// The object whose action `call` is the closure.
     public let object: Object
 
+    /// Takes an object for a callback.
     public init(_ object: Object) { self.object = object }
 
     /// Calls a synchronous closure.

@@ -9,6 +9,7 @@ public struct HostContext: Sendable {
     /// The call that is being worked on; 0 for none.
     public let call: plugin_token
 
+    /// Wraps the table that a module written against the header got, and the call that is being worked on.
     public init(host: UnsafePointer<plugin_host>, call: plugin_token = 0) {
         self.host = host
         self.call = call
@@ -27,6 +28,7 @@ extension HostContext {
     ///   - timeout: The time that the call may take. Code is never interrupted: a call that took longer ends with
     ///     ``PluginError/Code/deadlineExceeded`` when it returns. Default: none.
     /// - Throws: What the host or the action says; ``PluginError/Code/asynchronousAction`` for an asynchronous action.
+    @discardableResult
     public func perform(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
     ) throws(PluginError) -> Value {
@@ -35,9 +37,14 @@ extension HostContext {
 
     /// Calls an action, synchronous or asynchronous, and waits for its result without blocking a thread.
     ///
-    /// - Parameter timeout: The time until the call ends with ``PluginError/Code/deadlineExceeded``; the action itself
-    ///   is told and goes on. Default: the host's, for asynchronous actions.
+    /// - Parameters:
+    ///   - target: The name of the target, of any module.
+    ///   - action: The name of the action.
+    ///   - parameters: By name or by position.
+    ///   - timeout: The time until the call ends with ``PluginError/Code/deadlineExceeded``; the action itself is told
+    ///     and goes on. Default: the host's, for asynchronous actions.
     /// - Throws: What the host or the action says; ``PluginError/Code/cancelled`` when this task is cancelled.
+    @discardableResult
     public func call(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
@@ -46,8 +53,13 @@ extension HostContext {
 
     /// Calls an action, synchronous or asynchronous, and blocks this thread until it replies.
     ///
-    /// - Parameter timeout: The time that the call may take.
+    /// - Parameters:
+    ///   - target: The name of the target, of any module.
+    ///   - action: The name of the action.
+    ///   - parameters: By name or by position.
+    ///   - timeout: The time that the call may take.
     /// - Throws: ``PluginError/Code/blockingInTask`` inside a Swift task, where blocking can stop the whole program.
+    @discardableResult
     public func performAndWait(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration
     ) throws(PluginError) -> Value {
@@ -56,7 +68,12 @@ extension HostContext {
 
     /// Opens a URL that addresses a synchronous action. See ``perform(_:_:_:timeout:)``.
     ///
-    /// - Parameter origin: ``CallOrigin/remote`` for a URL that came from outside the program.
+    /// - Parameters:
+    ///   - url: `scheme://target/action?name=value`, with a scheme that the program answers to.
+    ///   - parameters: Values of any kind that stand before those of the URL.
+    ///   - origin: ``CallOrigin/remote`` for a URL that came from outside the program.
+    ///   - timeout: The time that the call may take. Default: none.
+    @discardableResult
     public func open(
         _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
     ) throws(PluginError) -> Value {
@@ -64,6 +81,7 @@ extension HostContext {
     }
 
     /// Opens a URL that addresses an action of either kind. See ``call(_:_:_:timeout:)``.
+    @discardableResult
     public func open(
         _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
@@ -125,7 +143,14 @@ extension HostContext {
 
 /// How much a line of the log matters. The raw values are those of the binary interface.
 public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
-    case debug, info, warning, error
+    /// For the author of the module.
+    case debug
+    /// What happens in the ordinary course.
+    case info
+    /// Something is wrong, and the module goes on.
+    case warning
+    /// Something has failed.
+    case error
 
     public static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
 }

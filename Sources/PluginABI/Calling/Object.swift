@@ -33,9 +33,14 @@ extension Object: Hashable {
 extension Object {
     /// Calls a synchronous action of the object and returns its result.
     ///
-    /// - Parameter context: The call that this one is made for. A synchronous call that is made while an action runs on
-    ///   this thread belongs to it anyway.
+    /// - Parameters:
+    ///   - action: The name of an action of the object's type.
+    ///   - parameters: By name or by position.
+    ///   - context: The call that this one is made for. A synchronous call that is made while an action runs on this
+    ///     thread belongs to it anyway.
+    ///   - timeout: The time that the call may take. Default: none.
     /// - Throws: As ``HostContext/perform(_:_:_:timeout:)``.
+    @discardableResult
     public func perform(
         _ action: String, _ parameters: Parameters = [:], in context: HostContext? = nil, timeout: Duration? = nil
     ) throws(PluginError) -> Value {
@@ -44,6 +49,7 @@ extension Object {
     }
 
     /// Calls an action of the object, synchronous or asynchronous, without blocking a thread.
+    @discardableResult
     public func call(
         _ action: String, _ parameters: Parameters = [:], in context: HostContext? = nil, timeout: Duration? = nil
     ) async throws(PluginError) -> Value {

@@ -20,6 +20,12 @@ public struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The module that failed; nil when the host itself refused.
     public var source: String?
 
+    /// Makes an error, to be thrown by an action.
+    ///
+    /// - Parameters:
+    ///   - code: A short word for programs; one of yours (`"outOfStock"`) or of the host.
+    ///   - message: What happened, to what, and what to do about it.
+    ///   - source: Leave it out: the host fills in the module that failed.
     public init(_ code: Code, _ message: String, source: String? = nil) {
         self.code = code
         self.message = message

@@ -4,6 +4,7 @@
 // MARK: Synchronous actions with a result
 
 extension Action {
+    /// A synchronous action: the closure takes no input and returns the result.
     @inlinable public init<R: ActionResult>(
         _ name: String,
         _ body: @escaping @Sendable () throws -> R
@@ -13,6 +14,7 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes one input and returns the result.
     @inlinable public init<S1: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1,
         _ body: @escaping @Sendable (S1.Output) throws -> R
@@ -22,6 +24,7 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes two inputs and returns the result.
     @inlinable public init<S1: ActionInput, S2: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2,
         _ body: @escaping @Sendable (S1.Output, S2.Output) throws -> R
@@ -31,6 +34,7 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes three inputs and returns the result.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output) throws -> R
@@ -40,6 +44,7 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes four inputs and returns the result.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output) throws -> R
@@ -49,6 +54,7 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes five inputs and returns the result.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output) throws -> R
@@ -58,6 +64,7 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes six inputs and returns the result.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output) throws -> R
@@ -67,6 +74,7 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes seven inputs and returns the result.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output) throws -> R
@@ -76,6 +84,7 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes eight inputs and returns the result.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput, S8: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7, _ s8: S8,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output, S8.Output) throws -> R
@@ -89,6 +98,7 @@ extension Action {
 // MARK: Synchronous actions without a result, and actions that reply through a handle
 
 extension Action {
+    /// A synchronous action: the closure takes no input and returns nothing.
     @inlinable public init(
         _ name: String,
         _ body: @escaping @Sendable () throws -> Void
@@ -100,6 +110,8 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes one input and returns nothing. With `.reply` among its inputs it is
+    /// asynchronous, and replies through the handle.
     @inlinable public init<S1: ActionInput>(
         _ name: String, _ s1: S1,
         _ body: @escaping @Sendable (S1.Output) throws -> Void
@@ -111,6 +123,8 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes two inputs and returns nothing. With `.reply` among its inputs it is
+    /// asynchronous, and replies through the handle.
     @inlinable public init<S1: ActionInput, S2: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2,
         _ body: @escaping @Sendable (S1.Output, S2.Output) throws -> Void
@@ -122,6 +136,8 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes three inputs and returns nothing. With `.reply` among its inputs it is
+    /// asynchronous, and replies through the handle.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output) throws -> Void
@@ -133,6 +149,8 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes four inputs and returns nothing. With `.reply` among its inputs it is
+    /// asynchronous, and replies through the handle.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output) throws -> Void
@@ -144,6 +162,8 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes five inputs and returns nothing. With `.reply` among its inputs it is
+    /// asynchronous, and replies through the handle.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output) throws -> Void
@@ -155,6 +175,8 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes six inputs and returns nothing. With `.reply` among its inputs it is
+    /// asynchronous, and replies through the handle.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output) throws -> Void
@@ -166,6 +188,8 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes seven inputs and returns nothing. With `.reply` among its inputs it is
+    /// asynchronous, and replies through the handle.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output) throws -> Void
@@ -177,6 +201,8 @@ extension Action {
         }
     }
 
+    /// A synchronous action: the closure takes eight inputs and returns nothing. With `.reply` among its inputs it is
+    /// asynchronous, and replies through the handle.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput, S8: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7, _ s8: S8,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output, S8.Output) throws -> Void
@@ -192,6 +218,7 @@ extension Action {
 // MARK: Asynchronous actions with a result
 
 extension Action {
+    /// An asynchronous action: the `async` closure takes no input and returns the result.
     @inlinable public init<R: ActionResult>(
         _ name: String,
         _ body: @escaping @Sendable () async throws -> R
@@ -201,6 +228,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes one input and returns the result.
     @inlinable public init<S1: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1,
         _ body: @escaping @Sendable (S1.Output) async throws -> R
@@ -211,6 +239,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes two inputs and returns the result.
     @inlinable public init<S1: ActionInput, S2: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2,
         _ body: @escaping @Sendable (S1.Output, S2.Output) async throws -> R
@@ -222,6 +251,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes three inputs and returns the result.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output) async throws -> R
@@ -234,6 +264,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes four inputs and returns the result.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output) async throws -> R
@@ -247,6 +278,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes five inputs and returns the result.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output) async throws -> R
@@ -261,6 +293,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes six inputs and returns the result.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output) async throws -> R
@@ -276,6 +309,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes seven inputs and returns the result.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output) async throws -> R
@@ -292,6 +326,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes eight inputs and returns the result.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput, S8: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7, _ s8: S8,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output, S8.Output) async throws -> R
@@ -313,6 +348,7 @@ extension Action {
 // MARK: Asynchronous actions without a result
 
 extension Action {
+    /// An asynchronous action: the `async` closure takes no input and returns nothing.
     @inlinable public init(
         _ name: String,
         _ body: @escaping @Sendable () async throws -> Void
@@ -322,6 +358,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes one input and returns nothing.
     @inlinable public init<S1: ActionInput>(
         _ name: String, _ s1: S1,
         _ body: @escaping @Sendable (S1.Output) async throws -> Void
@@ -332,6 +369,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes two inputs and returns nothing.
     @inlinable public init<S1: ActionInput, S2: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2,
         _ body: @escaping @Sendable (S1.Output, S2.Output) async throws -> Void
@@ -343,6 +381,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes three inputs and returns nothing.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output) async throws -> Void
@@ -355,6 +394,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes four inputs and returns nothing.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output) async throws -> Void
@@ -368,6 +408,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes five inputs and returns nothing.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output) async throws -> Void
@@ -382,6 +423,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes six inputs and returns nothing.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output) async throws -> Void
@@ -397,6 +439,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes seven inputs and returns nothing.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output) async throws -> Void
@@ -413,6 +456,7 @@ extension Action {
         }
     }
 
+    /// An asynchronous action: the `async` closure takes eight inputs and returns nothing.
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput, S8: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7, _ s8: S8,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output, S8.Output) async throws -> Void

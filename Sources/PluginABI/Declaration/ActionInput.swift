@@ -24,12 +24,18 @@ extension ActionInput {
 
 /// What the manifest says about a parameter.
 public struct ParameterDeclaration: Sendable {
+    /// Its name, `[A-Za-z_][A-Za-z0-9_.-]*`, unique in the action.
     public var name: String
+    /// The declared type: what the host checks, and converts to where nothing is lost.
     public var kind: Value.Kind
+    /// Whether every call must give it.
     public var isRequired: Bool
+    /// What the action gets when a call leaves it out; null for none.
     public var defaultValue: Value
+    /// One sentence for people; may be empty.
     public var summary: String
 
+    /// Makes a declaration. Modules write `.required` or `.optional` instead.
     public init(name: String, kind: Value.Kind, isRequired: Bool, defaultValue: Value, summary: String) {
         self.name = name
         self.kind = kind
@@ -69,6 +75,7 @@ public struct Invocation {
 
 /// A parameter that must be given, or has a default.
 public struct ArgumentInput<Instance, Output: ActionParameter>: ActionInput {
+    /// What the manifest says about the parameter.
     public let parameter: ParameterDeclaration
     @inlinable init(_ parameter: ParameterDeclaration) { self.parameter = parameter }
     @inlinable public static var argumentCount: Int { 1 }
@@ -81,6 +88,7 @@ public struct ArgumentInput<Instance, Output: ActionParameter>: ActionInput {
 /// A parameter that may be missing.
 public struct OptionalInput<Instance, Wrapped: ActionParameter>: ActionInput {
     public typealias Output = Wrapped?
+    /// What the manifest says about the parameter.
     public let parameter: ParameterDeclaration
     @inlinable init(_ parameter: ParameterDeclaration) { self.parameter = parameter }
     @inlinable public static var argumentCount: Int { 1 }
@@ -98,6 +106,7 @@ extension ActionInput {
     ///   - name: `[A-Za-z_][A-Za-z0-9_.-]*`, unique in the action.
     ///   - type: `String`, `Int`, `Double`, `Bool`, ``Bytes``, ``Value``, ``Object``, ``Callback``, lists and maps of
     ///     them, or a type of yours that is ``ValueConvertible``.
+    ///   - summary: One sentence for people.
     @inlinable public static func required<I, T: ActionParameter>(
         _ name: String, _ type: T.Type, summary: String = ""
     ) -> Self where Self == ArgumentInput<I, T> {

@@ -12,9 +12,12 @@ public struct Manifest: Sendable {
     private(set) var concurrency = Concurrency.concurrent
     let parts: [any ManifestPart]
 
+    /// Makes a manifest.
+    ///
     /// - Parameters:
     ///   - name: The module's name, `[A-Za-z_][A-Za-z0-9_.-]*`, unique in a host.
     ///   - version: A version by the rules of Semantic Versioning 2.0.
+    ///   - parts: The targets, object types and hooks.
     public init(_ name: String, version: String, @ManifestBuilder parts: () -> [any ManifestPart]) {
         self.name = name
         self.version = version
@@ -50,11 +53,16 @@ public protocol ManifestPart: Sendable {
     func add(to module: ModuleDescription)
 }
 
+/// Collects the parts of a ``Manifest``.
 @resultBuilder public enum ManifestBuilder {
+    /// The parts in the order in which they are written.
     public static func buildBlock(_ parts: any ManifestPart...) -> [any ManifestPart] { parts }
 }
 
+/// Collects the actions of a ``Target`` or an ``ObjectType``.
 @resultBuilder public enum ActionBuilder<Instance> {
+    /// One action.
     public static func buildExpression(_ action: Action<Instance>) -> [Action<Instance>] { [action] }
+    /// The actions in the order in which they are written.
     public static func buildBlock(_ actions: [Action<Instance>]...) -> [Action<Instance>] { Array(actions.joined()) }
 }

@@ -13,6 +13,7 @@ public struct Target<Instance: Sendable>: ManifestPart {
     /// - Parameters:
     ///   - name: `[A-Za-z_][A-Za-z0-9_.-]*`, unique in a host.
     ///   - make: Makes the instance. What it throws, the caller receives.
+    ///   - actions: What the target offers.
     public init(
         _ name: String, make: @escaping @Sendable (HostContext) throws -> Instance,
         @ActionBuilder<Instance> actions: () -> [Action<Instance>]
@@ -84,7 +85,12 @@ public struct ObjectType<Instance: Sendable>: ManifestPart {
     let name: String
     let actions: [Action<Instance>]
 
-    /// - Parameter name: `[A-Za-z_][A-Za-z0-9_.-]*`, unique in the module.
+    /// Declares a type of object.
+    ///
+    /// - Parameters:
+    ///   - name: `[A-Za-z_][A-Za-z0-9_.-]*`, unique in the module.
+    ///   - type: The Swift type behind the objects.
+    ///   - actions: What can be done with an object.
     public init(_ name: String, _ type: Instance.Type, @ActionBuilder<Instance> actions: () -> [Action<Instance>]) {
         self.name = name
         self.actions = actions()
@@ -110,6 +116,7 @@ public struct On: ManifestPart {
     let hook: Hook
     let action: Action<Never>
 
+    /// Runs `body` at a moment of the module's life, with a context that can call others.
     public init(_ hook: Hook, _ body: @escaping @Sendable (HostContext) throws -> Void) {
         self.hook = hook
         action = Action("@" + hook.rawValue, .context(), body)

@@ -11,6 +11,7 @@ public struct Parameters: Sendable {
     /// Named values, in order; a name that is empty means "by position". Of equal names the first one counts.
     public init(_ entries: [(String, Value)]) { encoded = EncodedValues(entries) }
 
+    /// Named values.
     public init(_ entries: [String: Value]) { encoded = EncodedValues(entries.lazy.map { ($0.key, $0.value) }) }
 
     /// Values in the order in which the action declares its parameters.

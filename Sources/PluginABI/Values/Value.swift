@@ -3,21 +3,45 @@
 /// The Swift side of `plugin_value`. Write literals (`["key": "42", "page": 1]`); read with ``get(_:)`` or the typed
 /// properties, which are nil for a value of another kind.
 public enum Value: Sendable, Hashable {
+    /// No value.
     case null
+    /// True or false.
     case bool(Bool)
+    /// A 64-bit integer.
     case int(Int)
+    /// A 64-bit floating point number.
     case double(Double)
+    /// Text, at most 4 GiB of UTF-8.
     case string(String)
+    /// Binary data, at most 4 GiB, never copied on the way in.
     case bytes(Bytes)
+    /// Values in order. Lists and maps nest at most 128 deep.
     case list([Value])
+    /// Values by name, without order.
     case map([String: Value])
+    /// A reference to something that lives in a module, or a callback.
     case object(Object)
 }
 
 extension Value {
     /// The declared type of a parameter or result. Its raw value is the word in the manifest.
     public enum Kind: String, Sendable, Codable, CaseIterable {
-        case bool, int, double, string, bytes, list, map, object
+        /// True or false.
+        case bool
+        /// A 64-bit integer; `3.0` is accepted as 3, and `3.5` is not.
+        case int
+        /// A 64-bit floating point number; an int is accepted where nothing is lost.
+        case double
+        /// Text.
+        case string
+        /// Binary data.
+        case bytes
+        /// Values in order.
+        case list
+        /// Values by name.
+        case map
+        /// An object or a callback.
+        case object
         /// Every kind, null included.
         case any
         /// No value: of results only.
@@ -39,8 +63,11 @@ extension Value {
         }
     }
 
+    /// Whether this is null.
     public var isNull: Bool { if case .null = self { true } else { false } }
+    /// The truth value; nil for another kind.
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    /// The integer; nil for another kind, doubles included.
     public var int: Int? { if case .int(let value) = self { value } else { nil } }
     /// The number, of an int as well.
     public var double: Double? {
@@ -50,10 +77,15 @@ extension Value {
         default: nil
         }
     }
+    /// The text; nil for another kind.
     public var string: String? { if case .string(let value) = self { value } else { nil } }
+    /// The binary data; nil for another kind.
     public var bytes: Bytes? { if case .bytes(let value) = self { value } else { nil } }
+    /// The elements; nil for another kind.
     public var list: [Value]? { if case .list(let value) = self { value } else { nil } }
+    /// The entries; nil for another kind.
     public var map: [String: Value]? { if case .map(let value) = self { value } else { nil } }
+    /// The object; nil for another kind.
     public var object: Object? { if case .object(let value) = self { value } else { nil } }
 
     /// The entry of a map; nil where this is no map, or has no such entry.

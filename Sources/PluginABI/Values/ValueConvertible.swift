@@ -9,6 +9,7 @@ public protocol ActionParameter: SendableMetatype {
 
 /// A type that an action can return.
 public protocol ActionResult: SendableMetatype {
+    /// The declared type of the result, for the manifest.
     static var resultKind: Value.Kind { get }
     /// Lends the value to `body` in the form in which it crosses the border.
     func lend(to body: (plugin_value) -> Void) throws(PluginError)
@@ -18,6 +19,7 @@ public protocol ActionResult: SendableMetatype {
 public protocol ValueConvertible: ActionParameter, ActionResult {
     /// Reads a value; throws ``PluginError/Code/mistypedParameter`` for one that does not fit.
     init(_ value: Value) throws(PluginError)
+    /// The value in the form in which it crosses the border; throws what cannot be expressed.
     var value: Value { get throws(PluginError) }
 }
 
@@ -55,6 +57,7 @@ extension Bool: ValueConvertible {
 }
 
 extension FixedWidthInteger where Self: ValueConvertible {
+    /// The declared type: an int.
     @inlinable public static var kind: Value.Kind { .int }
     /// Throws ``PluginError/Code/invalidValue`` for a number beyond `Int.max`.
     @inlinable public var value: Value {
@@ -63,6 +66,8 @@ extension FixedWidthInteger where Self: ValueConvertible {
             return .int(int)
         }
     }
+    /// Reads an int, or a double without a fraction; throws ``PluginError/Code/invalidValue`` for one that does not
+    /// fit.
     public init(_ value: Value) throws(PluginError) {
         switch value {
         case .int(let int):
@@ -74,6 +79,7 @@ extension FixedWidthInteger where Self: ValueConvertible {
         default: throw .mistyped(value, expected: "an int")
         }
     }
+    /// Reads an argument.
     @inlinable public init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) {
         guard raw.kind == PLUGIN_KIND_INT, let number = Self(exactly: raw.as.integer) else {
             self = try Self(Value(copying: raw, host: host))
@@ -81,6 +87,7 @@ extension FixedWidthInteger where Self: ValueConvertible {
         }
         self = number
     }
+    /// Lends the number; throws ``PluginError/Code/invalidValue`` for one beyond `Int64.max`.
     @inlinable public func lend(to body: (plugin_value) -> Void) throws(PluginError) {
         guard let int = Int64(exactly: self) else { throw .outOfRange(String(self), Int.self) }
         body(plugin_value_int(int))

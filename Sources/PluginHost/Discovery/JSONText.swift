@@ -2,9 +2,9 @@ import Foundation
 public import PluginABI
 
 extension Value {
-    /// Reads JSON text: what ``Value/json`` writes, with bytes as base64 text.
+    /// Reads JSON text: what ``/PluginABI/Value/json`` writes, with bytes as base64 text.
     ///
-    /// - Throws: ``PluginError/Code/invalidValue`` for text that is no JSON.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidValue`` for text that is no JSON.
     public init(json text: String) throws(PluginError) {
         do {
             self = try JSONDecoder().decode(Value.self, from: Data(text.utf8))

@@ -31,8 +31,22 @@ struct Call: Question {
     }
 
     func ask(_ service: any HostService, _ console: Console) async throws(PluginError) {
-        let result = try await service.call(target, action, parameters, timeout: timeout)
-        console.printResult(result, asJSON: arguments.has(.json))
+        do throws(PluginError) {
+            let result = try await service.call(target, action, parameters, timeout: timeout)
+            console.printResult(result, asJSON: arguments.has(.json))
+        } catch {
+            throw hinting(error)
+        }
+    }
+
+    /// The error of a word that was meant as text and read as JSON, with what to write instead.
+    private func hinting(_ error: PluginError) -> PluginError {
+        guard error.code == .mistypedParameter, error.source == nil, error.message.contains("is declared string"),
+            let (name, value) = parameters.first(where: { error.message.contains("“\($0.key)”") })
+        else { return error }
+        var error = error
+        error.message += " To pass text that is also JSON, write it in quotes: '\(name)=\"\(value.json)\"'."
+        return error
     }
 
     private static func parameters(_ words: ArraySlice<String>) throws(PluginError) -> [String: Value] {
