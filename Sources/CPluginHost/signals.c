@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -181,8 +183,17 @@ static void report(int number, const ucontext_t *context) {
 }
 
 static void handle(int number, siginfo_t *info, void *context) {
-    static int is_reporting;
-    if (!__atomic_exchange_n(&is_reporting, 1, __ATOMIC_ACQ_REL)) report(number, context);
+    static pid_t reporter;
+    static int is_reported;
+    pid_t none = 0, self = (pid_t)syscall(SYS_gettid);
+    if (__atomic_compare_exchange_n(&reporter, &none, self, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        report(number, context);
+        __atomic_store_n(&is_reported, 1, __ATOMIC_RELEASE);
+    } else if (none != self) {
+        /* Another thread crashes too, and must not end the process in the middle of the report; nor wait for ever. */
+        const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+        for (int i = 0; i < 200 && !__atomic_load_n(&is_reported, __ATOMIC_ACQUIRE); i++) nanosleep(&pause, NULL);
+    }
     for (int i = 0; i < fatal_count; i++) {
         if (fatal_signals[i] == number) sigaction(number, &previous[i], NULL);
     }

@@ -36,15 +36,20 @@ public final class PluginHost: Sendable {
     /// A file that cannot be loaded does not keep others from it: it stands in ``modules`` with its error. A folder
     /// that cannot be read stands in ``problems``. Starting twice does nothing.
     ///
-    /// - Throws: ``/PluginABI/PluginError/Code/stagingFailed`` when there is no place for the copies that are opened.
+    /// - Throws: ``/PluginABI/PluginError/Code/stagingFailed`` when there is no place for the copies that are opened;
+    ///   ``/PluginABI/PluginError/Code/hostStopped`` after ``shutdown()``.
     public func start() throws(PluginError) {
-        let started = try Lifecycle(configuration, dispatcher: dispatcher)
-        let isFirst = lifecycle.withLock { lifecycle in
-            guard lifecycle == nil else { return false }
-            lifecycle = started
-            return true
+        let first = try lifecycle.withLock { (lifecycle) throws(PluginError) -> Lifecycle? in
+            if let lifecycle {
+                guard lifecycle.isStopped else { return nil }
+                throw PluginError(
+                    .hostStopped, "The host has been shut down, and does not start again. Make another PluginHost.")
+            }
+            let made = try Lifecycle(configuration, dispatcher: dispatcher)
+            lifecycle = made
+            return made
         }
-        if isFirst { started.start() }
+        first?.start()
     }
 
     /// Ends: no new calls, then each module's `tearDown` in reverse order, after its last call. Blocks until that is

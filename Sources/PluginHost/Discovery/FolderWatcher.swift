@@ -5,8 +5,9 @@ internal import PluginABI
 /// Tells when something changes in plugins folders: a file was written and closed, renamed, removed; a folder vanished,
 /// or is there again.
 ///
-/// It only says where to look. Changes that come together are told once. Folders that the kernel cannot watch (its
-/// limit is reached) are looked at once a second; ``problem`` says so.
+/// It only says where to look. Changes that come together are told once. Links, which lead to files elsewhere, are
+/// looked at once a second; so is everything in folders that the kernel cannot watch (its limit is reached), and
+/// ``problem`` says so.
 ///
 /// Everything mutable is touched on `queue` only, hence `@unchecked Sendable`.
 final class FolderWatcher: @unchecked Sendable {
@@ -16,7 +17,7 @@ final class FolderWatcher: @unchecked Sendable {
         var watch: Int32 = -1
         /// Nil while there is no folder.
         var identity: Identity?
-        /// What was in it when it was last looked at, where it is not watched.
+        /// What was in it when it was last looked at, as far as it is not watched.
         var files: [String: FileIdentity?] = [:]
     }
 
@@ -159,19 +160,15 @@ final class FolderWatcher: @unchecked Sendable {
                 if folder.watch < 0 { note(path, errno) }
             }
         }
-        guard isFolder, folder.watch < 0 else {
-            folders[path] = folder
-            return isOther
-        }
-        let files = Self.files(in: path)
+        let files = isFolder ? Self.files(in: path, onlyLinks: folder.watch >= 0) : [:]
         let hasOtherFiles = files != folder.files
         folder.files = files
         folders[path] = folder
         return isOther || hasOtherFiles
     }
 
-    private static func files(in path: String) -> [String: FileIdentity?] {
-        let entries = (try? PluginFolder.list(path)) ?? []
+    private static func files(in path: String, onlyLinks: Bool) -> [String: FileIdentity?] {
+        let entries = (try? PluginFolder.list(path, onlyLinks: onlyLinks)) ?? []
         return Dictionary(entries.map { ($0.name, try? $0.identity.get()) }, uniquingKeysWith: { $1 })
     }
 

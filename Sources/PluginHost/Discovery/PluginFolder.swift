@@ -17,9 +17,10 @@ enum PluginFolder {
 
     /// The entries whose names end in `.so` and do not begin with a dot, sorted by name.
     ///
+    /// - Parameter onlyLinks: Leaves out what is no symbolic link.
     /// - Throws: `unreadable` if the folder does not exist, is no folder, or cannot be read. What is wrong with one
     ///   entry is carried by the entry.
-    static func list(_ path: String) throws(PluginError) -> [Entry] {
+    static func list(_ path: String, onlyLinks: Bool = false) throws(PluginError) -> [Entry] {
         guard let folder = opendir(path) else {
             let reason =
                 switch errno {
@@ -38,6 +39,9 @@ enum PluginFolder {
                 $0.withMemoryRebound(to: CChar.self, capacity: 1) { String(cString: $0) }
             }
             guard isCandidate(name) else { continue }
+            // File systems that do not say what an entry is are asked about each.
+            let kind = Int(record.pointee.d_type)
+            if onlyLinks, kind != Int(DT_LNK), kind != Int(DT_UNKNOWN) { continue }
             let file = path.hasSuffix("/") ? path + name : "\(path)/\(name)"
             entries.append(Entry(name: name, path: file, identity: examine(file)))
         }

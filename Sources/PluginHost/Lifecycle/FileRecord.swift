@@ -14,6 +14,8 @@ struct FileRecord {
     var reported: Reported?
 
     enum Reported: Equatable {
+        /// Not told yet: somebody writes the file.
+        case beingWritten
         case changed(FileIdentity)
         case deleted
     }
@@ -30,6 +32,12 @@ struct FileRecord {
 
     /// Whether a change of the file is a reason to look at it again.
     var isIdle: Bool { if case .active = state { false } else { true } }
+
+    /// Whether somebody writes the file, so that it has to be looked at again.
+    var isAwaited: Bool {
+        if case .beingWritten = state { return true }
+        return reported == .beingWritten
+    }
 
     var generation: Generation? { if case .active(let generation, _) = state { generation } else { nil } }
 
@@ -66,7 +74,7 @@ extension FileRecord {
         switch reported {
         case .changed: status.note = "the file has changed since it was loaded"
         case .deleted: status.note = "the file is gone"
-        case nil: break
+        case .beingWritten, nil: break
         }
         return status
     }

@@ -17,7 +17,20 @@ extension Lifecycle {
             return []
         }
         forgetMissing(in: folder, present: Set(entries.map(\.path)))
-        return entries.compactMap { look(at: $0, in: folder) }
+        let before = records
+        let loaded = entries.compactMap { look(at: $0, in: folder) }
+        let hasNews = entries.contains { before[$0.path]?.identity != (try? $0.identity.get()) }
+        return loaded + (hasNews ? retryLacking(before.values.filter { $0.folder == folder }) : [])
+    }
+
+    /// Tries files again that the dynamic linker has refused before: what they lacked may have come.
+    private func retryLacking(_ files: [FileRecord]) -> [LoadedModule] {
+        files.compactMap { file in
+            guard case .failed(let error) = file.state, error.code == .openFailed,
+                case .failed(error)? = records[file.path]?.state
+            else { return nil }
+            return load(FileRecord(path: file.path, folder: file.folder, identity: file.identity, state: .beingWritten))
+        }
     }
 
     private func reportProblem(_ error: PluginError, _ folder: String) {
@@ -34,8 +47,27 @@ extension Lifecycle {
             if record.isIdle {
                 state.withLock { $0.records[record.path] = nil }
             } else {
-                report(.deleted, record, "its file was deleted; the loaded module goes on")
+                vanish(record)
             }
+        }
+    }
+
+    /// Notes that the file of an active module is gone. It is told later: a renamed one is there under another name.
+    private func vanish(_ record: FileRecord) {
+        guard record.reported != .deleted else { return }
+        state.withLock { state in
+            state.records[record.path]?.reported = .deleted
+            state.vanished.append(record.path)
+        }
+    }
+
+    func tellVanished() {
+        let vanished = state.withLock { state in
+            defer { state.vanished = [] }
+            return state.vanished.compactMap { state.records[$0] }
+        }
+        for record in vanished where record.reported == .deleted {
+            tell(.changedOnDisk(record.status, "its file is gone, or cannot be read; the loaded module goes on"))
         }
     }
 
@@ -45,7 +77,7 @@ extension Lifecycle {
         switch entry.identity {
         case .failure(let error):
             if let known, !known.isIdle {
-                report(.deleted, known, "its file cannot be read any more; the loaded module goes on")
+                vanish(known)
             } else {
                 fail(FileRecord(path: entry.path, folder: folder, identity: nil, state: .failed(error)), error)
             }
@@ -54,9 +86,9 @@ extension Lifecycle {
         }
         if let known {
             if !known.isIdle {
-                if known.identity != identity {
-                    report(.changed(identity), known, "its file has changed; the loaded module goes on")
-                } else {
+                if known.identity != identity, known.reported != .changed(identity) {
+                    compare(known, identity)
+                } else if known.identity == identity {
                     state.withLock { $0.records[entry.path]?.reported = nil }
                 }
                 return nil
@@ -104,19 +136,28 @@ extension Lifecycle {
 
     /// Notes why a file is not served.
     func fail(_ record: FileRecord, _ error: PluginError) {
-        if case .failed(let earlier) = records[record.path]?.state, earlier == error, record.identity == nil { return }
+        if let known = records[record.path], case .failed(error) = known.state, known.identity == record.identity {
+            return
+        }
         var record = record
         record.state = .failed(error)
         put(record)
         tell(.failed(record.status))
     }
 
-    /// Tells, once, that the file of an active module is not what was loaded.
-    private func report(_ what: FileRecord.Reported, _ record: FileRecord, _ text: String) {
-        guard record.reported != what else { return }
+    /// Tells, once, that the file of an active module is not what was loaded. One that was only touched, linked or
+    /// written again with the same content is.
+    private func compare(_ record: FileRecord, _ identity: FileIdentity) {
+        guard let module = record.module else { return }
         var record = record
-        record.reported = what
+        switch staging.hasContent(of: module.staged, path: record.path) {
+        case nil: record.reported = .beingWritten
+        case true?: (record.identity, record.reported) = (identity, nil)
+        case false?: record.reported = .changed(identity)
+        }
         put(record)
-        tell(.changedOnDisk(record.status, text))
+        if case .changed = record.reported {
+            tell(.changedOnDisk(record.status, "its file has changed; the loaded module goes on"))
+        }
     }
 }

@@ -15,7 +15,8 @@ final class Lifecycle: Sendable {
     let loader: ModuleLoader
     let queue = DispatchQueue(label: "pluginhost.lifecycle")
     let state = Mutex(State())
-    private let observers = Mutex<[UUID: AsyncStream<HostChange>.Continuation]>([:])
+    /// Nil after the end.
+    private let observers = Mutex<[UUID: AsyncStream<HostChange>.Continuation]?>([:])
 
     struct State {
         /// By path.
@@ -24,6 +25,9 @@ final class Lifecycle: Sendable {
         var problems: [String: PluginError] = [:]
         var otherProblems: [PluginError] = []
         var draining: [Generation] = []
+        /// Files of active modules that are gone, and what to tell of them unless they turn out to be renamed.
+        var vanished: [String] = []
+        var isLookingAgain = false
         var watcher: FolderWatcher?
         var isStopped = false
     }
@@ -59,7 +63,27 @@ final class Lifecycle: Sendable {
         var loaded: [LoadedModule] = []
         for folder in configuration.folders where folders.contains(folder) { loaded += look(into: folder) }
         settle(loaded)
+        tellVanished()
+        lookAgain()
     }
+
+    /// Files that are being written are looked at again soon: who writes one through a name in another folder closes it
+    /// without the watcher's knowing.
+    private func lookAgain() {
+        let folders = Set(records.values.filter(\.isAwaited).map(\.folder))
+        let begins = state.withLock { state in
+            guard configuration.watches, !folders.isEmpty, !state.isLookingAgain, !state.isStopped else { return false }
+            state.isLookingAgain = true
+            return true
+        }
+        guard begins else { return }
+        queue.asyncAfter(deadline: .now() + .milliseconds(200)) { [weak self] in
+            self?.state.withLock { $0.isLookingAgain = false }
+            self?.update(folders)
+        }
+    }
+
+    var isStopped: Bool { state.withLock { $0.isStopped } }
 
     /// Tears everything down, in reverse order, each module after its last call; waits for them within the timeout.
     func stop() {
@@ -81,11 +105,11 @@ final class Lifecycle: Sendable {
             for generation in state.withLock({ $0.draining }) { tearDown(generation, before: deadline) }
             staging.close()
         }
-        let finished = observers.withLock { observers in
-            defer { observers = [:] }
-            return Array(observers.values)
+        let last = observers.withLock { observers in
+            defer { observers = nil }
+            return observers ?? [:]
         }
-        for observer in finished { observer.finish() }
+        for observer in last.values { observer.finish() }
     }
 
     func tearDown(_ generation: Generation, before deadline: DispatchTime) {
@@ -125,19 +149,23 @@ final class Lifecycle: Sendable {
         state.withLock { state in state.problems.sorted { $0.key < $1.key }.map(\.value) + state.otherProblems }
     }
 
-    /// Everything that happens from now on.
+    /// Everything that happens from now on; ends at once after the end.
     func changes() -> AsyncStream<HostChange> {
         let (stream, continuation) = AsyncStream.makeStream(of: HostChange.self)
         let id = UUID()
-        observers.withLock { $0[id] = continuation }
         continuation.onTermination = { [weak self] _ in
-            _ = self?.observers.withLock { $0.removeValue(forKey: id) }
+            _ = self?.observers.withLock { $0?.removeValue(forKey: id) }
         }
+        let isOver = observers.withLock { observers in
+            observers?[id] = continuation
+            return observers == nil
+        }
+        if isOver { continuation.finish() }
         return stream
     }
 
     func tell(_ change: HostChange) {
-        for observer in observers.withLock({ Array($0.values) }) { observer.yield(change) }
+        for observer in observers.withLock({ $0?.values.map(\.self) ?? [] }) { observer.yield(change) }
     }
 
     func put(_ record: FileRecord) { state.withLock { $0.records[record.path] = record } }

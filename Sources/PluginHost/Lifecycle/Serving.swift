@@ -20,7 +20,7 @@ extension Lifecycle {
             var serving: FileRecord?
             for candidate in candidates(name) {
                 if let serving {
-                    changes.append(stepBack(candidate, behind: serving))
+                    if let change = stepBack(candidate, behind: serving) { changes.append(change) }
                 } else if candidate.generation != nil {
                     serving = candidate
                 } else if let generation = activate(candidate, among: generations) {
@@ -65,8 +65,9 @@ extension Lifecycle {
     }
 
     /// Takes a file out of service, or never lets it in, because another one of its module serves.
-    private func stepBack(_ record: FileRecord, behind serving: FileRecord) -> HostChange {
-        guard let module = record.module, let other = serving.module else { return .failed(record.status) }
+    /// Returns nil where that is so already.
+    private func stepBack(_ record: FileRecord, behind serving: FileRecord) -> HostChange? {
+        guard let module = record.module, let other = serving.module else { return nil }
         var record = record
         if record.isGone {
             state.withLock { $0.records[record.path] = nil }
@@ -81,6 +82,7 @@ extension Lifecycle {
             put(record)
             return .failed(record.status)
         } else {
+            if case .superseded(_, serving.path) = record.state { return nil }
             record.state = .superseded(module, by: serving.path)
             record.since = Date()
             put(record)
@@ -95,9 +97,7 @@ extension Lifecycle {
             try checkConflicts(module, with: generations)
             let settings = configuration.moduleConfiguration[module.manifest.name] ?? [:]
             let generation = Generation(module, dispatcher: dispatcher, configuration: settings)
-            try journal.during(
-                step: .activation, file: record.path, digest: module.staged.digest, size: module.staged.size
-            ) { () throws(PluginError) in try generation.activate() }
+            try loader.during(.activation, module.staged) { () throws(PluginError) in try generation.activate() }
             var record = record
             record.state = .active(generation, module)
             record.since = Date()

@@ -73,7 +73,7 @@ struct SourceFile: ~Copyable {
         defer { close(output) }
         var total: Int64 = 0
         var isCopiedByKernel = true
-        while total <= Self.sizeLimit {
+        while total <= identity.size {
             let chunk = 1 << 20
             var count = isCopiedByKernel ? plugin_host_copy_range(descriptor, output, chunk) : -1
             if count < 0 {

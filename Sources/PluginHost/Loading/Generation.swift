@@ -149,7 +149,13 @@ extension Generation {
                 throw PluginError(.activationFailed, "\(name) refused to be activated, with the number \(answer).")
             }
         }
-        try runHook("setUp")
+        do throws(PluginError) {
+            try runHook("setUp")
+        } catch {
+            // It has the table, and may have begun something with it.
+            description?.pointee.deactivate?(description!.pointee.data)
+            throw error
+        }
     }
 
     /// Runs `tearDown`, lets go of shared instances, and tells the module that nothing will be called any more.

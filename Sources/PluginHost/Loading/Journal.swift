@@ -86,7 +86,7 @@ final class Journal: Sendable {
     ) throws(Failure) -> Result {
         let number = begin(
             QuarantineEntry(
-                file: file, digest: digest, step: step, date: Date(),
+                file: Self.absolute(file), digest: digest, step: step, date: Date(),
                 message: "The host died during the \(step.rawValue) of \(file) (\(size) bytes)."))
         defer { end(number) }
         return try body()
@@ -94,10 +94,18 @@ final class Journal: Sendable {
 
     /// The quarantine of a file, if it is in one. A file that has changed since leaves it.
     func quarantined(path: String, digest: UInt64) -> QuarantineEntry? {
-        guard let entry = quarantinedFiles.first(where: { $0.file == path }) else { return nil }
+        let file = Self.absolute(path)
+        guard let entry = quarantinedFiles.first(where: { $0.file == file }) else { return nil }
         if entry.digest == digest { return entry }
-        release(path)
+        release(file)
         return nil
+    }
+
+    /// The same for each way to name a file, so that its quarantine holds from every working directory.
+    private static func absolute(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
     }
 
     /// Ends the quarantine of one file, or of all.

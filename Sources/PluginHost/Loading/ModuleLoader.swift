@@ -36,7 +36,8 @@ struct ModuleLoader {
         return try check(description, file)
     }
 
-    private func during<Result>(
+    /// Runs code of a module for the first time: the crash report and the journal say so if it kills the process.
+    func during<Result>(
         _ step: Journal.Step, _ file: StagedFile, _ body: () throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         let label = strdup("running the \(step.rawValue) of \(file.original)")
@@ -55,7 +56,7 @@ struct ModuleLoader {
             let reason = dlerror().map { String(cString: $0) } ?? "unknown reason"
             throw PluginError(
                 .openFailed,
-                "\(file.original) cannot be opened: \(reason.replacing(file.path, with: file.original)).")
+                "\(file.original) cannot be opened: \(file.withOriginalPaths(reason)).")
         }
         guard let symbol = dlsym(image, PLUGIN_ENTRY_SYMBOL) else {
             throw PluginError(.invalidFile, "\(file.original) does not export \(PLUGIN_ENTRY_SYMBOL).")

@@ -15,6 +15,21 @@ struct StagedFile: Sendable {
     let folder: String
     /// The libraries that were found beside it and copied with it, by their originals' paths.
     let libraries: [String]
+
+    /// A text of the dynamic linker, in which copies are called by the paths of their originals.
+    func withOriginalPaths(_ text: String) -> String {
+        let named = text.replacing(path, with: original)
+        return libraries.reduce(named) { text, library in
+            // A copy lies under the staging folder as its original lies under some folder above it.
+            var rest = library[...]
+            while let slash = rest.firstIndex(of: "/") {
+                rest = rest[rest.index(after: slash)...]
+                let copy = "\(folder)/\(rest)"
+                if text.contains(copy) { return text.replacing(copy, with: library) }
+            }
+            return text
+        }
+    }
 }
 
 /// What became of a file that was to be staged.

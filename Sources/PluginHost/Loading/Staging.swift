@@ -53,11 +53,7 @@ final class Staging: Sendable {
     /// - Throws: `unreadable`, `untrusted`, `invalidFile`, `stagingFailed`, or `conflict` if it brings another library
     ///   under a name that is already taken in this process.
     func stage(path: String, checkTrust: Bool) throws(PluginError) -> StageOutcome {
-        let number = state.withLock { state in
-            state.lastNumber += 1
-            return state.lastNumber
-        }
-        let folder = "\(self.folder.path)/\(number)"
+        let folder = "\(self.folder.path)/\(nextNumber())"
         var isKept = false
         defer { if !isKept { remove(folder) } }
         try makeFolder(folder)
@@ -96,6 +92,28 @@ final class Staging: Sendable {
     static func sameBytes(_ left: StagedFile, _ right: StagedFile) throws(PluginError) -> Bool {
         guard left.digest == right.digest, left.size == right.size else { return false }
         return try haveSameBytes(left.path, right.path)
+    }
+
+    /// Whether a file has the content that was staged; nil while somebody writes it.
+    func hasContent(of staged: StagedFile, path: String) -> Bool? {
+        let copy = "\(folder.path)/\(nextNumber())"
+        defer { unlink(copy) }
+        do throws(PluginError) {
+            let file = try SourceFile(opening: path)
+            if file.isBeingWritten() { return nil }
+            guard file.identity.size == staged.size else { return false }
+            guard try file.copy(to: copy) == staged.size, !file.hasChanged() else { return nil }
+            return try Self.haveSameBytes(copy, staged.path)
+        } catch {
+            return false
+        }
+    }
+
+    private func nextNumber() -> Int {
+        state.withLock { state in
+            state.lastNumber += 1
+            return state.lastNumber
+        }
     }
 
     private static func haveSameBytes(_ left: String, _ right: String) throws(PluginError) -> Bool {
