@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The reply of an asynchronous action, to be given once, later, from any thread.
 ///
 /// A handle that is dropped without a reply rejects the call with ``PluginError/Code/noReply``; a second reply does
@@ -5,6 +7,7 @@
 public final class Reply<Result: ActionResult>: Sendable {
     private nonisolated(unsafe) let host: UnsafePointer<plugin_host>
     private let call: plugin_token
+    private let isAnswered = Atomic(false)
 
     @usableFromInline init(host: UnsafePointer<plugin_host>, call: plugin_token) {
         self.host = host
@@ -12,13 +15,19 @@ public final class Reply<Result: ActionResult>: Sendable {
     }
 
     /// Replies with a result.
-    public func resolve(_ result: Result) { host.resolve(call, result) }
+    public func resolve(_ result: Result) {
+        isAnswered.store(true, ordering: .relaxed)
+        host.resolve(call, result)
+    }
 
     /// Replies with an error.
-    public func reject(_ error: any Error) { host.reject(call, error) }
+    public func reject(_ error: any Error) {
+        isAnswered.store(true, ordering: .relaxed)
+        host.reject(call, error)
+    }
 
     deinit {
-        // Answered calls are over: the host finds the token stale and does nothing.
+        guard !isAnswered.load(ordering: .relaxed) else { return }
         host.reject(call, PluginError(.noReply, "The action let go of its reply handle without replying."))
     }
 }

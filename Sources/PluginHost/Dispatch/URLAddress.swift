@@ -88,21 +88,13 @@ struct URLAddress {
         for declared: [Endpoint.Parameter], overriddenBy given: UnsafeBufferPointer<plugin_entry>
     ) throws(PluginError) -> Parameters {
         let overridden = Set(given.lazy.map(\.key.text))
-        var values: [(String, Value)] = []
-        var places: [String: Int] = [:]
-        for (name, text) in query where !overridden.contains(name) {
+        let texts = Dictionary(grouping: query.filter { !overridden.contains($0.name) }, by: \.name)
+        var values: [String: Value] = [:]
+        for (name, texts) in texts.sorted(by: { $0.key < $1.key }) {
             let kind = declared.first { $0.name == name }?.kind ?? .any
-            let value = try Self.convert(text, to: kind, name)
-            if let place = places[name] {
-                if case .list(let earlier) = values[place].1, kind == .list, case .list(let added) = value {
-                    values[place].1 = .list(earlier + added)
-                } else {
-                    values[place].1 = value
-                }
-            } else {
-                places[name] = values.count
-                values.append((name, value))
-            }
+            values[name] =
+                kind == .list
+                ? .list(texts.map { .string($0.value) }) : try Self.convert(texts.last!.value, to: kind, name)
         }
         return Parameters(values)
     }
@@ -115,8 +107,7 @@ struct URLAddress {
             case .double: Double(text).map(Value.double)
             case .bool: ["true": true, "1": true, "false": false, "0": false][text].map(Value.bool)
             case .bytes: Bytes(base64: text).map(Value.bytes)
-            case .list: .list([.string(text)])
-            case .map, .object, .null: nil
+            case .list, .map, .object, .null: nil
             }
         guard let value else {
             throw PluginError(
