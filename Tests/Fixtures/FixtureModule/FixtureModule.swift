@@ -106,7 +106,8 @@ struct FixtureModule: Module {
                 try context.object("Link", Link()).perform("again", in: context)
             }
             Action("viaCallback", .context()) { context in
-                try context.callback { _ in try context.perform("Chain", "viaCallback") }()
+                let callback = context.callback { _ in try context.perform("Chain", "viaCallback") }
+                return try callback()
             }
             Action("forward", .context(), .required("target", String.self), .required("action", String.self)) {
                 context, target, action in try context.perform(target, action)
@@ -122,7 +123,8 @@ struct FixtureModule: Module {
 
         Target("Callbacks") {
             Action("make", .context()) { context in
-                context.callback { arguments in .int(arguments.count) }
+                let callback = context.callback { arguments in .int(arguments.count) }
+                return callback
             }
             Action("call", .required("callback", Callback.self), .required("times", Int.self)) { callback, times in
                 for number in 0..<times { try callback(.int(number)) }

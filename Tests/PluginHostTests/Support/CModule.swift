@@ -11,6 +11,8 @@ struct CModule {
     var code = ""
     var targets: [Target]
     var types: [(name: String, actions: [Action])] = []
+    /// The initializer of the factories' table, in C.
+    var factories = ""
 
     struct Target {
         var name: String
@@ -52,10 +54,13 @@ struct CModule {
             static int32_t activate(void *data, const plugin_host *table) { (void)data; host = table; return 0; }
             PLUGIN_MODULE_EXPORT const plugin_module *plugin_module_entry(void) {
                 static plugin_function functions[] = {\(table.joined(separator: "\n"))};
+                \(factories.isEmpty ? "" : "static plugin_factory factories[] = {\(factories)};")
                 static plugin_module module = {.magic = PLUGIN_ABI_MAGIC, .size = sizeof(plugin_module),
                     .abi_major = PLUGIN_ABI_MAJOR, .abi_minor = PLUGIN_ABI_MINOR,
                     .manifest = {manifest, sizeof manifest - 1}, .functions = functions,
-                    .function_count = \(functions.count), .activate = activate};
+                    .function_count = \(functions.count), .activate = activate,
+                    \(factories.isEmpty ? "" : ".factories = factories, .factory_count = sizeof factories / sizeof *factories,")
+                };
                 return &module;
             }
             """
