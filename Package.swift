@@ -16,6 +16,7 @@ let package = Package(
         .library(name: "ModuleA", type: .dynamic, targets: ["ModuleA"]),
         .library(name: "ModuleB", type: .dynamic, targets: ["ModuleB"]),
         .library(name: "ModuleC", type: .dynamic, targets: ["ModuleC"]),
+        .library(name: "FixtureModule", type: .dynamic, targets: ["FixtureModule"]),
     ],
     targets: [
         .target(name: "CPluginABI"),
@@ -29,6 +30,7 @@ let package = Package(
         .target(name: "ModuleB", dependencies: ["PluginABI"], path: "Plugins/ModuleB"),
         .target(name: "ModuleC", dependencies: ["CPluginABI"], path: "Plugins/ModuleC", publicHeadersPath: "."),
 
+        .target(name: "FixtureModule", dependencies: ["PluginABI"], path: "Tests/Fixtures/FixtureModule"),
         .testTarget(name: "PluginABITests", dependencies: ["PluginABI"], swiftSettings: settings),
         .testTarget(
             name: "PluginHostTests", dependencies: ["PluginHost", "CPluginHost"], swiftSettings: settings),

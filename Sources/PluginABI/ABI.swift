@@ -2,9 +2,11 @@
 @_exported public import CPluginABI
 
 extension plugin_string {
-    /// The text, copied. The host has checked what it passes on; anything else that is no UTF-8 is repaired.
+    /// The text, copied. The host has checked what it passes on; anything else that is no UTF-8 is repaired, and what
+    /// cannot be there (a null pointer, more than 4 GiB) is empty.
     @inlinable public var text: String {
-        String(decoding: UnsafeRawBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
+        guard let bytes, count <= UInt32.max else { return "" }
+        return String(decoding: UnsafeRawBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
     }
 
     /// The text of a literal, which lives as long as the process.

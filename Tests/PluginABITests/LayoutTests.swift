@@ -1,1 +1,157 @@
+import Foundation
+import PluginABI
 import Testing
+
+/// The layout of the binary interface, so that it cannot drift by accident. A change here is a new major version, or an
+/// addition at the end of a structure that begins with its size.
+@Suite struct LayoutTests {
+    @Test func `A string is 16 bytes`() {
+        expect(plugin_string.self, 16, 8, [(\.bytes, 0), (\.count, 8)])
+    }
+
+    @Test func `A value is 16 bytes, its payload behind kind and count`() {
+        expect(plugin_value.self, 16, 8, [(\.kind, 0), (\.count, 4), (\.as, 8)])
+    }
+
+    @Test func `An entry is a key and a value`() {
+        expect(plugin_entry.self, 32, 8, [(\.key, 0), (\.value, 16)])
+    }
+
+    @Test func `An error is three strings`() {
+        expect(plugin_error.self, 48, 8, [(\.code, 0), (\.message, 16), (\.source, 32)])
+    }
+
+    @Test func `A call is 32 bytes`() {
+        expect(
+            plugin_call.self, 32, 8, [(\.size, 0), (\.flags, 4), (\.token, 8), (\.instance, 16), (\.deadline, 24)])
+    }
+
+    @Test func `A function is 32 bytes, a factory 40`() {
+        expect(plugin_function.self, 32, 8, [(\.name, 0), (\.invoke, 16), (\.data, 24)])
+        expect(plugin_factory.self, 40, 8, [(\.target, 0), (\.make, 16), (\.destroy, 24), (\.data, 32)])
+    }
+
+    @Test func `The description begins with magic, length and version`() {
+        expect(
+            plugin_module.self, 112, 8,
+            [
+                (\.magic, 0), (\.size, 8), (\.abi_major, 12), (\.abi_minor, 14), (\.toolchain, 16), (\.manifest, 32),
+                (\.functions, 48), (\.function_count, 56), (\.factories, 64), (\.factory_count, 72), (\.data, 80),
+                (\.activate, 88), (\.deactivate, 96), (\.get_extension, 104),
+            ])
+    }
+
+    @Test func `A request is 80 bytes`() {
+        expect(
+            plugin_request.self, 80, 8,
+            [
+                (\.size, 0), (\.address, 4), (\.target, 8), (\.action, 24), (\.object, 40), (\.parameters, 48),
+                (\.parameter_count, 56), (\.timeout, 64), (\.flags, 72), (\.reserved, 76),
+            ])
+    }
+
+    @Test func `The host's table is 104 bytes, functions from byte 16 on`() {
+        expect(
+            plugin_host.self, 104, 8,
+            [
+                (\.size, 0), (\.abi_major, 4), (\.abi_minor, 6), (\.implementation, 8), (\.perform, 16), (\.call, 24),
+                (\.cancel, 32), (\.resolve, 40), (\.reject, 48), (\.on_cancel, 56), (\.object_create, 64),
+                (\.callback_create, 72), (\.object_retain, 80), (\.object_release, 88), (\.get_extension, 96),
+            ])
+    }
+
+    @Test func `The extensions of the host have their layouts`() {
+        expect(plugin_log.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.write, 8)])
+        expect(
+            plugin_context.self, 72, 8,
+            [(\.size, 0), (\.reserved, 4), (\.module, 8), (\.file, 24), (\.folder, 40), (\.configuration, 56)])
+    }
+
+    @Test func `The numbers have their values`() {
+        #expect(PLUGIN_ABI_MAGIC == 0x5453_4F48_4755_4C50)
+        #expect((PLUGIN_ABI_MAJOR, PLUGIN_ABI_MINOR) == (1, 0))
+        #expect(PLUGIN_ENTRY_SYMBOL == "plugin_module_entry")
+        #expect(PLUGIN_MANIFEST_MAX_BYTES == 1 << 20)
+        #expect(PLUGIN_DEPTH_MAX == 128)
+        #expect(
+            [
+                PLUGIN_KIND_NULL, PLUGIN_KIND_BOOL, PLUGIN_KIND_INT, PLUGIN_KIND_DOUBLE, PLUGIN_KIND_STRING,
+                PLUGIN_KIND_BYTES, PLUGIN_KIND_LIST, PLUGIN_KIND_MAP, PLUGIN_KIND_OBJECT,
+            ] == Array(0...8))
+        #expect([PLUGIN_ADDRESS_ACTION, PLUGIN_ADDRESS_URL, PLUGIN_ADDRESS_OBJECT] == [0, 1, 2])
+        #expect([PLUGIN_CALL_REMOTE, PLUGIN_REQUEST_REMOTE, PLUGIN_OBJECT_ASYNC] == [1, 1, 1])
+        #expect([PLUGIN_REPLY_ACCEPTED, PLUGIN_REPLY_STALE, PLUGIN_REPLY_REFUSED] == [0, 1, 2])
+        #expect([PLUGIN_LOG_DEBUG, PLUGIN_LOG_INFO, PLUGIN_LOG_WARNING, PLUGIN_LOG_ERROR] == [0, 1, 2, 3])
+        #expect(PLUGIN_LOG_EXTENSION == "pluginhost.log/1" && PLUGIN_CONTEXT_EXTENSION == "pluginhost.context/1")
+        withUnsafeBytes(of: UInt64(PLUGIN_ABI_MAGIC)) { #expect(String(decoding: $0, as: UTF8.self) == "PLUGHOST") }
+    }
+
+    @Test func `The levels of the log are those of the header`() {
+        #expect(LogLevel.allCases.map(\.rawValue) == [0, 1, 2, 3])
+    }
+
+    @Test(arguments: [("clang", "c", "c11"), ("clang", "c++", "c++17"), ("gcc", "c", "c11"), ("g++", "c++", "c++17")])
+    func `The header compiles as C11 and as C++17 without a warning`(
+        compiler: String, language: String, standard: String
+    ) throws {
+        guard let path = program(compiler) else { return }  // gcc is not everywhere; clang comes with Swift.
+        let source = """
+            #include "plugin_abi.h"
+            PLUGIN_MODULE_EXPORT const plugin_module *plugin_module_entry(void) { return 0; }
+            plugin_string name(void) { return PLUGIN_STRING("name"); }
+            plugin_value list(const plugin_value *values) { return plugin_value_list(values, 2); }
+            """
+        let output = try run(
+            path,
+            [
+                "-x", language, "-std=\(standard)", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I",
+                include, "-",
+            ], input: source)
+        #expect(output.isEmpty)
+    }
+
+    // MARK: -
+
+    private func expect<T>(
+        _ type: T.Type, _ size: Int, _ alignment: Int, _ offsets: [(PartialKeyPath<T>, Int)],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        #expect(MemoryLayout<T>.size == size, sourceLocation: sourceLocation)
+        #expect(MemoryLayout<T>.stride == size, sourceLocation: sourceLocation)
+        #expect(MemoryLayout<T>.alignment == alignment, sourceLocation: sourceLocation)
+        for (field, offset) in offsets {
+            #expect(MemoryLayout<T>.offset(of: field) == offset, "\(field)", sourceLocation: sourceLocation)
+        }
+    }
+
+    private var include: String {
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../Sources/CPluginABI/include").standardized.path
+    }
+
+    private func program(_ name: String) -> String? {
+        let search = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin"
+        let places = search.split(separator: ":").flatMap { folder -> [String] in
+            let swift = URL(fileURLWithPath: "\(folder)/swift").resolvingSymlinksInPath().deletingLastPathComponent().path
+            return ["\(folder)/\(name)", "\(swift)/\(name)"]
+        }
+        return places.first { access($0, X_OK) == 0 }
+    }
+
+    /// What a program writes, both to standard output and to standard error.
+    private func run(_ path: String, _ arguments: [String], input text: String) throws -> String {
+        let process = Process()
+        let (input, output) = (Pipe(), Pipe())
+        process.executableURL = URL(fileURLWithPath: path)
+        process.arguments = arguments
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        try input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
+        try input.fileHandleForWriting.close()
+        let written = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return String(decoding: written, as: UTF8.self) + (process.terminationStatus == 0 ? "" : " (failed)")
+    }
+}

@@ -85,7 +85,8 @@ typedef struct plugin_entry {
 } plugin_entry;
 
 /* An error. `code` is a short word for programs (`outOfStock`), `message` a sentence for people.
- * `source` is the module that failed: the host fills it in for receivers, and ignores it on reject.
+ * `source` is the module that failed. Empty on reject, it stands for the module that rejects, and the host fills
+ * it in; who passes on the error of another module leaves that one's name there.
  * Codes that the host itself uses (with an empty source) are listed in the documentation. */
 typedef struct plugin_error {
     plugin_string code;
@@ -189,7 +190,7 @@ typedef struct plugin_request {
     plugin_string action;
     plugin_object object;
     const plugin_entry *parameters;
-    uint64_t parameter_count;
+    uint64_t parameter_count; /* at most 1048576 */
     int64_t timeout; /* nanoseconds from now; 0 for the default: none, or the host's for asynchronous calls */
     uint32_t flags;  /* PLUGIN_REQUEST_... */
     uint32_t reserved;
@@ -230,7 +231,8 @@ struct plugin_host {
     int32_t (*reject)(const plugin_host *host, plugin_token call, const plugin_error *error);
     /* Asks to be told when nobody waits for an asynchronous call any longer. `handler` is called exactly once,
      * with 1 if the call was cancelled or its deadline passed, with 0 when it has ended in another way; maybe
-     * before this returns, and from any thread. */
+     * before this returns, and from any thread. A call has one handler: a second one is called at once, with 0, and
+     * so is one for a call that is not the module's own, or not asynchronous. */
     void (*on_cancel)(const plugin_host *host, plugin_token call, void (*handler)(void *data, int32_t cancelled),
                       void *data);
 

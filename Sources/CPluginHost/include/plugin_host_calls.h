@@ -20,19 +20,20 @@ typedef struct plugin_host_record {
     uint64_t state;      /* atomic: sequence << 2 | phase */
     uint64_t endpoint;   /* atomic: the Endpoint that runs, an unretained reference; 0 when the record is free */
     const char *label;   /* what runs, for a person; NUL-terminated, never freed */
-    uint64_t parent;     /* the token of the call that this one is made for, or 0 */
+    uint64_t parent;     /* atomic: the token of the call that this one is made for, or 0 */
     void (*completion)(void *data, const void *value, const void *error);
     void *data;
     int64_t deadline;    /* atomic: CLOCK_MONOTONIC nanoseconds, 0 for none */
     uint64_t replier;    /* atomic: the lane of the thread that replies */
     uint64_t stands_for; /* the token of the asynchronous call whose beginning runs here, or 0 */
     uint64_t object;     /* the object that the call holds, or 0 */
+    uint64_t replied_within; /* the token of the reply that this thread gave already when it began to give this one */
     void *instance;      /* made for this call alone, to be destroyed after it */
     void (*cancel_handler)(void *data, int32_t cancelled); /* guarded by `lock` */
     void *cancel_data;
     uint32_t lock;       /* atomic: 1 while somebody uses the cancel handler */
     uint32_t index;      /* chunk * PLUGIN_HOST_CHUNK + place in it */
-    uint32_t depth;      /* how many calls led here */
+    uint32_t depth;      /* atomic: how many calls led here */
     uint32_t flags;      /* see CallRecord.swift */
     uint32_t holds;      /* atomic: of the pool: what still needs the record, the action that runs and the reply */
     uint32_t is_pooled;  /* 1 in the pool, 0 in a lane; never changes */
@@ -42,6 +43,7 @@ typedef struct plugin_host_lane {
     uint64_t epoch;      /* atomic: the registry's epoch while this thread reads the table, else 0 */
     uint32_t depth;      /* synchronous calls that run on this thread */
     uint32_t is_used;    /* guarded by the directory's lock */
+    uint64_t replying;   /* the token of the call whose caller this thread tells the outcome, or 0 */
     plugin_host_record *records; /* a chunk */
     struct plugin_host_lane *next; /* of all lanes */
 } plugin_host_lane;

@@ -37,6 +37,8 @@ struct CallRecord {
     private var replierWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.replier) }
     private var holdsWord: UnsafeMutablePointer<Atomic<UInt32>> { atomic(\.holds) }
     private var deadlineWord: UnsafeMutablePointer<Atomic<Int64>> { atomic(\.deadline) }
+    private var parentWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.parent) }
+    private var depthWord: UnsafeMutablePointer<Atomic<UInt32>> { atomic(\.depth) }
 
     @inline(__always)
     private func atomic<T: AtomicRepresentable>(
@@ -56,12 +58,18 @@ struct CallRecord {
     /// CLOCK_MONOTONIC nanoseconds; 0 for none.
     var deadline: Int64 { deadlineWord.pointee.load(ordering: .relaxed) }
 
+    /// The token of the call that this one is made for, or 0.
+    var parent: plugin_token { parentWord.pointee.load(ordering: .relaxed) }
+
+    /// How many calls led here.
+    var depth: UInt32 { depthWord.pointee.load(ordering: .relaxed) }
+
     /// Takes the record for a call of an endpoint: from now on it counts as running in its generation.
     @inline(__always)
     func occupy(_ endpoint: Unmanaged<Endpoint>, label: UnsafePointer<CChar>, parent: plugin_token, depth: UInt32) {
         pointer.pointee.label = label
-        pointer.pointee.parent = parent
-        pointer.pointee.depth = depth
+        parentWord.pointee.store(parent, ordering: .relaxed)
+        depthWord.pointee.store(depth, ordering: .relaxed)
         pointer.pointee.instance = nil
         pointer.pointee.stands_for = 0
         pointer.pointee.object = 0
@@ -86,6 +94,7 @@ struct CallRecord {
         pointer.pointee.completion = unsafeBitCast(completion, to: type(of: pointer.pointee.completion))
         pointer.pointee.data = data
         deadlineWord.pointee.store(deadline, ordering: .relaxed)
+        replierWord.pointee.store(0, ordering: .relaxed)
         let sequence = (state.pointee.load(ordering: .relaxed) >> 2 &+ 1) & Self.sequenceMask
         state.pointee.store(sequence << 2 | Phase.open.rawValue, ordering: .releasing)
         return UInt64(pointer.pointee.index) << 41 | sequence
@@ -124,7 +133,10 @@ struct CallRecord {
     /// Completes the call; only for who has moved it out of `open`.
     @inline(__always)
     func complete(_ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?) {
+        let lane = Lane.current
+        lane?.beginReply(self)
         pointer.pointee.completion?(pointer.pointee.data, value, error)
+        lane?.endReply(self)
     }
 
     /// Takes the right to reply from whoever else may reply. False when the call is over, or this thread is replying
@@ -183,16 +195,16 @@ struct CallRecord {
     /// Returns true to the last one that lets go.
     func letGo() -> Bool { holdsWord.pointee.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 }
 
-    /// The tokens of the calls that led here, nearest first, this one included.
-    var chain: [plugin_token] {
-        var chain = [token]
-        var parent = pointer.pointee.parent
-        while parent != 0, chain.count <= 2 * Int(PLUGIN_DEPTH_MAX), let record = CallRecord(token: parent),
-            record.phase(of: parent) != .over
-        {
-            chain.append(parent)
-            parent = record.pointer.pointee.parent
+    /// Adds the tokens of the calls that led here and still run, this one included, as far as each is awaited by the
+    /// next.
+    func addChain(to chain: inout Set<plugin_token>) {
+        chain.insert(token)
+        var parent = parent
+        while let record = CallRecord(token: parent) {
+            let next = record.parent
+            let phase = record.phase(of: parent)  // Only then is what was read before of this call.
+            guard phase != .over, chain.insert(parent).inserted, phase != .abandoned else { return }
+            parent = next
         }
-        return chain
     }
 }

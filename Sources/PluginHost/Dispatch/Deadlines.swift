@@ -41,7 +41,8 @@ enum Deadlines {
             guard let endpoint = record.endpoint, record.phase(of: token) == .open else { continue }
             let deadline = record.deadline
             if deadline != 0, deadline <= now {
-                Dispatcher.abandon(record, token, .deadlineExceeded(endpoint))
+                // Elsewhere: what a caller does when it is told must not hold up the deadlines of others.
+                DispatchQueue.global().async { Dispatcher.abandon(token, .deadlineExceeded(endpoint)) }
             } else if deadline != 0 {
                 next = min(next, deadline)
             }

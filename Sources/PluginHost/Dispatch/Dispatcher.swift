@@ -142,9 +142,9 @@ final class Dispatcher: Sendable {
             }
         }
         if table.targets[target] == nil, !table.isStopped, let handler = noTargetHandler.withLock({ $0 }) {
-            let generation = table.generations.first
+            let program = ObjectTable.contents(of: handler.object.handle).0.generation
             let parameters = Parameters(positional: [
-                .string(target), .string(action), parametersAsMap(entries, from: generation), .bool(call.isRemote),
+                .string(target), .string(action), parametersAsMap(entries, from: program), .bool(call.isRemote),
             ])
             return try parameters.withEntries { (entries, count) throws(PluginError) in
                 try callObject(
@@ -155,13 +155,15 @@ final class Dispatcher: Sendable {
         throw table.missing(target, action)
     }
 
-    private func parametersAsMap(_ entries: UnsafeBufferPointer<plugin_entry>, from generation: Generation?) -> Value {
-        guard let host = generation?.hostTable else { return [:] }
-        var map: [String: Value] = [:]
-        for (index, entry) in entries.enumerated() {
-            map[entry.key.count == 0 ? String(index) : entry.key.text] = Value(copying: entry.value, host: host)
+    /// What was given, by name, or by number where it had none. Of equal names the first one counts.
+    private func parametersAsMap(_ entries: UnsafeBufferPointer<plugin_entry>, from generation: Generation) -> Value {
+        let named = entries.enumerated().lazy.map { index, entry in
+            (
+                entry.key.count == 0 ? String(index) : entry.key.text,
+                Value(copying: entry.value, host: generation.hostTable)
+            )
         }
-        return .map(map)
+        return .map(Dictionary(named, uniquingKeysWith: { first, _ in first }))
     }
 
     /// A URL: what it addresses, and the parameters that it carries.

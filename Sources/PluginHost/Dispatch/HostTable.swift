@@ -28,9 +28,10 @@ enum HostTable {
             UnsafeMutableRawPointer?
         ) -> Void = { host, parent, request, completion, data in
             caller(host)._withUnsafeGuaranteedRef { caller in
+                let receiver = Dispatcher.Receiver(completion: completion ?? ignore, data: data)
+                guard let request else { return receiver.receive(noRequest) }
                 _ = caller.dispatcher.dispatch(
-                    request!.pointee, parent: parent, from: caller, mode: .synchronous,
-                    to: .init(completion: completion!, data: data))
+                    request.pointee, parent: parent, from: caller, mode: .synchronous, to: receiver)
             }
         }
 
@@ -40,15 +41,23 @@ enum HostTable {
             UnsafeMutableRawPointer?
         ) -> plugin_token = { host, parent, request, completion, data in
             caller(host)._withUnsafeGuaranteedRef { caller in
-                caller.dispatcher.dispatch(
-                    request!.pointee, parent: parent, from: caller, mode: .any,
-                    to: .init(completion: completion!, data: data))
+                let receiver = Dispatcher.Receiver(completion: completion ?? ignore, data: data)
+                guard let request else {
+                    receiver.receive(noRequest)
+                    return 0
+                }
+                return caller.dispatcher.dispatch(
+                    request.pointee, parent: parent, from: caller, mode: .any, to: receiver)
             }
         }
 
+    /// For a caller who does not want to know.
+    private static let ignore: plugin_completion = { _, _, _ in }
+
+    private static var noRequest: PluginError { PluginError(.invalidValue, "A null pointer was passed as the request.") }
+
     private static let cancel: @convention(c) (UnsafePointer<plugin_host>?, plugin_token) -> Void = { _, call in
-        guard let record = CallRecord(token: call) else { return }
-        Dispatcher.abandon(record, call, PluginError(.cancelled, "The caller cancelled the call."))
+        Dispatcher.abandon(call, PluginError(.cancelled, "The caller cancelled the call."))
     }
 
     // MARK: Replies
@@ -69,11 +78,11 @@ enum HostTable {
         @convention(c) (
             UnsafePointer<plugin_host>?, plugin_token, (@convention(c) (UnsafeMutableRawPointer?, Int32) -> Void)?,
             UnsafeMutableRawPointer?
-        ) -> Void = { _, call, handler, data in
+        ) -> Void = { host, call, handler, data in
             guard let handler else { return }
-            guard let record = CallRecord(token: call), record.pointer.pointee.is_pooled != 0 else {
-                return handler(data, 0)
-            }
+            guard let record = CallRecord(token: call), record.pointer.pointee.is_pooled != 0,
+                caller(host)._withUnsafeGuaranteedRef({ record.belongs(to: $0) })
+            else { return handler(data, 0) }
             var phase = CallRecord.Phase.over
             repeat {
                 let isKept = record.withCancelHandler { kept, keptData in

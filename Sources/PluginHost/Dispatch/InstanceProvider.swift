@@ -15,7 +15,7 @@ final class InstanceProvider: Sendable {
         self.factory = factory
         self.target = target
         self.isShared = isShared
-        making = SerialGate(owner: "The instance of target \(target)")
+        making = SerialGate(owner: "The making of the instance of target \(target)", spansReplies: false)
     }
 
     /// The instance for a call that is open.

@@ -11,7 +11,7 @@ extension Dispatcher {
     @inline(__always)
     func occupy(_ record: CallRecord, _ endpoint: Unmanaged<Endpoint>, _ call: Call) {
         let parent = call.parent != 0 ? CallRecord(token: call.parent) : nil
-        let depth = parent.map { $0.phase(of: call.parent) == .over ? 1 : $0.pointer.pointee.depth + 1 } ?? 1
+        let depth = parent.map { $0.phase(of: call.parent) == .over ? 1 : $0.depth + 1 } ?? 1
         let label = endpoint._withUnsafeGuaranteedRef { $0.label }
         record.occupy(endpoint, label: label, parent: call.parent, depth: depth)
     }
@@ -21,7 +21,7 @@ extension Dispatcher {
         _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
         _ record: CallRecord, instance: UnsafeMutableRawPointer? = nil
     ) throws(PluginError) -> plugin_token {
-        if record.pointer.pointee.depth > PLUGIN_DEPTH_MAX { throw .recursionLimit }
+        if record.depth > PLUGIN_DEPTH_MAX { throw .recursionLimit }
         if call.isRemote, !endpoint.isRemote { throw .notRemote(endpoint) }
         if endpoint.isAsync, call.mode == .synchronous { throw .asynchronous(endpoint) }
         let isPooled = endpoint.isAsync || (call.mode == .any && endpoint.gate != nil)
@@ -44,7 +44,7 @@ extension Dispatcher {
         _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ lane: Lane,
         _ record: CallRecord, instance: UnsafeMutableRawPointer?
     ) {
-        let deadline = call.timeout > 0 ? monotonicNow() &+ call.timeout : 0
+        let deadline = deadline(in: call.timeout)
         let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline)
         lane.push()
         var isInside = false
@@ -53,7 +53,7 @@ extension Dispatcher {
             isInside = true
             try run(endpoint, arguments, call, record, token, deadline, instance)
         } catch {
-            reply(to: record, token, failure: error)
+            fail(record, token, error)
         }
         settle(endpoint, record, token)
         if let own = record.pointer.pointee.instance { endpoint.instances?.destroy(own) }
@@ -85,19 +85,18 @@ extension Dispatcher {
     @inline(__always)
     private func settle(_ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
         if record.phase(of: token) == .over { return }
-        reply(
-            to: record, token,
-            failure: PluginError(
+        fail(
+            record, token,
+            PluginError(
                 .noReply, "\(endpoint.title) returned without a reply. It must call resolve or reject before.",
                 source: endpoint.generation.name))
-        if record.beginReply(token, from: [.abandoned]) != nil { finishReply(record, token) }
         while record.phase(of: token) == .replying { sched_yield() }  // Another thread is about to.
     }
 
-    /// Answers with an error of the host's, if the call still awaits an answer.
-    private func reply(to record: CallRecord, _ token: plugin_token, failure: PluginError) {
-        guard record.beginReply(token, from: [.open]) != nil else { return }
-        failure.lend { record.complete(nil, $0) }
+    /// Answers with an error of the host's in place of the action, if nobody has answered.
+    private func fail(_ record: CallRecord, _ token: plugin_token, _ failure: PluginError) {
+        guard let phase = record.beginReply(token) else { return }
+        if phase == .open { failure.lend { record.complete(nil, $0) } }
         finishReply(record, token)
     }
 
@@ -113,10 +112,9 @@ extension Dispatcher {
             throw PluginError(.recursionLimit, "More than eight million asynchronous calls are in flight.")
         }
         let timeout = call.timeout > 0 ? call.timeout : endpoint.isAsync ? settings.asyncTimeout.nanoseconds : 0
-        let (sum, overflow) = monotonicNow().addingReportingOverflow(timeout)
-        let deadline = timeout == 0 || overflow ? 0 : sum
+        let deadline = deadline(in: timeout)
         record.occupy(
-            .passUnretained(endpoint), label: endpoint.label, parent: call.parent, depth: mirror.pointer.pointee.depth)
+            .passUnretained(endpoint), label: endpoint.label, parent: call.parent, depth: mirror.depth)
         record.pointer.pointee.object = mirror.pointer.pointee.object
         record.hold()
         let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline)
@@ -134,7 +132,7 @@ extension Dispatcher {
             let isInside = try gate.enter(record) { self.startPooled(pending) }
             if isInside { startPooled(pending) } else if deadline != 0 { Deadlines.note(deadline) }
         } catch {
-            reply(to: record, token, failure: error)
+            fail(record, token, error)
             release(record, endpoint, leavesGate: false)
             return 0
         }
@@ -156,18 +154,23 @@ extension Dispatcher {
         let (endpoint, record, token) = (pending.endpoint, pending.record, pending.token)
         guard record.phase(of: token) == .open, let lane = Lane.current, let mirror = lane.next else {
             // Nobody waits any more (or this thread is too deep, which a queue's is not): it never starts.
-            reply(to: record, token, failure: .recursionLimit)
-            if record.beginReply(token, from: [.abandoned]) != nil { finishReply(record, token) }
+            fail(record, token, .recursionLimit)
             release(record, endpoint, leavesGate: true)
             return
         }
-        mirror.occupy(.passUnretained(endpoint), label: endpoint.label, parent: 0, depth: record.pointer.pointee.depth)
-        try? pending.arguments.withEntries { entries, count in
-            let values = (0..<count).map { entries[$0].value }
-            values.withUnsafeBufferPointer {
-                startPooled(
-                    endpoint, $0, pending.call, lane, mirror, record, token, pending.deadline, pending.instance)
+        mirror.occupy(.passUnretained(endpoint), label: endpoint.label, parent: 0, depth: record.depth)
+        do throws(PluginError) {
+            try pending.arguments.withEntries { entries, count in
+                let values = (0..<count).map { entries[$0].value }
+                values.withUnsafeBufferPointer {
+                    startPooled(
+                        endpoint, $0, pending.call, lane, mirror, record, token, pending.deadline, pending.instance)
+                }
             }
+        } catch {
+            mirror.vacate()
+            fail(record, token, error)
+            release(record, endpoint, leavesGate: true)
         }
     }
 
@@ -181,7 +184,7 @@ extension Dispatcher {
         do throws(PluginError) {
             try run(endpoint, arguments, call, record, token, deadline, instance)
         } catch {
-            reply(to: record, token, failure: error)
+            fail(record, token, error)
         }
         lane.pop()
         mirror.vacate()
@@ -208,8 +211,10 @@ extension Dispatcher {
     // MARK: Replies
 
     /// Ends a call for its caller, while the action goes on; only for calls in the pool.
-    static func abandon(_ record: CallRecord, _ token: plugin_token, _ error: PluginError) {
-        guard record.pointer.pointee.is_pooled != 0, record.beginReply(token, from: [.open]) != nil else { return }
+    static func abandon(_ token: plugin_token, _ error: PluginError) {
+        guard let record = CallRecord(token: token), record.pointer.pointee.is_pooled != 0,
+            record.beginReply(token, from: [.open]) != nil
+        else { return }
         let tellCancelHandler = record.takeCancelHandler()
         error.lend { record.complete(nil, $0) }
         record.close(token, .abandoned)
@@ -228,6 +233,14 @@ extension Dispatcher {
         tellCancelHandler(false)
         release(record, endpoint, leavesGate: true)
     }
+}
+
+/// The time of CLOCK_MONOTONIC at which a timeout has passed; 0, which means never, where there is none.
+@inline(__always)
+private func deadline(in timeout: Int64) -> Int64 {
+    guard timeout > 0 else { return 0 }
+    let (sum, overflow) = monotonicNow().addingReportingOverflow(timeout)
+    return overflow ? 0 : sum
 }
 
 /// CLOCK_MONOTONIC, in nanoseconds.

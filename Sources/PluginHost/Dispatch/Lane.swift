@@ -43,6 +43,33 @@ struct Lane {
         depth < PLUGIN_HOST_CHUNK ? CallRecord(pointer.pointee.records + depth) : nil
     }
 
+    /// Every call that cannot go on while this thread is blocked: those that run on it, those whose caller it tells the
+    /// outcome, and those that wait for them.
+    var blockedCalls: Set<plugin_token> {
+        var calls: Set<plugin_token> = []
+        for place in 0..<depth {
+            let record = CallRecord(pointer.pointee.records + place)
+            record.addChain(to: &calls)
+            CallRecord(token: record.pointer.pointee.stands_for)?.addChain(to: &calls)
+        }
+        var replying = pointer.pointee.replying
+        while replying != 0, let record = CallRecord(token: replying) {
+            record.addChain(to: &calls)
+            replying = record.pointer.pointee.replied_within
+        }
+        return calls
+    }
+
+    /// Notes that this thread tells a caller the outcome.
+    @inline(__always)
+    func beginReply(_ record: CallRecord) {
+        record.pointer.pointee.replied_within = pointer.pointee.replying
+        pointer.pointee.replying = record.token
+    }
+
+    @inline(__always)
+    func endReply(_ record: CallRecord) { pointer.pointee.replying = record.pointer.pointee.replied_within }
+
     @inline(__always)
     func push() { pointer.pointee.depth += 1 }
 

@@ -1,5 +1,6 @@
 import CPluginABI
 import Dispatch
+import Glibc
 import PluginABI
 import Synchronization
 
@@ -7,20 +8,28 @@ import Synchronization
 ///
 /// A call that wants in while another is inside waits: a synchronous one blocks its thread, an asynchronous one is kept
 /// and started later. Before it waits, the wait-for graph is searched: the call inside may itself be waiting, through
-/// the calls that it has made, for a gate that one of the waiter's own ancestors holds. Then waiting would close a
-/// circle, and the call ends with `circularWait` instead.
+/// the calls that it has made, for a gate that is held by a call that cannot go on while this one waits. Then waiting
+/// would close a circle, and the call ends with `circularWait` instead.
 final class SerialGate: Sendable {
     /// What is serial, for messages.
     let owner: String
+    /// Whether an asynchronous call stays inside until it replies; else until its function returns.
+    private let spansReplies: Bool
 
-    init(owner: String) { self.owner = owner }
+    init(owner: String, spansReplies: Bool = true) {
+        self.owner = owner
+        self.spansReplies = spansReplies
+    }
 
     private struct Waiter {
         let gate: SerialGate
         let call: plugin_token
-        /// The waiting call and those that led to it.
-        let chain: [plugin_token]
+        /// The calls that cannot go on before this one is let in.
+        let blocked: Set<plugin_token>
         let enter: @Sendable () -> Void
+
+        /// Whether somebody still waits for the call.
+        var isAwaited: Bool { CallRecord(token: call).map { $0.phase(of: call) == .open } ?? false }
     }
 
     /// Who holds which gate, and who waits: one graph for all gates of the process, since a circle can lead through any.
@@ -28,70 +37,103 @@ final class SerialGate: Sendable {
         var holders: [ObjectIdentifier: plugin_token] = [:]
         var waiters: [Waiter] = []
 
-        func closesCircle(_ chain: [plugin_token], waitingFor gate: SerialGate) -> Bool {
-            var seen: Set<ObjectIdentifier> = []
+        func holder(of gate: SerialGate) -> plugin_token? { holders[ObjectIdentifier(gate)] }
+
+        /// The gate and those for which the calls inside wait, directly or not.
+        func gates(before gate: SerialGate) -> [SerialGate] {
+            var gates: [SerialGate] = []
             var unvisited = [gate]
             while let gate = unvisited.popLast() {
-                guard seen.insert(ObjectIdentifier(gate)).inserted, let holder = holders[ObjectIdentifier(gate)] else {
-                    continue
-                }
-                if chain.contains(holder) { return true }
-                unvisited += waiters.filter { $0.chain.contains(holder) }.map(\.gate)
+                guard !gates.contains(where: { $0 === gate }) else { continue }
+                gates.append(gate)
+                guard let holder = holder(of: gate) else { continue }
+                unvisited += waiters.filter { $0.blocked.contains(holder) && $0.isAwaited }.map(\.gate)
             }
-            return false
+            return gates
         }
     }
 
     private static let graph = Mutex(Graph())
 
-    private enum Admission { case entered, waiting, circle }
+    private enum Admission { case entered, waiting, circle, needsTasks, undecided }
 
-    private func ask(_ record: CallRecord, _ enter: @escaping @Sendable () -> Void) -> Admission {
+    /// Asks to be let in.
+    ///
+    /// - Parameters:
+    ///   - isBlocking: Whether this thread waits; else only the call does.
+    ///   - enter: Is called by whoever lets the call in later.
+    private func ask(_ record: CallRecord, isBlocking: Bool, _ enter: @escaping @Sendable () -> Void) -> Admission {
         let call = record.token
+        let isInTask = isBlocking && withUnsafeCurrentTask { $0 != nil }
         return Self.graph.withLock { graph in
-            if graph.holders[ObjectIdentifier(self)] == nil {
+            if graph.holder(of: self) == nil {
                 graph.holders[ObjectIdentifier(self)] = call
                 return .entered
             }
-            let chain = record.chain
-            if graph.closesCircle(chain, waitingFor: self) { return .circle }
-            graph.waiters.append(Waiter(gate: self, call: call, chain: chain, enter: enter))
+            var blocked = isBlocking ? Lane.current?.blockedCalls ?? [] : []
+            record.addChain(to: &blocked)
+            let gates = graph.gates(before: self)
+            if gates.contains(where: { graph.holder(of: $0).map(blocked.contains) ?? false }) { return .circle }
+            if isInTask {
+                let calls = gates.filter(\.spansReplies).flatMap { gate in
+                    graph.waiters.filter { $0.gate === gate }.map(\.call) + (graph.holder(of: gate).map { [$0] } ?? [])
+                }
+                let phases = calls.compactMap(Self.phaseIfAsynchronous)
+                if phases.contains(where: { $0 == .open || $0 == .abandoned }) { return .needsTasks }
+                if phases.contains(.replying) { return .undecided }
+            }
+            graph.waiters.append(Waiter(gate: self, call: call, blocked: blocked, enter: enter))
             return .waiting
         }
+    }
+
+    private static func phaseIfAsynchronous(_ call: plugin_token) -> CallRecord.Phase? {
+        guard let record = CallRecord(token: call), record.endpoint?.isAsync == true else { return nil }
+        return record.phase(of: call)
     }
 
     private var circle: PluginError {
         PluginError(
             .circularWait,
-            "\(owner) runs one call at a time, and the one that it runs waits for this one. Make the inner call "
-                + "asynchronous and do not wait for it, or declare \(owner) concurrent.")
+            "\(owner) runs one call at a time, and the one that it runs waits for this one. Call it when that one has "
+                + "ended, or declare \(owner) concurrent.")
     }
 
     /// Enters, blocking this thread while another call is inside.
     ///
-    /// - Throws: `circularWait`; `blockingInTask` if this is a Swift task and an asynchronous call is inside, which may
-    ///   need this very thread to end.
+    /// - Throws: `circularWait`; `blockingInTask` if this is a Swift task and an asynchronous call must end first, which
+    ///   may need this very thread; `deadlineExceeded`.
     func enter(_ record: CallRecord) throws(PluginError) {
         let admitted = DispatchSemaphore(value: 0)
-        switch ask(record, { admitted.signal() }) {
-        case .entered: return
-        case .circle: throw circle
-        case .waiting:
-            if isHeldByAsynchronousCall, withUnsafeCurrentTask(body: { $0 != nil }), leaveQueue(record.token) {
+        while true {
+            switch ask(record, isBlocking: true, { admitted.signal() }) {
+            case .entered: return
+            case .circle: throw circle
+            case .waiting: return try wait(for: admitted, record)
+            case .needsTasks:
                 throw PluginError(
                     .blockingInTask,
-                    "\(owner) runs one call at a time, an asynchronous one is running, and a Swift task must not block "
+                    "\(owner) runs one call at a time, an asynchronous one comes first, and a Swift task must not block "
                         + "for it. Use await call(…).")
+            case .undecided: sched_yield()  // An asynchronous call is about to end.
             }
-            admitted.wait()
         }
+    }
+
+    private func wait(for admitted: DispatchSemaphore, _ record: CallRecord) throws(PluginError) {
+        guard record.deadline != 0 else { return admitted.wait() }
+        let remaining = max(0, record.deadline - monotonicNow())
+        guard admitted.wait(timeout: .now() + .nanoseconds(Int(remaining))) == .timedOut, leaveQueue(record.token) else {
+            return
+        }
+        throw PluginError(.deadlineExceeded, "\(owner) runs one call at a time, and was busy until the deadline.")
     }
 
     /// Enters if nobody is inside.
     func enterIfFree(_ record: CallRecord) -> Bool {
         let call = record.token
         return Self.graph.withLock { graph in
-            guard graph.holders[ObjectIdentifier(self)] == nil else { return false }
+            guard graph.holder(of: self) == nil else { return false }
             graph.holders[ObjectIdentifier(self)] = call
             return true
         }
@@ -99,16 +141,11 @@ final class SerialGate: Sendable {
 
     /// Enters, now or later; calls `enter` on some thread in the second case, and returns false then.
     func enter(_ record: CallRecord, later enter: @escaping @Sendable () -> Void) throws(PluginError) -> Bool {
-        switch ask(record, { DispatchQueue.global().async(execute: enter) }) {
+        switch ask(record, isBlocking: false, { DispatchQueue.global().async(execute: enter) }) {
         case .entered: return true
-        case .waiting: return false
         case .circle: throw circle
+        case .waiting, .needsTasks, .undecided: return false
         }
-    }
-
-    private var isHeldByAsynchronousCall: Bool {
-        let holder = Self.graph.withLock { $0.holders[ObjectIdentifier(self)] }
-        return holder.flatMap { CallRecord(token: $0) }?.endpoint?.isAsync ?? false
     }
 
     /// Takes a waiting call out; false when it has been let in.

@@ -15,7 +15,7 @@ extension plugin_value {
     }
 
     private func checkContents(depth: Int) throws(PluginError) {
-        guard depth <= PLUGIN_DEPTH_MAX else {
+        guard depth < PLUGIN_DEPTH_MAX || (kind != PLUGIN_KIND_LIST && kind != PLUGIN_KIND_MAP) else {
             throw PluginError(.invalidValue, "Lists and maps are nested more than \(PLUGIN_DEPTH_MAX) deep.")
         }
         let count = Int(count)
@@ -80,6 +80,9 @@ extension plugin_string {
 }
 
 extension plugin_request {
+    /// More than anybody means, and a count that is no count is mostly above it.
+    private static var parametersMax: UInt64 { 1 << 20 }
+
     /// Checks what a module asks for.
     @inline(__always)
     func checkValues() throws(PluginError) {
@@ -89,10 +92,14 @@ extension plugin_request {
         }
         if address != PLUGIN_ADDRESS_OBJECT { try target.check("The name of the target, or the URL,") }
         if address != PLUGIN_ADDRESS_URL { try action.check("The name of the action") }
+        guard parameter_count <= Self.parametersMax else {
+            throw PluginError(
+                .invalidValue, "\(parameter_count) parameters were announced; at most \(Self.parametersMax) are accepted.")
+        }
         guard parameter_count == 0 || parameters != nil else {
             throw PluginError(.invalidValue, "\(parameter_count) parameters were announced, with a null pointer.")
         }
-        for index in 0..<Int(truncatingIfNeeded: parameter_count) {
+        for index in 0..<Int(parameter_count) {
             try parameters[index].key.check("The name of a parameter")
             do throws(PluginError) {
                 try parameters[index].value.check()

@@ -8,12 +8,7 @@ import Testing
 /// URLs through a host with the sample modules.
 @Suite struct OpeningTests {
     private func withHost(_ modules: String..., body: (PluginHost) throws -> Void) throws {
-        let test = try TestHost { configuration, _ in configuration.watches = false }
-        for module in modules {
-            try FileManager.default.copyItem(
-                atPath: try builtLibrary("lib\(module).so"), toPath: "\(test.plugins)/lib\(module).so")
-        }
-        try test.start()
+        let test = try TestHost(modules.map { try builtLibrary("lib\($0).so") })
         defer { withExtendedLifetime(test) {} }
         try body(test.host)
     }

@@ -1,0 +1,109 @@
+import Foundation
+import PluginABI
+import Testing
+
+@Suite struct ManifestTests {
+    struct Everything: Module {
+        static let manifest = Manifest("Everything", version: "1.2.3-rc.1") {
+            Target("T") {
+                Action("plain") { 1 }
+                Action("nothing") {}
+                Action("later") { () async in "x" }
+                Action("replies", .reply(Int.self)) { reply in reply.resolve(1) }
+                Action("remote", .context()) { _ in nil as String? }.remote().summary("Far away.")
+                Action(
+                    "parameters", .required("a", Int.self, summary: "The first."),
+                    .optional("b", String.self, default: "x\"y"), .optional("c", Bytes.self),
+                    .optional("d", Double.self, default: 1), .optional("e", [String].self, default: ["z"]),
+                    .optional("f", Bytes.self, default: [1, 2, 3]), .required("g", Callback.self),
+                    .required("h", [String: Int].self)
+                ) { _, _, _, _, _, _, _, _ in true }
+            }
+            .summary("All kinds.")
+            Target("S", make: { 5 }) {
+                Action("n", .instance()) { n in n }
+            }
+            .concurrency(.serial)
+            Target("P", make: { 5 }) {
+                Action("n", .instance()) { n in n }
+            }
+            .instancePerCall()
+            ObjectType("O", Int.self) {
+                Action("n", .instance()) { n in n }
+            }
+            On(.setUp) { _ in }
+            On(.tearDown) { _ in }
+        }
+        .summary("Has everything.").concurrency(.serial)
+    }
+
+    private let module = Everything.export()
+
+    private var manifest: Value {
+        get throws { try JSONDecoder().decode(Value.self, from: Data(module.pointee.manifest.text.utf8)) }
+    }
+
+    private func action(_ name: String) throws -> Value {
+        let actions = try #require(try manifest["targets"]?[0]?["actions"]?.list)
+        return try #require(actions.first { $0["name"] == .string(name) })
+    }
+
+    @Test func `The description has magic, length, version and toolchain`() {
+        #expect(module.pointee.magic == UInt64(PLUGIN_ABI_MAGIC))
+        #expect(module.pointee.size == 112 && module.pointee.abi_major == 1 && module.pointee.abi_minor == 0)
+        #expect(module.pointee.toolchain.text.hasPrefix("swift "))
+    }
+
+    @Test func `The manifest names the module and what it says of itself`() throws {
+        let manifest = try manifest
+        #expect(manifest["name"] == "Everything" && manifest["version"] == "1.2.3-rc.1")
+        #expect(manifest["summary"] == "Has everything." && manifest["concurrency"] == "serial")
+        #expect(manifest["hooks"] == ["setUp", "tearDown"])
+    }
+
+    @Test func `An action is as asynchronous as its closure`() throws {
+        #expect(try action("plain") == ["name": "plain", "result": "int"])
+        #expect(try action("nothing") == ["name": "nothing", "result": "null"])
+        #expect(try action("later") == ["name": "later", "async": true, "result": "string"])
+        #expect(try action("replies")["async"] == true)
+        #expect(try action("remote") == ["name": "remote", "remote": true, "summary": "Far away."])
+    }
+
+    @Test func `Parameters are declared with names, types and defaults`() throws {
+        let expected: Value = [
+            ["name": "a", "type": "int", "required": true, "summary": "The first."],
+            ["name": "b", "type": "string", "default": "x\"y"], ["name": "c", "type": "bytes"],
+            ["name": "d", "type": "double", "default": 1], ["name": "e", "type": "list", "default": ["z"]],
+            ["name": "f", "type": "bytes", "default": "AQID"], ["name": "g", "type": "object", "required": true],
+            ["name": "h", "type": "map", "required": true],
+        ]
+        #expect(try action("parameters")["parameters"] == expected)
+    }
+
+    @Test func `Targets say how their instances are made`() throws {
+        let targets = try #require(try manifest["targets"]?.list)
+        #expect(targets.map { $0["instance"]?.string } == [nil, "shared", "perCall"])
+        #expect(targets.map { $0["concurrency"]?.string } == [nil, "serial", nil])
+        #expect(targets[0]["summary"] == "All kinds.")
+    }
+
+    @Test func `Every action, type and hook has a function, and every instance a factory`() {
+        let functions = UnsafeBufferPointer(
+            start: module.pointee.functions, count: Int(module.pointee.function_count))
+        #expect(
+            Set(functions.map(\.name.text)) == [
+                "T/plain", "T/nothing", "T/later", "T/replies", "T/remote", "T/parameters", "S/n", "P/n", "O#n",
+                "@setUp", "@tearDown",
+            ])
+        #expect(functions.count == 11)
+        let factories = UnsafeBufferPointer(
+            start: module.pointee.factories, count: Int(module.pointee.factory_count))
+        #expect(factories.map(\.target.text) == ["S", "P"])
+    }
+
+    @Test func `Each export is a description of its own`() {
+        let other = Everything.export()
+        #expect(other != module && other.pointee.data != module.pointee.data)
+        #expect(other.pointee.manifest.text == module.pointee.manifest.text)
+    }
+}

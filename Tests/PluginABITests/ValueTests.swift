@@ -1,0 +1,207 @@
+import Foundation
+import PluginABI
+import Testing
+
+@Suite struct ValueTests {
+    // MARK: JSON
+
+    @Test func `JSON of scalars is what JSON says`() {
+        let cases: [(Value, String)] = [
+            (nil, "null"), (true, "true"), (false, "false"), (0, "0"), (.int(.min), "-9223372036854775808"),
+            (.int(.max), "9223372036854775807"), (0.5, "0.5"), (.double(2), "2.0"), (.double(.infinity), "\"inf\""),
+            (.double(-.infinity), "\"-inf\""), (.double(.nan), "\"nan\""), ("", "\"\""),
+        ]
+        for (value, json) in cases { #expect(value.json == json) }
+    }
+
+    @Test func `JSON escapes quotes, backslashes and control characters, and nothing else`() {
+        #expect(Value.string("a\"b\\c\n\r\t\u{0}\u{1F}\u{7F}").json == #""a\"b\\c\n\r\t\u0000\u001f\u007f""#)
+        #expect(Value.string("né 漢 👩‍👩‍👧").json == "\"né 漢 👩‍👩‍👧\"")
+    }
+
+    @Test func `JSON sorts keys and writes bytes in base64`() {
+        let value: Value = ["b": [1, nil], "a": .bytes([1, 2, 3, 4]), "": [:]]
+        #expect(value.json == #"{"":{},"a":"AQIDBA==","b":[1,null]}"#)
+        #expect(value.description == value.json)
+    }
+
+    @Test func `JSON is read back by Foundation`() throws {
+        var random = Random()
+        for _ in 0..<200 {
+            let json = Value.list([random.value(depth: 4)]).json
+            #expect(throws: Never.self, "seed \(random.seed): \(json)") {
+                try JSONSerialization.jsonObject(with: Data(json.utf8))
+            }
+        }
+    }
+
+    // MARK: Bytes
+
+    @Test func `Base64 is Foundation's, for every length`() {
+        var random = Random()
+        for count in 0..<67 {
+            let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+            #expect(Bytes(bytes).base64 == Data(bytes).base64EncodedString(), "seed \(random.seed)")
+        }
+    }
+
+    @Test func `Bytes are equal by content and copied by reference`() {
+        let bytes = Bytes([1, 2, 3])
+        let copy = bytes
+        #expect(bytes == Bytes([1, 2, 3]) && bytes != [1, 2] && bytes.hashValue == Bytes([1, 2, 3]).hashValue)
+        let addresses = [bytes, copy].map { $0.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) } }
+        #expect(addresses[0] == addresses[1])
+        #expect(Array(Bytes(count: 4) { $0[1] = 7 }) == [0, 7, 0, 0])
+        #expect(Bytes([]).isEmpty && Bytes([]).base64 == "")
+    }
+
+    // MARK: Over the border and back
+
+    @Test func `Every value comes back as it went in`() throws {
+        var random = Random()
+        for _ in 0..<500 {
+            let value = random.value(depth: 5)
+            #expect(try roundTrip(value) == value, "seed \(random.seed)")
+        }
+    }
+
+    @Test func `Extreme values come back as they went in`() throws {
+        let values: [Value] = [
+            nil, .int(.min), .int(.max), .double(.infinity), .double(.leastNonzeroMagnitude), "", [], [:], ["": ""],
+            .bytes([]), [[]], [[:]], "\u{0}", "👩‍👩‍👧é", .string(String(repeating: "漢", count: 1 << 20)),
+            .bytes(Bytes(count: 1 << 20) { $0[9] = 1 }), .list(Array(repeating: 1, count: 100_000)),
+        ]
+        for value in values { #expect(try roundTrip(value) == value) }
+        let nan = try roundTrip(.double(.nan))
+        #expect(nan.double?.isNaN == true)
+        let negativeZero = try roundTrip(.double(-0.0))
+        #expect(negativeZero.double?.sign == .minus)
+    }
+
+    @Test(arguments: [0, 1, 127, 128]) func `Lists and maps can be nested 128 deep`(depth: Int) throws {
+        #expect(try roundTrip(nest(depth) { [$0] }) == nest(depth) { [$0] })
+        #expect(try roundTrip(nest(depth) { ["k": $0] }) == nest(depth) { ["k": $0] })
+    }
+
+    @Test(arguments: [129, 1000]) func `Lists and maps that are nested deeper are refused`(depth: Int) {
+        for value in [nest(depth) { [$0] }, nest(depth) { ["k": $0] }] {
+            let error = #expect(throws: PluginError.self) { try roundTrip(value) }
+            #expect(error?.code == .invalidValue)
+            let lent = #expect(throws: PluginError.self) { try value.lend { _ in } }
+            #expect(lent?.code == .invalidValue)
+        }
+    }
+
+    @Test func `Parameters keep their order and names, an empty name being a position`() throws {
+        let parameters: Parameters = ["b": 1, "a": 2, "": 3]
+        let names = try parameters.withEntries { entries, count in (0..<count).map { entries[$0].key.text } }
+        #expect(names == ["b", "a", ""])
+        let positions: Parameters = [1, "two"]
+        #expect(try positions.withEntries { entries, count in (0..<count).map { entries[$0].key.count } } == [0, 0])
+        let none: Parameters = [:]
+        #expect(try none.withEntries { $1 } == 0)
+    }
+
+    @Test func `Bytes in parameters are lent where they lie`() throws {
+        let bytes = Bytes(count: 1 << 20) { _ in }
+        let parameters: Parameters = ["data": .bytes(bytes)]
+        let lent = try parameters.withEntries { entries, _ in UInt(bitPattern: entries.pointee.value.as.bytes) }
+        #expect(lent == bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) })
+    }
+
+    @Test func `Of equal keys in a map from C the last one counts`() {
+        let entries = [
+            plugin_entry(key: plugin_string("k"), value: plugin_value_int(1)),
+            plugin_entry(key: plugin_string("k"), value: plugin_value_int(2)),
+        ]
+        entries.withUnsafeBufferPointer {
+            #expect(Value(copying: plugin_value_map($0.baseAddress, 2), host: noHost) == ["k": 2])
+        }
+    }
+
+    @Test func `A string that cannot be there is empty`() {
+        #expect(plugin_string(bytes: nil, count: 5).text == "")
+        #expect(plugin_string(bytes: nil, count: .max).text == "")
+    }
+
+    // MARK: Reading
+
+    @Test func `Typed properties are nil for another kind`() {
+        let value: Value = 3
+        #expect(value.int == 3 && value.double == 3 && value.string == nil && value.bool == nil && value.list == nil)
+        #expect(Value.double(3).int == nil)
+        #expect(Value.int((1 << 53) + 1).double == nil)
+        #expect(value["a"] == nil && value[0] == nil)
+        let list: Value = [1, ["a": 2]]
+        #expect(list[1]?["a"] == 2 && list[2] == nil && list[-1] == nil)
+    }
+
+    @Test func `Numbers are read as another kind only without loss`() throws {
+        #expect(try Value.double(3).get(Int.self) == 3)
+        #expect(try Value.int(3).get(Double.self) == 3)
+        for (value, type) in [(Value.double(3.5), "Int"), (.double(.nan), "Int"), (.double(1e30), "Int")] {
+            #expect(throws: PluginError.self, "\(type)") { try value.get(Int.self) }
+        }
+        #expect(throws: PluginError.self) { try Value.int((1 << 53) + 1).get(Double.self) }
+        #expect(throws: PluginError.self) { try Value.int(300).get(Int8.self) }
+        #expect(throws: PluginError.self) { try Value.int(-1).get(UInt.self) }
+        #expect(throws: PluginError.self) { try UInt64.max.value }
+        #expect(try Value.int(-128).get(Int8.self) == -128)
+    }
+
+    // MARK: -
+
+    /// Only objects need a host, and there are none here.
+    private var noHost: UnsafePointer<plugin_host> { UnsafePointer(bitPattern: 16)! }
+
+    private func roundTrip(_ value: Value) throws -> Value {
+        let host = noHost
+        var lent: Value?
+        try value.lend { lent = Value(copying: $0, host: host) }
+        let parameters = Parameters([("key", value)])
+        let encoded = try parameters.withEntries { entries, _ in
+            Value.list([.string(entries.pointee.key.text), Value(copying: entries.pointee.value, host: host)])
+        }
+        if value == value { #expect(encoded == ["key", value] && lent == value) }
+        return encoded[1]!
+    }
+
+    private func nest(_ depth: Int, _ wrap: (Value) -> Value) -> Value { (0..<depth).reduce(1) { value, _ in wrap(value) } }
+}
+
+/// Random values, the same again for the same seed.
+struct Random: RandomNumberGenerator {
+    let seed: UInt64
+    private var state: UInt64
+
+    init(seed: UInt64 = .random(in: 0 ... .max)) { (self.seed, state) = (seed, seed) }
+
+    mutating func next() -> UInt64 {  // SplitMix64
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var bits = state
+        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+        return bits ^ (bits >> 31)
+    }
+
+    mutating func value(depth: Int) -> Value {
+        switch Int.random(in: 0..<(depth > 0 ? 8 : 6), using: &self) {
+        case 0: return .null
+        case 1: return .bool(.random(using: &self))
+        case 2: return .int(Int(truncatingIfNeeded: next()))
+        case 3: return .double(Double(Int64(truncatingIfNeeded: next())) / 1024)
+        case 4: return .string(text())
+        case 5: return .bytes(Bytes((0..<count()).map { _ in UInt8(truncatingIfNeeded: next()) }))
+        case 6: return .list((0..<count()).map { _ in value(depth: depth - 1) })
+        default:
+            return .map(Dictionary((0..<count()).map { _ in (text(), value(depth: depth - 1)) }, uniquingKeysWith: { $1 }))
+        }
+    }
+
+    private mutating func count() -> Int { Int.random(in: 0..<6, using: &self) }
+
+    private mutating func text() -> String {
+        let letters = ["", "a", "\u{0}", "\"", "\\", "é", "漢", "👩‍👩‍👧", "e\u{301}", "\u{2028}"]
+        return (0..<count()).map { _ in letters.randomElement(using: &self)! }.joined()
+    }
+}

@@ -1,0 +1,190 @@
+import Foundation
+import PluginABI
+import PluginHost
+import Synchronization
+import Testing
+
+/// Actions that reply later.
+@Suite(.serialized) struct AsynchronousTests {
+    let test: TestHost
+    var host: PluginHost { test.host }
+
+    init() throws { test = try TestHost.withSamples() }
+
+    @Test func `An asynchronous action is awaited`() async throws {
+        #expect(try await host.call("B", "slowly", ["text": "abc", "milliseconds": 1]) == "cba")
+        #expect(try await host.call("Echo", "nothingAsync") == nil)
+    }
+
+    @Test func `call takes synchronous actions too`() async throws {
+        #expect(try await host.call("B", "greet", ["x"]) == "Hello, x!")
+        await #expect(throws: PluginError.self) { try await host.call("B", "greet") }
+    }
+
+    @Test func `perform refuses an asynchronous action`() throws {
+        let error = try test.failure("B", "slowly", ["x"])
+        #expect(error.code == .asynchronousAction && error.message.contains("B/slowly"))
+    }
+
+    @Test func `What an asynchronous closure throws is the error`() async throws {
+        let error = await #expect(throws: PluginError.self) { try await host.call("Failing", "later") }
+        #expect(error == PluginError("outOfStock", "There are no more.", source: "FixtureModule"))
+    }
+
+    @Test func `performAndWait blocks a thread until the reply`() async throws {
+        let host = host
+        let result = try await onThread {
+            try host.performAndWait("B", "slowly", ["text": "ab", "milliseconds": 1], timeout: .seconds(30))
+        }
+        #expect(result == "ba")
+        let waited = try await onThread { try host.performAndWait("Chain", "waits", timeout: .seconds(30)) }
+        #expect(waited == nil)
+    }
+
+    @Test func `performAndWait in a task is refused`() throws {
+        let error = #expect(throws: PluginError.self) {
+            try host.performAndWait("B", "slowly", ["x"], timeout: .seconds(30))
+        }
+        #expect(error?.code == .blockingInTask)
+        #expect(try test.failure("Chain", "waits").code == .blockingInTask)
+    }
+
+    @Test func `performAndWait ends with its deadline`() async throws {
+        let host = host
+        let error = await #expect(throws: PluginError.self) {
+            try await onThread {
+                try host.performAndWait("Later", "untilCancelled", timeout: .milliseconds(20))
+            }
+        }
+        #expect(error?.code == .deadlineExceeded)
+    }
+
+    // MARK: Reply handles
+
+    @Test func `A reply can be given before the action returns`() async throws {
+        #expect(try await host.call("Later", "atOnce") == 1)
+        #expect(test.staleReplies == 0)
+    }
+
+    @Test func `A reply can be given later and from another call`() async throws {
+        let call = Task { [host] in try await host.call("Later", "keep") }
+        try await untilKept { try host.perform("Later", "resolveKept", [7]) }
+        #expect(try await call.value == 7)
+        #expect(test.staleReplies == 0)
+    }
+
+    @Test func `A reply can be an error`() async throws {
+        let call = Task { [host] in try await host.call("Later", "keep") }
+        try await untilKept { try host.perform("Later", "rejectKept") }
+        await #expect(throws: PluginError("rejected", "No.", source: "FixtureModule")) { try await call.value }
+    }
+
+    @Test func `A reply handle that is dropped rejects the call`() async throws {
+        let call = Task { [host] in try await host.call("Later", "keep") }
+        try await untilKept { try host.perform("Later", "dropKept") }
+        let error = await #expect(throws: PluginError.self) { try await call.value }
+        #expect(error?.code == .noReply)
+    }
+
+    @Test func `A second reply does nothing, and is logged once`() async throws {
+        #expect(try await host.call("Later", "twice") == 1)
+        #expect(eventually { test.staleReplies == 1 })
+        #expect(test.log.last?.module == "FixtureModule")
+    }
+
+    // MARK: Deadlines and cancellation
+
+    @Test func `A call that is never answered ends with its deadline`() async throws {
+        let error = await #expect(throws: PluginError.self) {
+            try await host.call("Later", "keep", timeout: .milliseconds(20))
+        }
+        #expect(error?.code == .deadlineExceeded && error?.message.contains("Later/keep") == true)
+        try host.perform("Later", "resolveKept", [1])
+        #expect(try await host.call("Later", "atOnce") == 1)
+    }
+
+    @Test func `An asynchronous call without a timeout has the host's`() async throws {
+        let brief = try TestHost([builtLibrary("libFixtureModule.so")]) { $0.asyncTimeout = .milliseconds(20) }
+        let error = await #expect(throws: PluginError.self) { try await brief.host.call("Later", "untilCancelled") }
+        #expect(error?.code == .deadlineExceeded)
+        #expect(eventually { (try? brief.host.perform("Later", "cancelled")) == 1 })
+    }
+
+    @Test func `A synchronous call that takes too long is reported when it returns`() throws {
+        let error = #expect(throws: PluginError.self) {
+            try host.perform("Serial", "overlap", [2000], timeout: .microseconds(100))
+        }
+        #expect(error?.code == .deadlineExceeded && error?.message.contains("Serial/overlap") == true)
+    }
+
+    @Test func `A timeout beyond all measure is none`() async throws {
+        #expect(try host.perform("B", "greet", ["x"], timeout: .seconds(Int64.max)) == "Hello, x!")
+        #expect(try await host.call("Echo", "nothingAsync", timeout: .seconds(Int64.max)) == nil)
+    }
+
+    @Test func `Cancelling the task ends the call and reaches the module`() async throws {
+        let host = host
+        let before = try host.perform("Later", "cancelled").int!
+        let call = Task { try await host.call("Later", "untilCancelled") }
+        try await Task.sleep(for: .milliseconds(20))
+        call.cancel()
+        let error = await #expect(throws: PluginError.self) { try await call.value }
+        #expect(error?.code == .cancelled)
+        #expect(eventually { (try? host.perform("Later", "cancelled").int!) == before + 1 })
+    }
+
+    @Test func `A call in a task that is cancelled already is cancelled`() async throws {
+        let host = host
+        let call = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await host.call("Later", "untilCancelled")
+        }
+        let error = await #expect(throws: PluginError.self) { try await call.value }
+        #expect(error?.code == .cancelled)
+    }
+
+    @Test func `What a caller does when its deadline passes does not hold up other deadlines`() async throws {
+        let module = CModule(
+            name: "Blocker", code: """
+                static atomic_int told; static atomic_int release_all;
+                static void wait_long(void *data, const plugin_value *value, const plugin_error *error) {
+                    (void)data, (void)value, (void)error;
+                    atomic_fetch_add(&told, 1);
+                    while (!release_all) usleep(1000);
+                }
+                """,
+            targets: [
+                .init(
+                    name: "Blocker",
+                    actions: [
+                        .init(name: "never", manifest: "\"async\":true,", body: ""),
+                        .init(
+                            name: "block",
+                            body: """
+                                plugin_request request = ask("Blocker", "never");
+                                request.timeout = 1000000;
+                                host->call(host, 0, &request, wait_long, 0);
+                                host->call(host, 0, &request, wait_long, 0);
+                                reply_int(call->token, 0);
+                                """),
+                        .init(name: "told", body: "reply_int(call->token, told);"),
+                        .init(name: "release", body: "release_all = 1; reply_int(call->token, 0);"),
+                    ])
+            ])
+        let blocked = try TestHost([module.build()])
+        try blocked.host.perform("Blocker", "block")
+        #expect(eventually { (try? blocked.host.perform("Blocker", "told")) == 2 })
+        try blocked.host.perform("Blocker", "release")
+    }
+
+    // MARK: -
+
+    /// Waits until the module keeps a reply, and answers it.
+    private func untilKept(_ answer: () throws -> Value) async throws {
+        // The asynchronous closure begins on the caller's thread, so one that is there has been kept.
+        for _ in 0..<20 {
+            try await Task.sleep(for: .milliseconds(5))
+            _ = try answer()
+        }
+    }
+}

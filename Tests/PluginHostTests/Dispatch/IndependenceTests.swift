@@ -1,0 +1,51 @@
+import Foundation
+import PluginABI
+import Testing
+
+@testable import PluginHost
+
+/// Nobody links against anybody: seen in the binaries.
+@Suite struct IndependenceTests {
+    private let modules = ["ModuleA", "ModuleB", "ModuleC"]
+
+    private func image(_ path: String) throws -> ELFImage {
+        try Data(contentsOf: URL(fileURLWithPath: path)).withUnsafeBytes { try ELFImage(reading: $0, path: path) }
+    }
+
+    /// Whether the bytes of a file, its names of symbols among them, contain a word.
+    private func contains(_ path: String, _ word: String) throws -> Bool {
+        try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped).range(of: Data(word.utf8)) != nil
+    }
+
+    @Test func `A module needs no other module and not the host, and exports its entry`() throws {
+        for name in modules {
+            let image = try image(builtLibrary("lib\(name).so"))
+            #expect(image.exportsEntry)
+            #expect(!image.needed.contains { $0.contains("Module") || $0.contains("PluginHost") }, "\(image.needed)")
+        }
+    }
+
+    @Test func `No symbol of a module names another module or the host`() throws {
+        for name in modules {
+            let path = try builtLibrary("lib\(name).so")
+            for other in modules where other != name {
+                #expect(try !contains(path, "\(other.utf8.count)\(other)"), "\(name) names \(other)")
+            }
+            #expect(try !contains(path, "10PluginHost"), "\(name) names the host")
+            #expect(try !contains(path, "plugin_host_record_at"), "\(name) has the host's code")
+        }
+    }
+
+    @Test func `The program needs no module, and names none`() throws {
+        let path = try builtLibrary("pluginhost")
+        for name in modules {
+            #expect(try !contains(path, "lib\(name).so"), "the program names lib\(name).so")
+            #expect(try !contains(path, "\(name.utf8.count)\(name)"), "the program names \(name)")
+        }
+    }
+
+    @Test func `A module in C needs nothing of Swift's`() throws {
+        let path = try CFixture.build(CFixture.entry)
+        #expect(try image(path).needed.allSatisfy { !$0.contains("swift") })
+    }
+}

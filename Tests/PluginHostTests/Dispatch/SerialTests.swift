@@ -1,0 +1,408 @@
+import Foundation
+import PluginABI
+import PluginHost
+import Synchronization
+import Testing
+
+/// Modules and targets that run one call at a time, and calls without end.
+@Suite struct SerialTests {
+    /// Counts in C how many calls are inside, so that nothing but the host keeps them apart.
+    private static func counting(_ manifest: String, target: String) -> CModule {
+        CModule(
+            name: "Counting", manifest: manifest, code: """
+                static atomic_int inside, most, runs;
+                static void enter(void) {
+                    int now = atomic_fetch_add(&inside, 1) + 1;
+                    if (now > most) most = now;
+                }
+                static void leave(void) { atomic_fetch_add(&runs, 1); atomic_fetch_sub(&inside, 1); }
+                static void *finish(void *data) {
+                    usleep(200); leave(); reply_int((plugin_token)data, 0); return 0;
+                }
+                """,
+            targets: [
+                .init(
+                    name: "S", manifest: target,
+                    actions: [
+                        .init(name: "run", body: "enter(); usleep(100); leave(); reply_int(call->token, 0);"),
+                        .init(
+                            name: "later", manifest: "\"async\":true,",
+                            body: "enter(); start(finish, (void *)call->token);"),
+                    ]),
+                .init(
+                    name: "Watch", manifest: "\"concurrency\":\"concurrent\",",
+                    actions: [
+                        .init(name: "most", body: "reply_int(call->token, most);"),
+                        .init(name: "runs", body: "reply_int(call->token, runs);"),
+                    ]),
+            ])
+    }
+
+    @Test(arguments: [("\"concurrency\":\"serial\",", ""), ("", "\"concurrency\":\"serial\",")])
+    func `Calls of a serial module or target never overlap, synchronous and asynchronous mixed`(
+        module: String, target: String
+    ) async throws {
+        let test = try TestHost([Self.counting(module, target: target).build()])
+        let host = test.host
+        async let threads = onThreads(4) { _ in
+            for _ in 0..<50 { try host.perform("S", "run") }
+        }
+        async let waiting = onThreads(2) { _ in
+            for _ in 0..<25 { try host.performAndWait("S", "later", timeout: .seconds(60)) }
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<100 { group.addTask { try await host.call("S", number % 2 == 0 ? "run" : "later") } }
+            try await group.waitForAll()
+        }
+        _ = try await (threads, waiting)
+        #expect(try host.perform("Watch", "most") == 1)
+        #expect(try host.perform("Watch", "runs") == 350)
+    }
+
+    @Test func `Calls of a concurrent target do overlap`() async throws {
+        let test = try TestHost([Self.counting("", target: "").build()])
+        let host = test.host
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<100 { group.addTask { try await host.call("S", "later") } }
+            try await group.waitForAll()
+        }
+        #expect(try host.perform("Watch", "most").int! > 1)
+    }
+
+    @Test func `Waiting calls are let in in the order in which they came`() async throws {
+        let test = try TestHost([Self.recorder.build()])
+        let host = test.host
+        try host.perform("Record", "start", [20])
+        #expect(eventually { (try? host.perform("Record", "done")) == 20 })
+        #expect(try host.perform("Record", "order") == .list((0..<20).map { .int($0) }))
+    }
+
+    /// One call makes twenty asynchronous ones while it holds the gate of another target.
+    private static let recorder = CModule(
+        name: "Recorder", code: """
+            static int64_t order[64]; static atomic_int done;
+            static void ignore(void *data, const plugin_value *value, const plugin_error *error) {
+                (void)data, (void)value, (void)error;
+            }
+            static void *fill(void *data) {
+                for (int64_t i = 0; i < (intptr_t)data; i++) {
+                    plugin_entry entry = {text("n"), plugin_value_int(i)};
+                    plugin_request request = ask("One", "add");
+                    request.parameters = &entry; request.parameter_count = 1;
+                    host->call(host, 0, &request, ignore, 0);
+                }
+                return 0;
+            }
+            static void *finish(void *data) { reply_int((plugin_token)data, 0); return 0; }
+            """,
+        targets: [
+            .init(
+                name: "One", manifest: "\"concurrency\":\"serial\",",
+                actions: [
+                    .init(
+                        name: "add", manifest: "\"async\":true,", parameters: ["n": "int"],
+                        body: """
+                            usleep(200);
+                            order[done] = arguments[0].as.integer; atomic_fetch_add(&done, 1);
+                            start(finish, (void *)call->token);
+                            """)
+                ]),
+            .init(
+                name: "Record",
+                actions: [
+                    .init(
+                        name: "start", parameters: ["n": "int"],
+                        body: "start(fill, (void *)(intptr_t)arguments[0].as.integer); reply_int(call->token, 0);"),
+                    .init(name: "done", body: "reply_int(call->token, done);"),
+                    .init(
+                        name: "order",
+                        body: """
+                            plugin_value values[64];
+                            for (int i = 0; i < done; i++) values[i] = plugin_value_int(order[i]);
+                            reply_value(call->token, plugin_value_list(values, done));
+                            """),
+                ]),
+        ])
+
+    // MARK: Circles
+
+    @Test func `A serial target that calls itself waits in a circle`() throws {
+        let test = try TestHost.withFixture()
+        #expect(try test.failure("Serial", "inner").code == .circularWait)
+        #expect(try test.host.perform("Serial", "overlap", [0]) == 0)
+    }
+
+    @Test func `A circle of two serial modules on one thread is an error`() throws {
+        let test = try TestHost([Self.serial("M1").build(), Self.serial("M2").build()])
+        #expect(try test.failure("M1", "there", ["M2", "M1"]).code == .circularWait)
+        #expect(try test.host.perform("M1", "leaf") == 1)
+        #expect(try test.host.perform("M2", "leaf") == 1)
+    }
+
+    @Test func `A circle of two serial modules across two threads always ends`() async throws {
+        let test = try TestHost([Self.serial("M1").build(), Self.serial("M2").build()])
+        let host = test.host
+        for _ in 0..<50 {
+            let codes = try await onThreads(2) { number -> String in
+                let (first, second) = number == 0 ? ("M1", "M2") : ("M2", "M1")
+                do { return try host.perform(first, "slow", [.string(second)]).json } catch let error as PluginError {
+                    return error.code.rawValue
+                }
+            }
+            #expect(codes.allSatisfy { ["1", "circularWait"].contains($0) }, "\(codes)")
+            #expect(codes.contains("1") || codes == ["circularWait", "circularWait"])
+        }
+    }
+
+    @Test func `An asynchronous circle ends, too`() async throws {
+        let test = try TestHost([Self.serial("M1").build(), Self.serial("M2").build()])
+        let error = await #expect(throws: PluginError.self) {
+            try await test.host.call("M1", "thereLater", ["M2", "M1"])
+        }
+        #expect(error?.code == .circularWait)
+        #expect(try await test.host.call("M1", "leaf") == 1)
+    }
+
+    @Test func `A circle through performAndWait ends`() async throws {
+        let test = try TestHost([Self.serial("M1").build(), Self.serial("M2").build()])
+        let host = test.host
+        let error = await #expect(throws: PluginError.self) {
+            try await onThread {
+                try host.performAndWait("M1", "thereLater", ["M2", "M1"], timeout: .seconds(60))
+            }
+        }
+        #expect(error?.code == .circularWait)
+    }
+
+    @Test func `A circle is found also after the call has replied, and under another parent`() throws {
+        let test = try TestHost([Self.serial("M1").build(), Self.serial("M2").build()])
+        #expect(try test.host.perform("M1", "replyThenCall") == 1)
+        #expect(try test.host.perform("M1", "code") == "circularWait")
+        #expect(try test.host.perform("M1", "callUnderAnother") == "circularWait")
+        #expect(try test.host.perform("M1", "leaf") == 1)
+    }
+
+    @Test func `A call that is made while the outcome of one inside is told waits in a circle`() throws {
+        let test = try TestHost([Self.serial("M1").build(), Self.teller.build()])
+        try test.host.perform("Teller", "tell")
+        #expect(eventually { (try? test.host.perform("Teller", "code")) == "circularWait" })
+        #expect(eventually { (try? test.host.perform("M1", "leaf")) == 1 })
+    }
+
+    /// Serial, with ways to call others.
+    private static func serial(_ name: String) -> CModule {
+        CModule(
+            name: name, manifest: "\"concurrency\":\"serial\",", code: """
+                static char last[64];
+                static void note(void *data, const plugin_value *value, const plugin_error *error) {
+                    (void)data, (void)value;
+                    memset(last, 0, sizeof last);
+                    if (error) memcpy(last, error->code.bytes, error->code.count);
+                }
+                static void *finish(void *data) { usleep(1000); reply_int((plugin_token)data, 1); return 0; }
+                """,
+            targets: [
+                .init(
+                    name: name,
+                    actions: [
+                        .init(name: "leaf", body: "reply_int(call->token, 1);"),
+                        .init(name: "leafLater", manifest: "\"async\":true,", body: "start(finish, (void *)call->token);"),
+                        .init(
+                            name: "slow", parameters: ["to": "string"],
+                            body: """
+                                usleep(500);
+                                plugin_request request = ask(0, "leaf");
+                                request.target = plugin_string_make(arguments[0].as.string, arguments[0].count);
+                                host->perform(host, call->token, &request, pass_on, (void *)call->token);
+                                """),
+                        .init(
+                            name: "there", parameters: ["to": "string", "back": "string"],
+                            body: """
+                                plugin_entry entry = {text("to"), arguments[1]};
+                                plugin_request request = ask(0, "slow");
+                                request.target = plugin_string_make(arguments[0].as.string, arguments[0].count);
+                                request.parameters = &entry; request.parameter_count = 1;
+                                host->perform(host, call->token, &request, pass_on, (void *)call->token);
+                                """),
+                        .init(
+                            name: "slowLater", manifest: "\"async\":true,", parameters: ["to": "string"],
+                            body: """
+                                plugin_request request = ask(0, "leafLater");
+                                request.target = plugin_string_make(arguments[0].as.string, arguments[0].count);
+                                host->call(host, call->token, &request, pass_on, (void *)call->token);
+                                """),
+                        .init(
+                            name: "thereLater", manifest: "\"async\":true,",
+                            parameters: ["to": "string", "back": "string"],
+                            body: """
+                                plugin_entry entry = {text("to"), arguments[1]};
+                                plugin_request request = ask(0, "slowLater");
+                                request.target = plugin_string_make(arguments[0].as.string, arguments[0].count);
+                                request.parameters = &entry; request.parameter_count = 1;
+                                host->call(host, call->token, &request, pass_on, (void *)call->token);
+                                """),
+                        .init(
+                            name: "replyThenCall",
+                            body: """
+                                reply_int(call->token, 1);
+                                plugin_request request = ask("\(name)", "leaf");
+                                host->perform(host, call->token, &request, note, 0);
+                                """),
+                        .init(name: "code", body: "reply_value(call->token, plugin_value_string(last, strlen(last)));"),
+                        .init(
+                            name: "callUnderAnother",
+                            body: """
+                                plugin_request request = ask("\(name)", "leaf");
+                                host->perform(host, 12345, &request, note, 0);
+                                reply_value(call->token, plugin_value_string(last, strlen(last)));
+                                """),
+                    ])
+            ])
+    }
+
+    /// Calls a serial module, and again from the completion.
+    private static let teller = CModule(
+        name: "Teller", code: """
+            static char last[64];
+            static void note(void *data, const plugin_value *value, const plugin_error *error) {
+                (void)data, (void)value;
+                if (error) memcpy(last, error->code.bytes, error->code.count); else memcpy(last, "none", 4);
+            }
+            static void again(void *data, const plugin_value *value, const plugin_error *error) {
+                (void)data, (void)value, (void)error;
+                plugin_request request = ask("M1", "leaf");
+                host->perform(host, 0, &request, note, 0);
+            }
+            """,
+        targets: [
+            .init(
+                name: "Teller",
+                actions: [
+                    .init(
+                        name: "tell",
+                        body: """
+                            plugin_request request = ask("M1", "leafLater");
+                            host->call(host, call->token, &request, again, 0);
+                            reply_int(call->token, 1);
+                            """),
+                    .init(name: "code", body: "reply_value(call->token, plugin_value_string(last, strlen(last)));"),
+                ])
+        ])
+
+    // MARK: Waiting
+
+    @Test func `A wait for a serial target ends with the deadline`() async throws {
+        let test = try TestHost([Self.counting("", target: "\"concurrency\":\"serial\",").build(), Self.stuck.build()])
+        let host = test.host
+        let stuck = Task { try await host.call("Stuck", "never", timeout: .milliseconds(1)) }
+        await #expect(throws: PluginError.self) { try await stuck.value }
+        let error = await #expect(throws: PluginError.self) {
+            try await onThread { try host.perform("Stuck", "leaf", timeout: .milliseconds(20)) }
+        }
+        #expect(error?.code == .deadlineExceeded)
+        let later = await #expect(throws: PluginError.self) {
+            try await host.call("Stuck", "leaf", timeout: .milliseconds(20))
+        }
+        #expect(later?.code == .deadlineExceeded)
+        try host.perform("Free", "finish")
+        #expect(try await host.call("Stuck", "leaf") == 1)
+    }
+
+    private static let stuck = CModule(
+        name: "Stuck", code: "static plugin_token kept;",
+        targets: [
+            .init(
+                name: "Stuck", manifest: "\"concurrency\":\"serial\",",
+                actions: [
+                    .init(name: "never", manifest: "\"async\":true,", body: "kept = call->token;"),
+                    .init(name: "leaf", body: "reply_int(call->token, 1);"),
+                ]),
+            .init(
+                name: "Free", actions: [.init(name: "finish", body: "reply_int(kept, 1); reply_int(call->token, 1);")]),
+        ])
+
+    @Test func `A task does not block for an asynchronous call inside`() async throws {
+        let test = try TestHost([Self.stuck.build()])
+        let host = test.host
+        let stuck = Task { try await host.call("Stuck", "never") }
+        #expect(await eventually { (try? test.failure("Stuck", "leaf"))?.code == .blockingInTask })
+        try host.perform("Free", "finish")
+        #expect(try await stuck.value == 1)
+    }
+
+    @Test func `A task can perform on a serial target right after it has awaited a call of it`() async throws {
+        let test = try TestHost.withFixture()
+        for _ in 0..<200 {
+            _ = try await test.host.call("Serial", "overlapLater", [1])
+            #expect(try test.host.perform("Serial", "overlap", [0]) == 0)
+        }
+    }
+
+    @Test func `A failed make of a call whose caller has gone lets the next one in`() async throws {
+        let test = try TestHost.withFixture()
+        let host = test.host
+        for _ in 0..<50 {
+            let call = Task { try await host.call("Unmakeable", "later") }
+            call.cancel()
+            _ = try? await call.value
+        }
+        let error = await #expect(throws: PluginError.self) { try await host.call("Unmakeable", "later") }
+        #expect(error?.code == "noMoney")
+    }
+
+    // MARK: Without end
+
+    @Test(arguments: ["forever", "viaObject", "viaCallback"])
+    func `Calls without end are an error, long before the stack ends`(action: String) async throws {
+        let test = try TestHost.withFixture()
+        let host = test.host
+        let error = await #expect(throws: PluginError.self) { try await onThread { try host.perform("Chain", action) } }
+        #expect(error?.code == .recursionLimit)
+        #expect(try host.perform("Echo", "int", [1]) == 1)
+    }
+
+    @Test func `Asynchronous calls without end are an error`() async throws {
+        let test = try TestHost.withFixture()
+        let error = await #expect(throws: PluginError.self) { try await test.host.call("Chain", "foreverLater") }
+        #expect(error?.code == .recursionLimit)
+        #expect(try test.host.perform("Echo", "int", [1]) == 1)
+    }
+
+    @Test func `A notFound that misses itself is called no more than 128 times`() throws {
+        let test = try TestHost.withFixture()
+        #expect(try test.failure("LostForever", "x").code == .recursionLimit)
+    }
+
+    @Test func `A handler of missing targets that misses itself ends`() throws {
+        let test = try TestHost.withFixture()
+        let context = test.host
+        context.onMissingTarget { [unowned context] target, action, _, _ in try context.perform(target, action) }
+        #expect(try test.failure("Gone", "x").code == .recursionLimit)
+    }
+
+    @Test func `Calls can be nested 128 deep, and not 129`() throws {
+        let test = try TestHost([Self.nesting.build()])
+        #expect(try test.host.perform("Nest", "down", [128]) == 128)
+        #expect(try test.failure("Nest", "down", [129]).code == .recursionLimit)
+        #expect(try test.host.perform("Nest", "down", [128]) == 128)
+    }
+
+    private static let nesting = CModule(
+        name: "Nesting",
+        targets: [
+            .init(
+                name: "Nest",
+                actions: [
+                    .init(
+                        name: "down", parameters: ["n": "int"],
+                        body: """
+                            int64_t n = arguments[0].as.integer;
+                            if (n == 1) { reply_int(call->token, 128); return; }
+                            plugin_entry entry = {text("n"), plugin_value_int(n - 1)};
+                            plugin_request request = ask("Nest", "down");
+                            request.parameters = &entry; request.parameter_count = 1;
+                            host->perform(host, 0, &request, pass_on, (void *)call->token);
+                            """)
+                ])
+        ])
+}

@@ -1,0 +1,163 @@
+import PluginABI
+import PluginHost
+import Testing
+
+/// `scheme://target/action?name=value`.
+@Suite struct URLTests {
+    let test: TestHost
+    var host: PluginHost { test.host }
+
+    init() throws { test = try TestHost.withSamples() }
+
+    private func failure(_ url: String, _ origin: CallOrigin = .local) throws -> PluginError {
+        try #require(#expect(throws: PluginError.self, "\(url)") { try self.host.open(url, origin: origin) })
+    }
+
+    private func echo(_ query: String) throws -> Value { try host.open("app://Echo/any?value=\(query)") }
+
+    @Test func `A URL addresses an action and carries its parameters`() throws {
+        #expect(try host.open("app://A/fetchDetail?key=42&page=3") == ["title": "Detail of 42", "page": 3])
+        #expect(try host.open("app://Echo/nothing") == nil)
+        #expect(try host.open("app://Echo/nothing?") == nil)
+    }
+
+    @Test func `A URL of an asynchronous action is awaited`() async throws {
+        #expect(try await host.open("app://B/slowly?text=abc&milliseconds=1") == "cba")
+        let error = #expect(throws: PluginError.self) { try (host.open("app://B/slowly?text=abc") as Value) }
+        #expect(error?.code == .asynchronousAction)
+    }
+
+    @Test(arguments: [
+        ("a%20b", "a b"), ("a+b", "a b"), ("a%2Bb", "a+b"), ("%2520", "%20"), ("%E6%BC%A2", "漢"), ("漢", "漢"),
+        ("a%2Fb", "a/b"), ("%00", "\0"), ("", ""), ("a=b", "a=b"), ("a?b", "a?b"), ("a/b", "a/b"), ("a:b@c", "a:b@c"),
+        ("x#y", "x"), ("%26", "&"), ("%e6%bc%a2", "漢"), ("http%3A%2F%2Fe.org%2F%3Fa%3Db%26c", "http://e.org/?a=b&c"),
+    ])
+    func `Values are decoded once`(query: String, value: String) throws {
+        #expect(try echo(query) == .string(value))
+    }
+
+    @Test func `Names and parameters' names are decoded, a plus in the path being a plus`() throws {
+        #expect(try host.open("app://%45cho/%61ny?v%61lue=1") == "1")
+        #expect(try failure("app://Echo/an+y").message.contains("“an+y”"))
+        #expect(try failure("app://A%2FB/any").message.contains("“A/B”"))
+        #expect(try failure("app://Echo/any%00?value=1").code == .unknownAction)
+    }
+
+    @Test(arguments: [
+        ("app://Echo/any?value=%", 21), ("app://Echo/any?value=%4", 21), ("app://Echo/any?value=a%zz", 22),
+        ("app://Echo/any?value=%%41", 21), ("app://Ec%xo/any", 8), ("app://Echo/any?val%ue=1", 18),
+        ("app://Echo/any?value=%4#1", 21),
+    ])
+    func `An invalid escape is an error with its position`(url: String, position: Int) throws {
+        let error = try failure(url)
+        #expect(error.code == .invalidURL && error.message.contains("at byte \(position) "))
+    }
+
+    @Test func `What is no UTF-8 when decoded is an error`() throws {
+        for query in ["%FF", "%C0%80", "%ED%A0%80", "%E6%BC"] {
+            #expect(try failure("app://Echo/any?value=\(query)").code == .invalidURL)
+        }
+    }
+
+    @Test(arguments: [
+        "", "A", "app:", "app:/", "app://", "app:///", "app://A", "app://A/", "app:///fetchDetail", "app://A/b/c",
+        "app://A/b/", "://A/b", "A/fetchDetail", "app:A/b", "other://A/fetchDetail", "app://A?key=1", "app://#A/b",
+        "app://Echo/any?=1", " app://Echo/any",
+    ])
+    func `What is no URL of that form is an error`(url: String) throws {
+        #expect(try failure(url).code == .invalidURL)
+    }
+
+    @Test func `The case of the scheme does not matter, that of the target does`() throws {
+        #expect(try host.open("APP://Echo/any?value=1") == "1")
+        #expect(try failure("app://echo/any?value=1").code == .unknownTarget)
+    }
+
+    @Test func `The schemes are those of the program`() throws {
+        let other = try TestHost([builtLibrary("libFixtureModule.so")]) { $0.schemes = ["Shop", "tool"] }
+        #expect(try other.host.open("shop://Echo/any?value=1") == "1")
+        #expect(try other.host.open("tool://Echo/any?value=1") == "1")
+        let error = #expect(throws: PluginError.self) { try other.host.open("app://Echo/any?value=1") }
+        #expect(error?.code == .invalidURL && error?.message.contains("shop://, tool://") == true)
+    }
+
+    @Test func `A port or a user makes another target`() throws {
+        #expect(try failure("app://Echo:80/any?value=1").code == .unknownTarget)
+        #expect(try failure("app://me@Echo/any?value=1").code == .unknownTarget)
+    }
+
+    @Test func `Of equal names the last one counts, unless a list is declared`() throws {
+        #expect(try echo("1&value=2") == "2")
+        #expect(try host.open("app://Echo/int?value=x&value=2") == 2)
+        #expect(try host.open("app://Echo/list?value=1&value=2&value=") == ["1", "2", ""])
+        #expect(try host.open("app://Echo/list?value=1") == ["1"])
+    }
+
+    @Test func `A name without a value is the empty string`() throws {
+        #expect(try host.open("app://Echo/any?value") == "")
+        #expect(try host.open("app://Echo/any?&value=&") == "")
+    }
+
+    @Test func `Text is converted to the declared type`() throws {
+        #expect(try host.open("app://Echo/int?value=-5") == -5)
+        #expect(try host.open("app://Echo/double?value=2.5") == 2.5)
+        #expect(try host.open("app://Echo/double?value=2") == 2.0)
+        for (text, value) in [("true", true), ("1", true), ("false", false), ("0", false)] {
+            #expect(try host.open("app://Echo/bool?value=\(text)") == .bool(value))
+        }
+        #expect(try host.open("app://Echo/bytes?value=AQI%3D") == .bytes([1, 2]))
+        #expect(try host.open("app://Echo/string?value=5") == "5")
+    }
+
+    @Test(arguments: [
+        "int?value=x", "int?value=", "int?value=3.5", "int?value=99999999999999999999", "double?value=x",
+        "bool?value=yes", "bytes?value=!", "map?value=1", "object?value=1",
+    ])
+    func `Text that is no value of the declared type is an error that names the parameter`(query: String) throws {
+        let error = try failure("app://Echo/\(query)")
+        #expect(error.code == .mistypedParameter && error.message.contains("“value”"))
+    }
+
+    @Test func `The caller's own parameters stand before those of the URL`() throws {
+        #expect(try host.open("app://Echo/any?value=1", ["value": [2]]) == [2])
+        #expect(try host.open("app://Echo/int?value=x", ["value": 2]) == 2)
+        #expect(try host.open("app://A/fetchDetail?page=2", ["key": "k"])["page"] == 2)
+    }
+
+    @Test func `Missing and superfluous parameters are errors as in every call`() throws {
+        #expect(try failure("app://B/greet").code == .missingParameter)
+        #expect(try failure("app://B/greet?name=x&x=1").code == .unknownParameter)
+        #expect(try failure("app://Nobody/greet?name=x").code == .unknownTarget)
+    }
+
+    @Test func `Other programs reach remote actions only`() throws {
+        #expect(try host.open("app://B/greet?name=x", origin: .remote) == "Hello, x!")
+        #expect(try failure("app://A/currencyName?code=EUR", .remote).code == .notRemote)
+        #expect(try failure("app://A/nativeSecret", .remote).code == .notRemote)
+        #expect(try host.open("app://A/nativeSecret") == "only for this program")
+        #expect(try failure("app://Nobody/x", .remote).code == .unknownTarget)
+    }
+
+    @Test func `A notFound that is not remote does not answer other programs`() throws {
+        #expect(try host.open("app://Lost/x")["action"] == "x")
+        #expect(try failure("app://Lost/x", .remote).code == .unknownAction)
+    }
+
+    @Test func `What a remote action calls need not be remote`() throws {
+        #expect(try host.open("app://A/price?key=apple", origin: .remote) == "0.5 euro")
+    }
+
+    @Test func `Any text at all is an error or a result, never a trap`() {
+        let parts = ["app", "://", "/", "?", "=", "&", "%", "%41", "+", "#", "A", "Echo", "any", "value", "漢", "\0", ":"]
+        let seed = UInt64.random(in: 0 ... .max)
+        var state = seed
+        for _ in 0..<3000 {
+            var url = Bool.random() ? "app://" : ""
+            for _ in 0..<8 {
+                state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                url += parts[Int(state >> 33) % parts.count]
+            }
+            do { _ = try host.open(url) } catch { #expect(!error.message.isEmpty, "seed \(seed): \(url)") }
+        }
+    }
+}
