@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 
 /// What people do to a folder while its host runs.
-@Suite(.timeLimit(.minutes(5))) struct WatchingTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct WatchingTests {
     let test: TestHost
 
     init() throws {

@@ -6,7 +6,7 @@ import Testing
 
 /// Two files with one name, or two modules that claim the same. Each is tried with both there at the start, and arriving
 /// one after the other in both orders: what serves is the same.
-@Suite(.timeLimit(.minutes(5))) struct ConflictTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct ConflictTests {
     enum Arrival: CaseIterable { case together, firstEarlier, secondEarlier }
 
     /// A host to which two files have come.
@@ -116,6 +116,16 @@ import Testing
         #expect(test.answer() == "yes")
         #expect(try test.settle())
         #expect(!test.changes.contains { $0.isChangeOnDisk })
+    }
+
+    @Test func `A copy of the file that serves does not replace it, whatever its name`() throws {
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "b.so")
+        try test.start()
+        let generation = try #require(test.status("b.so")?.generation)
+        for name in ["a.so", "c.so"] { try CModule().build(into: test.plugins, as: name) }
+        #expect(eventually { test.states == ["a.so": "superseded", "b.so": "active", "c.so": "superseded"] })
+        #expect(test.status("b.so")?.generation == generation)
     }
 
     @Test func `What is superseded is told once, however many files follow`() throws {
