@@ -101,8 +101,9 @@ extension Lifecycle {
     /// Stages, opens and checks a file; what goes wrong stands in its record.
     private func load(_ record: FileRecord) -> LoadedModule? {
         do throws(PluginError) {
-            guard case .staged(let staged) = try staging.stage(
-                path: record.path, checkTrust: !configuration.trustsEveryone)
+            guard
+                case .staged(let staged) = try staging.stage(
+                    path: record.path, checkTrust: !configuration.trustsEveryone)
             else {
                 put(record)
                 return nil

@@ -144,7 +144,8 @@ extension Generation {
         if let activate = description?.pointee.activate {
             let answer = activate(description!.pointee.data, hostTable)
             guard answer == 0 else {
-                throw PluginError(.activationFailed, "\(name) (\(file)) refused to be activated, with the number \(answer).")
+                throw PluginError(
+                    .activationFailed, "\(name) (\(file)) refused to be activated, with the number \(answer).")
             }
         }
         do throws(PluginError) {
@@ -170,7 +171,8 @@ extension Generation {
         do {
             try dispatcher.run(endpoint)
         } catch {
-            throw PluginError(.activationFailed, "\(hook) of \(name) (\(file)) failed: \(error.message)", source: error.source)
+            throw PluginError(
+                .activationFailed, "\(hook) of \(name) (\(file)) failed: \(error.message)", source: error.source)
         }
     }
 
