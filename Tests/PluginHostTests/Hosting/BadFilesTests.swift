@@ -198,7 +198,7 @@ import Testing
     }()
 
     @Test func `Each bad file fails with an error that names it, and everything else loads`() throws {
-        let test = try TestHost { configuration, _ in configuration.watches = false }
+        let test = try FolderHost { configuration, _ in configuration.watches = false }
         for file in Self.files { try file.make("\(test.plugins)/\(file.file)") }
         try CModule(name: "Good").build(into: test.plugins, as: "good.so")
         try CModule(name: "Zeta").build(into: test.plugins, as: "zeta.so")
@@ -219,7 +219,7 @@ import Testing
     }
 
     @Test func `Only modules that are whole can be called`() throws {
-        let test = try TestHost { configuration, _ in configuration.watches = false }
+        let test = try FolderHost { configuration, _ in configuration.watches = false }
         for file in Self.files { try file.make("\(test.plugins)/\(file.file)") }
         try test.start()
         for file in Self.files {
@@ -230,7 +230,7 @@ import Testing
     }
 
     @Test func `A newer minor version is taken, with keys in the manifest that this host does not know`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         var module = CModule(name: "Newer", minor: "7")
         module.manifest = """
             {"name": "Newer", "version": "1.0.0", "future": true, "hooks": [],
@@ -242,7 +242,7 @@ import Testing
     }
 
     @Test func `Another toolchain is taken by a program that allows it`() throws {
-        let test = try TestHost { configuration, _ in configuration.allowsOtherToolchains = true }
+        let test = try FolderHost { configuration, _ in configuration.allowsOtherToolchains = true }
         let file = try #require(Self.files.first { $0.file == "toolchain.so" })
         try file.make("\(test.plugins)/toolchain.so")
         try test.start()
@@ -250,7 +250,7 @@ import Testing
     }
 
     @Test func `Another toolchain does not matter to a module that needs no Swift runtime`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         try CModule(toolchain: "TEXT(\"swift 5.9\")").build(into: test.plugins, as: "static.so")
         try test.start()
         #expect(test.answer() == "yes")
@@ -260,7 +260,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             // Root can read everything.
             if geteuid() == 0 { try #require(seteuid(65534) == 0) }
-            let test = try TestHost()
+            let test = try FolderHost()
             let path = try CModule().build(into: test.plugins, as: "secret.so")
             chmod(path, 0)
             try test.start()
@@ -273,7 +273,7 @@ import Testing
     }
 
     @Test func `A module that refuses its setUp is told that it is over`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         let notes = "\(test.folder.path)/notes"
         var module = CModule()
         module.code = "static void deactivate(void *data) { (void)data; note(\"\(notes)\", \"deactivated\\n\"); }"

@@ -7,7 +7,7 @@ import Testing
 /// Folders that are not as they should be when a host starts.
 @Suite(.timeLimit(.minutes(5)), .serialized) struct FoldersTests {
     @Test func `A folder that does not exist is a problem, and is taken when it is made`() throws {
-        let test = try TestHost { configuration, folder in configuration.folders.append("\(folder.path)/later") }
+        let test = try FolderHost { configuration, folder in configuration.folders.append("\(folder.path)/later") }
         try CModule(name: "First").build(into: test.plugins, as: "first.so")
         try test.start()
         #expect(test.answer("First") == "yes")
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func `A folder that is a file is a problem`() throws {
-        let test = try TestHost { configuration, folder in configuration.folders = [try folder.file("file")] }
+        let test = try FolderHost { configuration, folder in configuration.folders = [try folder.file("file")] }
         try test.start()
         #expect(test.host.problems.map(\.code) == [.unreadable])
         #expect(test.host.problems.first?.message.contains("is not a folder") == true)
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func `Nothing of a folder that anybody can write is loaded`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         try CModule().build(into: test.plugins, as: "good.so")
         chmod(test.plugins, 0o777)
         try test.start()
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func `Nothing of a folder below one that anybody can write is loaded`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         try CModule().build(into: test.plugins, as: "good.so")
         chmod(test.folder.path, 0o777)
         try test.start()
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func `A program that trusts everyone loads what anybody can write`() throws {
-        let test = try TestHost { configuration, _ in configuration.trustsEveryone = true }
+        let test = try FolderHost { configuration, _ in configuration.trustsEveryone = true }
         chmod(try CModule().build(into: test.plugins, as: "good.so"), 0o666)
         chmod(test.plugins, 0o777)
         try test.start()
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func `A file that anybody can write is refused, and the others load`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         chmod(try CModule(name: "Open").build(into: test.plugins, as: "open.so"), 0o666)
         try CModule().build(into: test.plugins, as: "good.so")
         try test.start()
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func `Modules of several folders know each other`() throws {
-        let test = try TestHost { configuration, folder in configuration.folders.append(try folder.folder("more")) }
+        let test = try FolderHost { configuration, folder in configuration.folders.append(try folder.folder("more")) }
         try CModule(name: "One").build(into: test.plugins, as: "a.so")
         try CModule(name: "Two").build(into: "\(test.folder.path)/more", as: "a.so")
         try test.start()
@@ -73,14 +73,14 @@ import Testing
     }
 
     @Test func `A folder that is named twice is one folder`() throws {
-        let test = try TestHost { configuration, _ in configuration.folders += configuration.folders }
+        let test = try FolderHost { configuration, _ in configuration.folders += configuration.folders }
         try CModule().build(into: test.plugins, as: "a.so")
         try test.start()
         #expect(test.states == ["a.so": "active"])
     }
 
     @Test func `A folder can be a link`() throws {
-        let test = try TestHost { configuration, folder in
+        let test = try FolderHost { configuration, folder in
             #expect(symlink("plugins", "\(folder.path)/link") == 0)
             configuration.folders = ["\(folder.path)/link"]
         }
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test func `Hidden files and other names are not looked at`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         for name in [".hidden.so", "module.so.bak", "module.so.1", "so"] {
             try CModule().build(into: test.plugins, as: name)
         }
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func `Odd file names are no obstacle`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         let names = ["with space.so", "läßt.so", "new\nline.so", "-rf.so", "$(true).so", "%s%n.so"]
         for (index, name) in names.enumerated() {
             try CModule(name: "Odd\(index)").build(into: test.plugins, as: name)
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test func `A name that is no UTF-8 fails, and the others load`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         let good = try CModule().build(into: test.plugins, as: "good.so")
         let bytes = Array(test.plugins.utf8CString.dropLast()) + [0x2F, -1, 0x2E, 0x73, 0x6F, 0]
         #expect(link(good, bytes) == 0)

@@ -6,10 +6,10 @@ import Testing
 
 /// What people do to a folder while its host runs.
 @Suite(.timeLimit(.minutes(5)), .serialized) struct WatchingTests {
-    let test: TestHost
+    let test: FolderHost
 
     init() throws {
-        test = try TestHost()
+        test = try FolderHost()
         try CModule(name: "First").build(into: test.plugins, as: "first.so")
         try test.start()
     }

@@ -12,8 +12,8 @@ import Testing
     /// A host to which two files have come.
     private func host(
         _ arrival: Arrival, _ first: (file: String, module: CModule), _ second: (file: String, module: CModule)
-    ) throws -> TestHost {
-        let test = try TestHost()
+    ) throws -> FolderHost {
+        let test = try FolderHost()
         let files = arrival == .secondEarlier ? [second, first] : [first, second]
         for (index, file) in files.enumerated() {
             try file.module.build(into: test.plugins, as: file.file)
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test func `A module that claims another's target is refused whole, and the error names both`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         try CModule(name: "Owner", target: "Shop").build(into: test.plugins, as: "owner.so")
         try test.start()
         var thief = CModule(name: "Thief", target: "Shop", answer: "stolen")
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test func `A higher version that cannot be activated leaves the lower one serving`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         try CModule(version: "1.0.0", answer: "old").build(into: test.plugins, as: "a-1.so")
         try test.start()
         var new = CModule(version: "2.0.0", answer: "new")
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func `What steps back is torn down, after its last call`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
         var old = CModule(version: "1.0.0", answer: "old")
         old.body = """
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test func `A module goes on under the new name of its file`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         try CModule().build(into: test.plugins, as: "a.so")
         try test.start()
         let generation = try #require(test.status("a.so")?.generation)
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test func `A copy of the file that serves does not replace it, whatever its name`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         try CModule().build(into: test.plugins, as: "b.so")
         try test.start()
         let generation = try #require(test.status("b.so")?.generation)
@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test func `What is superseded is told once, however many files follow`() throws {
-        let test = try TestHost()
+        let test = try FolderHost()
         for version in 1...2 {
             try CModule(version: "\(version).0.0").build(into: test.plugins, as: "a-\(version).so")
         }

@@ -4,7 +4,7 @@ import PluginHost
 import Synchronization
 
 /// A host with folders of its own, and what it has told so far.
-final class TestHost: Sendable {
+final class FolderHost: Sendable {
     let folder: TemporaryFolder
     let plugins: String
     let host: PluginHost
