@@ -24,12 +24,12 @@ import Testing
         /// A module in C that is bad in one respect.
         init(
             _ file: String, _ code: PluginError.Code, _ words: String..., flags: [String] = [],
-            _ change: @escaping @Sendable (inout CModule) -> Void
+            _ change: @escaping @Sendable (inout PlainModule) -> Void
         ) {
             (self.file, self.code, self.words) = (file, code, words)
             make = { path in
                 let name = (file as NSString).deletingPathExtension
-                var module = CModule(name: name)
+                var module = PlainModule(name: name)
                 change(&module)
                 try FileManager.default.copyItem(atPath: module.build(flags), toPath: path)
             }
@@ -41,7 +41,7 @@ import Testing
     }
 
     private static func good() throws -> Data {
-        try Data(contentsOf: URL(fileURLWithPath: CModule(name: "Patched").build()))
+        try Data(contentsOf: URL(fileURLWithPath: PlainModule(name: "Patched").build()))
     }
 
     static let files: [Case] = [
@@ -75,7 +75,7 @@ import Testing
             let library = try CFixture.build(
                 "int missing_for_test(void) { return 0; }", ["-Wl,-soname,libmissing-for-test.so"],
                 name: "libmissing-for-test.so")
-            let module = try CModule(name: "Needy").build([library, "-Wl,--no-as-needed"])
+            let module = try PlainModule(name: "Needy").build([library, "-Wl,--no-as-needed"])
             try FileManager.default.copyItem(atPath: module, toPath: path)
         },
         Case("symbol.so", .openFailed, "nobody_defines_this") {
@@ -200,8 +200,8 @@ import Testing
     @Test func `Each bad file fails with an error that names it, and everything else loads`() throws {
         let test = try FolderHost { configuration, _ in configuration.watches = false }
         for file in Self.files { try file.make("\(test.plugins)/\(file.file)") }
-        try CModule(name: "Good").build(into: test.plugins, as: "good.so")
-        try CModule(name: "Zeta").build(into: test.plugins, as: "zeta.so")
+        try PlainModule(name: "Good").build(into: test.plugins, as: "good.so")
+        try PlainModule(name: "Zeta").build(into: test.plugins, as: "zeta.so")
         try test.start()
         #expect(test.answer("Good") == "yes" && test.answer("Zeta") == "yes")
         #expect(test.host.modules.count == Self.files.count + 2)
@@ -231,7 +231,7 @@ import Testing
 
     @Test func `A newer minor version is taken, with keys in the manifest that this host does not know`() throws {
         let test = try FolderHost()
-        var module = CModule(name: "Newer", minor: "7")
+        var module = PlainModule(name: "Newer", minor: "7")
         module.manifest = """
             {"name": "Newer", "version": "1.0.0", "future": true, "hooks": [],
              "targets": [{"name": "Newer", "actions": [{"name": "answer"}]}]}
@@ -251,7 +251,7 @@ import Testing
 
     @Test func `Another toolchain does not matter to a module that needs no Swift runtime`() throws {
         let test = try FolderHost()
-        try CModule(toolchain: "TEXT(\"swift 5.9\")").build(into: test.plugins, as: "static.so")
+        try PlainModule(toolchain: "TEXT(\"swift 5.9\")").build(into: test.plugins, as: "static.so")
         try test.start()
         #expect(test.answer() == "yes")
     }
@@ -261,7 +261,7 @@ import Testing
             // Root can read everything.
             if geteuid() == 0 { try #require(seteuid(65534) == 0) }
             let test = try FolderHost()
-            let path = try CModule().build(into: test.plugins, as: "secret.so")
+            let path = try PlainModule().build(into: test.plugins, as: "secret.so")
             chmod(path, 0)
             try test.start()
             let error = test.status("secret.so")?.error
@@ -275,7 +275,7 @@ import Testing
     @Test func `A module that refuses its setUp is told that it is over`() throws {
         let test = try FolderHost()
         let notes = "\(test.folder.path)/notes"
-        var module = CModule()
+        var module = PlainModule()
         module.code = "static void deactivate(void *data) { (void)data; note(\"\(notes)\", \"deactivated\\n\"); }"
         module.setUp = "refuse(call, \"no\"); return;"
         module.entry = "module.deactivate = deactivate;"

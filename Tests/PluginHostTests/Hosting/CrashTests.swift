@@ -11,8 +11,8 @@ import Testing
     // MARK: While a module is loaded
 
     /// A module that dies at one step of its loading.
-    private static func dying(in step: String) -> CModule {
-        var module = CModule(name: "Dying")
+    private static func dying(in step: String) -> PlainModule {
+        var module = PlainModule(name: "Dying")
         switch step {
         case "opening":
             module.code = "__attribute__((constructor)) static void begin(void) { __builtin_trap(); }"
@@ -37,7 +37,7 @@ import Testing
     @Test(arguments: steps)
     func `The next start lists it as quarantined with the step, and loads the others`(step: String) throws {
         let file = try Self.dying(in: step).build(into: program.plugins, as: "dying.so")
-        try CModule().build(into: program.plugins, as: "good.so")
+        try PlainModule().build(into: program.plugins, as: "good.so")
         #expect(try program.run("list").signal != 0)
         for _ in 1...2 {
             let outcome = try program.run("list", "--json")
@@ -59,7 +59,7 @@ import Testing
 
     @Test func `--retry tries a quarantined file again`() throws {
         let switchedOff = "\(program.folder.path)/switched-off"
-        var module = CModule(name: "Moody")
+        var module = PlainModule(name: "Moody")
         module.entry = "if (access(\"\(switchedOff)\", F_OK) != 0) __builtin_trap();"
         try module.build(into: program.plugins, as: "moody.so")
         #expect(try program.run("list").signal != 0)
@@ -73,7 +73,7 @@ import Testing
     @Test func `A quarantined file that changes is tried again`() throws {
         try Self.dying(in: "entry").build(into: program.plugins, as: "a.so")
         #expect(try program.run("list").signal != 0)
-        try CModule().build(into: program.plugins, as: "a.so")
+        try PlainModule().build(into: program.plugins, as: "a.so")
         #expect(try program.run("list", "--json").module("a.so")?["state"] == "active")
     }
 
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func `A module that ends the program while it is loaded is quarantined as well`() throws {
-        try CModule(entry: "_exit(0);").build(into: program.plugins, as: "leaving.so")
+        try PlainModule(entry: "_exit(0);").build(into: program.plugins, as: "leaving.so")
         #expect(try program.run("list", "--json").output.isEmpty)
         #expect(try program.run("list", "--json").module("leaving.so")?["state"] == "quarantined")
     }
@@ -93,7 +93,7 @@ import Testing
     // MARK: While an action runs
 
     /// Runs an action that dies, and returns what the program said.
-    private func die(_ module: CModule) throws -> HostProgram.Outcome {
+    private func die(_ module: PlainModule) throws -> HostProgram.Outcome {
         try module.build(into: program.plugins, as: "crashing.so")
         return try program.run("call", module.target ?? module.name, "answer")
     }
@@ -107,14 +107,14 @@ import Testing
     func `A crash in an action names module, generation and action, and dies of the signal`(
         body: String, signal: Int32
     ) throws {
-        let outcome = try die(CModule(name: "Crashing", version: "1.2.3", body: body))
+        let outcome = try die(PlainModule(name: "Crashing", version: "1.2.3", body: body))
         #expect(outcome.signal == signal)
         #expect(outcome.errors.contains(Self.report), "\(outcome.errors)")
         #expect(outcome.output.isEmpty)
     }
 
     @Test func `A crash in a thread of the module's own names the module`() throws {
-        var module = CModule(name: "Crashing", version: "1.2.3")
+        var module = PlainModule(name: "Crashing", version: "1.2.3")
         module.code = "static void *run(void *data) { (void)data; *(volatile int *)8 = 1; return NULL; }"
         module.body = "pthread_t thread; pthread_create(&thread, NULL, run, NULL); pthread_join(thread, NULL);"
         let outcome = try die(module)
@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test func `A stack overflow in an action is reported`() throws {
-        var module = CModule(name: "Crashing", version: "1.2.3")
+        var module = PlainModule(name: "Crashing", version: "1.2.3")
         module.code = """
             static volatile int depth;
             static __attribute__((noinline)) int dive(int n) { volatile char room[256]; room[0] = (char)n;
@@ -136,8 +136,8 @@ import Testing
     }
 
     @Test func `The chain of callers is in the report`() throws {
-        try CModule(name: "Last", body: "abort();").build(into: program.plugins, as: "last.so")
-        var first = CModule(name: "First")
+        try PlainModule(name: "Last", body: "abort();").build(into: program.plugins, as: "last.so")
+        var first = PlainModule(name: "First")
         first.code = """
             static void pass_on(void *data, const plugin_value *value, const plugin_error *error) {
                 (void)data, (void)value, (void)error; }
@@ -155,12 +155,12 @@ import Testing
     }
 
     @Test func `A crash in an action is not held against the file`() throws {
-        _ = try die(CModule(name: "Crashing", version: "1.2.3", body: "abort();"))
+        _ = try die(PlainModule(name: "Crashing", version: "1.2.3", body: "abort();"))
         #expect(try program.run("list", "--json").module("crashing.so")?["state"] == "active")
     }
 
     @Test func `Many threads that crash at once leave one whole report`() throws {
-        var module = CModule(name: "Crashing", version: "1.2.3")
+        var module = PlainModule(name: "Crashing", version: "1.2.3")
         module.code = "static void *run(void *data) { (void)data; *(volatile int *)8 = 1; return NULL; }"
         module.body = """
             pthread_t threads[8];

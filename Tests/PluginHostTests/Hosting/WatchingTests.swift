@@ -10,7 +10,7 @@ import Testing
 
     init() throws {
         test = try FolderHost()
-        try CModule(name: "First").build(into: test.plugins, as: "first.so")
+        try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
         try test.start()
     }
 
@@ -24,23 +24,23 @@ import Testing
     // MARK: Adding
 
     @Test func `A file that is renamed into the folder can be called`() throws {
-        try CModule().build(into: test.plugins, as: "good.so")
+        try PlainModule().build(into: test.plugins, as: "good.so")
         #expect(eventually { test.answer() == "yes" })
     }
 
     @Test func `A file that is copied into the folder can be called`() throws {
-        try FileManager.default.copyItem(atPath: CModule().build(), toPath: "\(test.plugins)/good.so")
+        try FileManager.default.copyItem(atPath: PlainModule().build(), toPath: "\(test.plugins)/good.so")
         #expect(eventually { test.answer() == "yes" })
     }
 
     @Test func `A hard link can be called`() throws {
-        let file = try CModule().build(into: test.folder.path, as: "elsewhere.so")
+        let file = try PlainModule().build(into: test.folder.path, as: "elsewhere.so")
         #expect(link(file, "\(test.plugins)/good.so") == 0)
         #expect(eventually { test.answer() == "yes" })
     }
 
     @Test func `A symbolic link can be called`() throws {
-        #expect(symlink(try CModule().build(), "\(test.plugins)/good.so") == 0)
+        #expect(symlink(try PlainModule().build(), "\(test.plugins)/good.so") == 0)
         #expect(eventually { test.answer() == "yes" })
     }
 
@@ -48,12 +48,12 @@ import Testing
         let elsewhere = try test.folder.folder("elsewhere")
         #expect(symlink("\(elsewhere)/later.so", "\(test.plugins)/good.so") == 0)
         #expect(eventually { test.states["good.so"] == "failed" })
-        try CModule().build(into: elsewhere, as: "later.so")
+        try PlainModule().build(into: elsewhere, as: "later.so")
         #expect(eventually { test.answer() == "yes" })
     }
 
     @Test func `A file is not taken while it is being written`() throws {
-        let bytes = try Data(contentsOf: URL(fileURLWithPath: CModule().build()))
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: PlainModule().build()))
         let file = "\(test.plugins)/good.so"
         // Whole already, but its writer has not closed it.
         let descriptor = try write(bytes, to: file, O_WRONLY | O_CREAT)
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func `A file that is written through a name elsewhere is taken when it is closed`() throws {
-        let bytes = try Data(contentsOf: URL(fileURLWithPath: CModule().build()))
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: PlainModule().build()))
         let elsewhere = "\(test.folder.path)/elsewhere"
         let descriptor = try write(bytes, to: elsewhere, O_WRONLY | O_CREAT)
         #expect(link(elsewhere, "\(test.plugins)/good.so") == 0)
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func `Half a file fails, and is taken when the other half has come`() throws {
-        let bytes = try Data(contentsOf: URL(fileURLWithPath: CModule().build()))
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: PlainModule().build()))
         let file = "\(test.plugins)/good.so"
         close(try write(bytes.prefix(bytes.count / 2), to: file, O_WRONLY | O_CREAT))
         #expect(eventually { test.states["good.so"] == "failed" })
@@ -87,14 +87,14 @@ import Testing
     }
 
     @Test func `Many files at once are all loaded`() throws {
-        for number in 1...30 { try CModule(name: "Many\(number)").build(into: test.plugins, as: "m\(number).so") }
+        for number in 1...30 { try PlainModule(name: "Many\(number)").build(into: test.plugins, as: "m\(number).so") }
         for number in 1...30 { #expect(eventually { test.answer("Many\(number)") == "yes" }) }
     }
 
     @Test func `A module whose library comes after it is tried again`() throws {
         let library = try CFixture.build(
             "int late_for_test(void) { return 7; }", ["-Wl,-soname,liblate-for-test.so"], name: "liblate-for-test.so")
-        var module = CModule()
+        var module = PlainModule()
         module.code = "int late_for_test(void);"
         module.body = "if (late_for_test() != 7) { refuse(call, \"no\"); return; }"
         try module.build(into: test.plugins, as: "good.so", [library, "-Wl,-rpath,$ORIGIN"])
@@ -118,12 +118,12 @@ import Testing
         #expect(eventually { test.states["broken.so"] == "failed" })
         unlink(file)
         #expect(eventually { test.states["broken.so"] == nil })
-        try CModule().build(into: test.plugins, as: "broken.so")
+        try PlainModule().build(into: test.plugins, as: "broken.so")
         #expect(eventually { test.answer() == "yes" })
     }
 
     @Test func `A file that anybody can write is refused, and taken when that is repaired`() throws {
-        let file = try CModule().build(into: test.folder.path, as: "elsewhere.so")
+        let file = try PlainModule().build(into: test.folder.path, as: "elsewhere.so")
         chmod(file, 0o666)
         rename(file, "\(test.plugins)/good.so")
         #expect(eventually { test.status("good.so")?.error?.code == .untrusted })
@@ -154,7 +154,7 @@ import Testing
     }
 
     @Test func `A loaded module goes on when another file takes the name of its own, and that is told once`() throws {
-        try CModule(name: "First", version: "9.0.0", answer: "new").build(into: test.plugins, as: "first.so")
+        try PlainModule(name: "First", version: "9.0.0", answer: "new").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.changes.contains { $0.isChangeOnDisk } })
         #expect(try test.settle())
         #expect(test.changes.filter(\.isChangeOnDisk).map(\.file) == ["first.so"])
@@ -167,7 +167,7 @@ import Testing
         utimes(file, nil)
         #expect(link(file, "\(test.folder.path)/second-name") == 0)
         #expect(try test.settle())
-        try CModule(name: "First").build(into: test.plugins, as: "first.so")
+        try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
         #expect(try test.settle())
         #expect(!test.changes.contains { $0.isChangeOnDisk })
         #expect(test.status("first.so")?.note == nil)
@@ -176,7 +176,7 @@ import Testing
     @Test func `A file that comes back as it was is no change any more`() throws {
         unlink("\(test.plugins)/first.so")
         #expect(eventually { test.status("first.so")?.note != nil })
-        try CModule(name: "First").build(into: test.plugins, as: "first.so")
+        try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.status("first.so")?.note == nil })
         #expect(test.answer("First") == "yes")
     }
@@ -190,7 +190,7 @@ import Testing
         #expect(eventually { test.changes.contains { $0.isProblem } })
         try FileManager.default.createDirectory(atPath: test.plugins, withIntermediateDirectories: false)
         chmod(test.plugins, 0o755)
-        try CModule().build(into: test.plugins, as: "good.so")
+        try PlainModule().build(into: test.plugins, as: "good.so")
         #expect(eventually { test.answer() == "yes" })
         #expect(eventually { test.host.problems.isEmpty })
     }
@@ -198,7 +198,7 @@ import Testing
     @Test func `A folder that becomes writable for anybody is told, and left alone until that is repaired`() throws {
         chmod(test.plugins, 0o777)
         #expect(eventually { test.host.problems.contains { $0.code == .untrusted } })
-        try CModule().build(into: test.plugins, as: "good.so")
+        try PlainModule().build(into: test.plugins, as: "good.so")
         #expect(test.answer("First") == "yes")
         chmod(test.plugins, 0o755)
         #expect(eventually { test.answer() == "yes" })

@@ -11,7 +11,7 @@ import Testing
 
     /// A host to which two files have come.
     private func host(
-        _ arrival: Arrival, _ first: (file: String, module: CModule), _ second: (file: String, module: CModule)
+        _ arrival: Arrival, _ first: (file: String, module: PlainModule), _ second: (file: String, module: PlainModule)
     ) throws -> FolderHost {
         let test = try FolderHost()
         let files = arrival == .secondEarlier ? [second, first] : [first, second]
@@ -27,8 +27,8 @@ import Testing
     @Test(arguments: Arrival.allCases)
     func `Of two versions the higher one serves, and the other is superseded`(arrival: Arrival) throws {
         let test = try host(
-            arrival, ("A-1.9.0.so", CModule(version: "1.9.0", answer: "old")),
-            ("A-1.10.0.so", CModule(version: "1.10.0", answer: "new")))
+            arrival, ("A-1.9.0.so", PlainModule(version: "1.9.0", answer: "old")),
+            ("A-1.10.0.so", PlainModule(version: "1.10.0", answer: "new")))
         #expect(eventually { test.states == ["A-1.9.0.so": "superseded", "A-1.10.0.so": "active"] })
         #expect(eventually { test.answer() == "new" })
         #expect(test.status("A-1.9.0.so")?.note?.contains("A-1.10.0.so") == true)
@@ -36,7 +36,7 @@ import Testing
 
     @Test(arguments: Arrival.allCases)
     func `Of equal versions with the same bytes one serves`(arrival: Arrival) throws {
-        let test = try host(arrival, ("a.so", CModule()), ("b.so", CModule()))
+        let test = try host(arrival, ("a.so", PlainModule()), ("b.so", PlainModule()))
         #expect(eventually { test.states.values.sorted() == ["active", "superseded"] })
         #expect(test.answer() == "yes")
     }
@@ -45,7 +45,7 @@ import Testing
     func `Of equal versions with other bytes the file name that sorts first serves, and the other conflicts`(
         arrival: Arrival
     ) throws {
-        let test = try host(arrival, ("a.so", CModule(answer: "a")), ("b.so", CModule(answer: "b")))
+        let test = try host(arrival, ("a.so", PlainModule(answer: "a")), ("b.so", PlainModule(answer: "b")))
         #expect(eventually { test.states == ["a.so": "active", "b.so": "failed"] })
         #expect(eventually { test.answer() == "a" })
         let error = test.status("b.so")?.error
@@ -56,9 +56,9 @@ import Testing
 
     @Test func `A module that claims another's target is refused whole, and the error names both`() throws {
         let test = try FolderHost()
-        try CModule(name: "Owner", target: "Shop").build(into: test.plugins, as: "owner.so")
+        try PlainModule(name: "Owner", target: "Shop").build(into: test.plugins, as: "owner.so")
         try test.start()
-        var thief = CModule(name: "Thief", target: "Shop", answer: "stolen")
+        var thief = PlainModule(name: "Thief", target: "Shop", answer: "stolen")
         thief.setUp = "abort();"
         try thief.build(into: test.plugins, as: "thief.so")
         #expect(eventually { test.states["thief.so"] == "failed" })
@@ -72,9 +72,9 @@ import Testing
 
     @Test func `A higher version that cannot be activated leaves the lower one serving`() throws {
         let test = try FolderHost()
-        try CModule(version: "1.0.0", answer: "old").build(into: test.plugins, as: "a-1.so")
+        try PlainModule(version: "1.0.0", answer: "old").build(into: test.plugins, as: "a-1.so")
         try test.start()
-        var new = CModule(version: "2.0.0", answer: "new")
+        var new = PlainModule(version: "2.0.0", answer: "new")
         new.setUp = "refuse(call, \"not yet\"); return;"
         try new.build(into: test.plugins, as: "a-2.so")
         #expect(eventually { test.states == ["a-1.so": "active", "a-2.so": "failed"] })
@@ -84,7 +84,7 @@ import Testing
     @Test func `What steps back is torn down, after its last call`() throws {
         let test = try FolderHost()
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
-        var old = CModule(version: "1.0.0", answer: "old")
+        var old = PlainModule(version: "1.0.0", answer: "old")
         old.body = """
             note("\(notes)", "begin\\n"); while (access("\(gate)", F_OK) != 0) usleep(1000); note("\(notes)", "end\\n");
             """
@@ -97,7 +97,7 @@ import Testing
             done.signal()
         }
         #expect(eventually { access(notes, F_OK) == 0 })
-        try CModule(version: "2.0.0", answer: "new").build(into: test.plugins, as: "a-2.so")
+        try PlainModule(version: "2.0.0", answer: "new").build(into: test.plugins, as: "a-2.so")
         #expect(eventually { test.states == ["a-1.so": "superseded", "a-2.so": "active"] })
         #expect(test.answer() == "new")
         try test.folder.file("gate")
@@ -107,7 +107,7 @@ import Testing
 
     @Test func `A module goes on under the new name of its file`() throws {
         let test = try FolderHost()
-        try CModule().build(into: test.plugins, as: "a.so")
+        try PlainModule().build(into: test.plugins, as: "a.so")
         try test.start()
         let generation = try #require(test.status("a.so")?.generation)
         rename("\(test.plugins)/a.so", "\(test.plugins)/b.so")
@@ -120,10 +120,10 @@ import Testing
 
     @Test func `A copy of the file that serves does not replace it, whatever its name`() throws {
         let test = try FolderHost()
-        try CModule().build(into: test.plugins, as: "b.so")
+        try PlainModule().build(into: test.plugins, as: "b.so")
         try test.start()
         let generation = try #require(test.status("b.so")?.generation)
-        for name in ["a.so", "c.so"] { try CModule().build(into: test.plugins, as: name) }
+        for name in ["a.so", "c.so"] { try PlainModule().build(into: test.plugins, as: name) }
         #expect(eventually { test.states == ["a.so": "superseded", "b.so": "active", "c.so": "superseded"] })
         #expect(test.status("b.so")?.generation == generation)
     }
@@ -131,10 +131,10 @@ import Testing
     @Test func `What is superseded is told once, however many files follow`() throws {
         let test = try FolderHost()
         for version in 1...2 {
-            try CModule(version: "\(version).0.0").build(into: test.plugins, as: "a-\(version).so")
+            try PlainModule(version: "\(version).0.0").build(into: test.plugins, as: "a-\(version).so")
         }
         try test.start()
-        try CModule(version: "0.5.0").build(into: test.plugins, as: "a-0.so")
+        try PlainModule(version: "0.5.0").build(into: test.plugins, as: "a-0.so")
         #expect(eventually { test.states["a-0.so"] == "superseded" })
         #expect(try test.settle())
         #expect(test.changes.compactMap(\.file).filter { $0 == "a-1.so" }.isEmpty)

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)), .serialized) struct StartAndEndTests {
     @Test func `Nothing can be called before the start`() throws {
         let test = try FolderHost()
-        try CModule().build(into: test.plugins, as: "a.so")
+        try PlainModule().build(into: test.plugins, as: "a.so")
         let error = #expect(throws: PluginError.self) { try test.host.perform("Good", "answer") }
         #expect(error?.code == .unknownTarget)
         #expect(test.host.modules.isEmpty && test.host.problems.isEmpty)
@@ -17,7 +17,7 @@ import Testing
 
     @Test func `A host that was never started can be shut down, and started then`() throws {
         let test = try FolderHost()
-        try CModule().build(into: test.plugins, as: "a.so")
+        try PlainModule().build(into: test.plugins, as: "a.so")
         test.host.shutdown()
         try test.start()
         #expect(test.answer() == "yes")
@@ -25,7 +25,7 @@ import Testing
 
     @Test func `Starting twice does nothing`() throws {
         let test = try FolderHost()
-        try CModule().build(into: test.plugins, as: "a.so")
+        try PlainModule().build(into: test.plugins, as: "a.so")
         try test.start()
         let generation = test.status("a.so")?.generation
         try test.host.start()
@@ -43,7 +43,7 @@ import Testing
 
     @Test func `Calls after the end say that the host has been shut down`() async throws {
         let test = try FolderHost()
-        try CModule().build(into: test.plugins, as: "a.so")
+        try PlainModule().build(into: test.plugins, as: "a.so")
         try test.start()
         test.host.shutdown()
         let error = #expect(throws: PluginError.self) { try test.host.perform("Good", "answer") }
@@ -55,7 +55,7 @@ import Testing
     @Test func `Shutting down twice tears down once`() throws {
         let test = try FolderHost()
         let notes = "\(test.folder.path)/notes"
-        try CModule(tearDown: "note(\"\(notes)\", \"x\");").build(into: test.plugins, as: "a.so")
+        try PlainModule(tearDown: "note(\"\(notes)\", \"x\");").build(into: test.plugins, as: "a.so")
         try test.start()
         test.host.shutdown()
         test.host.shutdown()
@@ -66,7 +66,7 @@ import Testing
         let test = try FolderHost()
         let notes = "\(test.folder.path)/notes"
         for name in ["C", "A", "B"] {
-            try CModule(
+            try PlainModule(
                 name: name, setUp: "note(\"\(notes)\", \"+\(name)\");", tearDown: "note(\"\(notes)\", \"-\(name)\");"
             ).build(into: test.plugins, as: "\(name).so")
         }
@@ -78,7 +78,7 @@ import Testing
     @Test func `A module is torn down after its last call, which ends well`() throws {
         let test = try FolderHost { configuration, _ in configuration.shutdownTimeout = .seconds(60) }
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
-        var module = CModule()
+        var module = PlainModule()
         module.body = """
             note("\(notes)", "begin "); while (access("\(gate)", F_OK) != 0) usleep(1000); note("\(notes)", "end ");
             """
@@ -103,7 +103,7 @@ import Testing
     @Test func `The end does not wait for ever for a call, and says which module it was`() throws {
         let test = try FolderHost { configuration, _ in configuration.shutdownTimeout = .milliseconds(50) }
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
-        var module = CModule()
+        var module = PlainModule()
         module.body = "note(\"\(notes)\", \"x\"); while (access(\"\(gate)\", F_OK) != 0) usleep(1000);"
         module.tearDown = "note(\"\(notes)\", \"tearDown\");"
         try module.build(into: test.plugins, as: "a.so")
@@ -120,7 +120,7 @@ import Testing
 
     @Test func `Calls from many threads while the host ends are answered or refused, each one`() throws {
         let test = try FolderHost()
-        try CModule().build(into: test.plugins, as: "a.so")
+        try PlainModule().build(into: test.plugins, as: "a.so")
         try test.start()
         let codes = Mutex<Set<String>>([])
         let answered = Atomic<Int>(0)
@@ -155,7 +155,7 @@ import Testing
 
     @Test func `Nothing is left in the staging folder after the end`() throws {
         let test = try FolderHost()
-        try CModule().build(into: test.plugins, as: "a.so")
+        try PlainModule().build(into: test.plugins, as: "a.so")
         try test.start()
         #expect(try !FileManager.default.contentsOfDirectory(atPath: "\(test.folder.path)/staging").isEmpty)
         test.host.shutdown()
@@ -166,7 +166,7 @@ import Testing
         let test = try FolderHost()
         try test.start()
         test.host.shutdown()
-        try CModule().build(into: test.plugins, as: "a.so")
+        try PlainModule().build(into: test.plugins, as: "a.so")
         // Another host on the same folder sees it.
         let other = try FolderHost { [plugins = test.plugins] configuration, _ in configuration.folders = [plugins] }
         try other.start()
@@ -177,7 +177,7 @@ import Testing
     @Test func `Two hosts in one process have modules of their own`() throws {
         let one = try FolderHost()
         let two = try FolderHost { [plugins = one.plugins] configuration, _ in configuration.folders = [plugins] }
-        let counting = CModule(
+        let counting = PlainModule(
             body: "static int calls; static char text[16]; snprintf(text, sizeof text, \"%d\", ++calls);"
                 + "reply(call, text); return;")
         try counting.build(into: one.plugins, as: "a.so")
@@ -194,7 +194,7 @@ import Testing
         let notes = "\(folder.path)/notes"
         do {
             let test = try FolderHost()
-            try CModule(tearDown: "note(\"\(notes)\", \"x\");").build(into: test.plugins, as: "a.so")
+            try PlainModule(tearDown: "note(\"\(notes)\", \"x\");").build(into: test.plugins, as: "a.so")
             let host = PluginHost(test.host.configuration)
             try host.start()
         }

@@ -55,7 +55,7 @@ final class FolderHost: Sendable {
     /// Waits until every change so far has been told: one more module comes, and is told last.
     func settle() throws -> Bool {
         let marker = "Marker\(Int.random(in: 0 ... 1_000_000_000))"
-        try CModule(name: marker).build(into: plugins, as: "\(marker).so")
+        try PlainModule(name: marker).build(into: plugins, as: "\(marker).so")
         return eventually { changes.contains { $0.isAdded(marker) } }
     }
 }

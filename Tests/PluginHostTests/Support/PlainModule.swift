@@ -2,7 +2,7 @@ import Foundation
 
 /// A module in C, of which a test says only what matters to it. Left alone it is a good one: a target of the module's
 /// name with one action, `answer`, that replies with a text.
-struct CModule {
+struct PlainModule {
     var name = "Good"
     var version = "1.0.0"
     /// Default: the name of the module.
