@@ -182,21 +182,37 @@ static void report(int number, const ucontext_t *context) {
     say("\n");
 }
 
+/* Lets who was there first (Swift's backtraces, a sanitizer) say what it has to say; it may not return. */
+static void call_previous(int number, siginfo_t *info, void *context) {
+    const struct sigaction *handler = previous;
+    while (fatal_signals[handler - previous] != number) handler++;
+    if (handler->sa_flags & SA_NODEFER) {
+        /* Swift's reads memory that may not be there, and counts on the fault. */
+        sigset_t deferred;
+        sigemptyset(&deferred);
+        sigaddset(&deferred, number);
+        pthread_sigmask(SIG_UNBLOCK, &deferred, NULL);
+    }
+    if (handler->sa_flags & SA_SIGINFO)
+        handler->sa_sigaction(number, info, context);
+    else if (handler->sa_handler != SIG_DFL && handler->sa_handler != SIG_IGN)
+        handler->sa_handler(number);
+}
+
 static void handle(int number, siginfo_t *info, void *context) {
     static pid_t reporter;
     static int is_reported;
     pid_t none = 0, self = (pid_t)syscall(SYS_gettid);
     if (__atomic_compare_exchange_n(&reporter, &none, self, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         report(number, context);
+        call_previous(number, info, context);
         __atomic_store_n(&is_reported, 1, __ATOMIC_RELEASE);
     } else if (none != self) {
-        /* Another thread crashes too, and must not end the process in the middle of the report; nor wait for ever. */
+        /* Another thread crashes too: it must not end the process in the middle of the report, nor wait for ever. */
         const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
-        for (int i = 0; i < 200 && !__atomic_load_n(&is_reported, __ATOMIC_ACQUIRE); i++) nanosleep(&pause, NULL);
+        for (int i = 0; i < 6000 && !__atomic_load_n(&is_reported, __ATOMIC_ACQUIRE); i++) nanosleep(&pause, NULL);
     }
-    for (int i = 0; i < fatal_count; i++) {
-        if (fatal_signals[i] == number) sigaction(number, &previous[i], NULL);
-    }
+    signal(number, SIG_DFL);
     /* A fault comes again when the instruction is repeated; a signal that was sent, or a breakpoint, is sent again. */
     if (info->si_code <= 0 || number == SIGTRAP) raise(number);
 }

@@ -39,6 +39,13 @@ struct FileRecord {
         return reported == .beingWritten
     }
 
+    /// Whether both are about one file that was not written in between.
+    func hasContent(of other: FileRecord) -> Bool {
+        guard let identity, let other = other.identity else { return identity == other.identity }
+        return identity.inode == other.inode && identity.device == other.device && identity.size == other.size
+            && identity.modified == other.modified
+    }
+
     var generation: Generation? { if case .active(let generation, _) = state { generation } else { nil } }
 
     /// The module in the file, if it could be loaded.

@@ -101,8 +101,9 @@ extension Lifecycle {
     /// Stages, opens and checks a file; what goes wrong stands in its record.
     private func load(_ record: FileRecord) -> LoadedModule? {
         do throws(PluginError) {
-            guard case .staged(let staged) = try staging.stage(
-                path: record.path, checkTrust: !configuration.trustsEveryone)
+            guard
+                case .staged(let staged) = try staging.stage(
+                    path: record.path, checkTrust: !configuration.trustsEveryone)
             else {
                 put(record)
                 return nil
@@ -119,7 +120,13 @@ extension Lifecycle {
             put(record)
             return module
         } catch {
-            fail(record, error)
+            var status = stat()
+            if error.code == .unreadable, lstat(record.path, &status) != 0, errno == ENOENT {
+                // Deleted since the folder was read: as if it had never been there.
+                state.withLock { $0.records[record.path] = nil }
+            } else {
+                fail(record, error)
+            }
             return nil
         }
     }
@@ -136,12 +143,12 @@ extension Lifecycle {
 
     /// Notes why a file is not served.
     func fail(_ record: FileRecord, _ error: PluginError) {
-        if let known = records[record.path], case .failed(error) = known.state, known.identity == record.identity {
-            return
-        }
+        let known = records[record.path]
         var record = record
         record.state = .failed(error)
         put(record)
+        // A new time or mode is worth a try; the same answer is not worth telling.
+        if let known, case .failed(error) = known.state, known.hasContent(of: record) { return }
         tell(.failed(record.status))
     }
 

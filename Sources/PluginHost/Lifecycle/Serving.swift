@@ -17,9 +17,14 @@ extension Lifecycle {
         var changes: [HostChange] = []
         for name in Set(loaded.map(\.manifest.name)).sorted() {
             adoptMoved(name)
+            let candidates = candidates(name)
+            let active = candidates.first { $0.generation != nil && !$0.isGone }
             var serving: FileRecord?
-            for candidate in candidates(name) {
+            for candidate in candidates where candidate.path != serving?.path {
+                // The same again, under a name that sorts first, is no reason to start anew.
+                if serving == nil, let active, isSame(candidate, active) { serving = active }
                 if let serving {
+                    guard candidate.path != serving.path else { continue }
                     if let change = stepBack(candidate, behind: serving) { changes.append(change) }
                 } else if candidate.generation != nil {
                     serving = candidate

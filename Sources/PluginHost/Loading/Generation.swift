@@ -146,7 +146,8 @@ extension Generation {
         if let activate = description?.pointee.activate {
             let answer = activate(description!.pointee.data, hostTable)
             guard answer == 0 else {
-                throw PluginError(.activationFailed, "\(name) refused to be activated, with the number \(answer).")
+                throw PluginError(
+                    .activationFailed, "\(name) (\(file)) refused to be activated, with the number \(answer).")
             }
         }
         do throws(PluginError) {
@@ -172,7 +173,8 @@ extension Generation {
         do {
             try dispatcher.run(endpoint)
         } catch {
-            throw PluginError(.activationFailed, "\(hook) of \(name) failed: \(error.message)", source: error.source)
+            throw PluginError(
+                .activationFailed, "\(hook) of \(name) (\(file)) failed: \(error.message)", source: error.source)
         }
     }
 

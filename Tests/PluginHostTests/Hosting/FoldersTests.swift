@@ -1,0 +1,121 @@
+import Foundation
+import PluginABI
+import Testing
+
+@testable import PluginHost
+
+/// Folders that are not as they should be when a host starts.
+@Suite(.timeLimit(.minutes(5)), .serialized) struct FoldersTests {
+    @Test func `A folder that does not exist is a problem, and is taken when it is made`() throws {
+        let test = try FolderHost { configuration, folder in configuration.folders.append("\(folder.path)/later") }
+        try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
+        try test.start()
+        #expect(test.answer("First") == "yes")
+        #expect(test.host.problems.map(\.code) == [.unreadable])
+        #expect(test.host.problems.first?.message.contains("\(test.folder.path)/later does not exist") == true)
+        try PlainModule().build(into: try test.folder.folder("later"), as: "good.so")
+        #expect(eventually { test.answer() == "yes" })
+        #expect(eventually { test.host.problems.isEmpty })
+    }
+
+    @Test func `A folder that is a file is a problem`() throws {
+        let test = try FolderHost { configuration, folder in configuration.folders = [try folder.file("file")] }
+        try test.start()
+        #expect(test.host.problems.map(\.code) == [.unreadable])
+        #expect(test.host.problems.first?.message.contains("is not a folder") == true)
+        #expect(test.host.modules.isEmpty)
+    }
+
+    @Test func `Nothing of a folder that anybody can write is loaded`() throws {
+        let test = try FolderHost()
+        try PlainModule().build(into: test.plugins, as: "good.so")
+        chmod(test.plugins, 0o777)
+        try test.start()
+        #expect(test.host.problems.map(\.code) == [.untrusted])
+        #expect(test.host.problems.first?.message.contains(test.plugins) == true)
+        #expect(test.host.modules.isEmpty && test.answer() == nil)
+    }
+
+    @Test func `Nothing of a folder below one that anybody can write is loaded`() throws {
+        let test = try FolderHost()
+        try PlainModule().build(into: test.plugins, as: "good.so")
+        chmod(test.folder.path, 0o777)
+        try test.start()
+        #expect(test.host.problems.map(\.code) == [.untrusted])
+        #expect(test.answer() == nil)
+    }
+
+    @Test func `A program that trusts everyone loads what anybody can write`() throws {
+        let test = try FolderHost { configuration, _ in configuration.trustsEveryone = true }
+        chmod(try PlainModule().build(into: test.plugins, as: "good.so"), 0o666)
+        chmod(test.plugins, 0o777)
+        try test.start()
+        #expect(test.answer() == "yes" && test.host.problems.isEmpty)
+    }
+
+    @Test func `A file that anybody can write is refused, and the others load`() throws {
+        let test = try FolderHost()
+        chmod(try PlainModule(name: "Open").build(into: test.plugins, as: "open.so"), 0o666)
+        try PlainModule().build(into: test.plugins, as: "good.so")
+        try test.start()
+        #expect(test.status("open.so")?.error?.code == .untrusted)
+        #expect(test.status("open.so")?.error?.message.contains("open.so") == true)
+        #expect(test.answer() == "yes")
+    }
+
+    @Test func `Modules of several folders know each other`() throws {
+        let test = try FolderHost { configuration, folder in configuration.folders.append(try folder.folder("more")) }
+        try PlainModule(name: "One").build(into: test.plugins, as: "a.so")
+        try PlainModule(name: "Two").build(into: "\(test.folder.path)/more", as: "a.so")
+        try test.start()
+        #expect(test.answer("One") == "yes" && test.answer("Two") == "yes")
+        #expect(test.host.modules.count == 2)
+    }
+
+    @Test func `A folder that is named twice is one folder`() throws {
+        let test = try FolderHost { configuration, _ in configuration.folders += configuration.folders }
+        try PlainModule().build(into: test.plugins, as: "a.so")
+        try test.start()
+        #expect(test.states == ["a.so": "active"])
+    }
+
+    @Test func `A folder can be a link`() throws {
+        let test = try FolderHost { configuration, folder in
+            #expect(symlink("plugins", "\(folder.path)/link") == 0)
+            configuration.folders = ["\(folder.path)/link"]
+        }
+        try test.start()
+        try PlainModule().build(into: test.plugins, as: "a.so")
+        #expect(eventually { test.answer() == "yes" })
+    }
+
+    @Test func `Hidden files and other names are not looked at`() throws {
+        let test = try FolderHost()
+        for name in [".hidden.so", "module.so.bak", "module.so.1", "so"] {
+            try PlainModule().build(into: test.plugins, as: name)
+        }
+        try test.start()
+        #expect(test.host.modules.isEmpty)
+    }
+
+    @Test func `Odd file names are no obstacle`() throws {
+        let test = try FolderHost()
+        let names = ["with space.so", "läßt.so", "new\nline.so", "-rf.so", "$(true).so", "%s%n.so"]
+        for (index, name) in names.enumerated() {
+            try PlainModule(name: "Odd\(index)").build(into: test.plugins, as: name)
+        }
+        try test.start()
+        for index in names.indices { #expect(test.answer("Odd\(index)") == "yes", "\(names[index])") }
+    }
+
+    @Test func `A name that is no UTF-8 fails, and the others load`() throws {
+        let test = try FolderHost()
+        let good = try PlainModule().build(into: test.plugins, as: "good.so")
+        let bytes = Array(test.plugins.utf8CString.dropLast()) + [0x2F, -1, 0x2E, 0x73, 0x6F, 0]
+        #expect(link(good, bytes) == 0)
+        try test.start()
+        #expect(test.answer() == "yes")
+        #expect(test.host.modules.map(\.state).sorted() == ["active", "failed"])
+        #expect(unlink(bytes) == 0)
+    }
+}

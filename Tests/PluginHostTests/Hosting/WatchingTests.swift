@@ -1,0 +1,207 @@
+import Foundation
+import PluginABI
+import Testing
+
+@testable import PluginHost
+
+/// What people do to a folder while its host runs.
+@Suite(.timeLimit(.minutes(5)), .serialized) struct WatchingTests {
+    let test: FolderHost
+
+    init() throws {
+        test = try FolderHost()
+        try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
+        try test.start()
+    }
+
+    private func write(_ bytes: Data, to path: String, _ flags: Int32) throws -> Int32 {
+        let descriptor = open(path, flags | O_CLOEXEC, 0o644)
+        try #require(descriptor >= 0)
+        bytes.withUnsafeBytes { #expect(Glibc.write(descriptor, $0.baseAddress, $0.count) == $0.count) }
+        return descriptor
+    }
+
+    // MARK: Adding
+
+    @Test func `A file that is renamed into the folder can be called`() throws {
+        try PlainModule().build(into: test.plugins, as: "good.so")
+        #expect(eventually { test.answer() == "yes" })
+    }
+
+    @Test func `A file that is copied into the folder can be called`() throws {
+        try FileManager.default.copyItem(atPath: PlainModule().build(), toPath: "\(test.plugins)/good.so")
+        #expect(eventually { test.answer() == "yes" })
+    }
+
+    @Test func `A hard link can be called`() throws {
+        let file = try PlainModule().build(into: test.folder.path, as: "elsewhere.so")
+        #expect(link(file, "\(test.plugins)/good.so") == 0)
+        #expect(eventually { test.answer() == "yes" })
+    }
+
+    @Test func `A symbolic link can be called`() throws {
+        #expect(symlink(try PlainModule().build(), "\(test.plugins)/good.so") == 0)
+        #expect(eventually { test.answer() == "yes" })
+    }
+
+    @Test func `A link that is there before its file is loaded when that comes`() throws {
+        let elsewhere = try test.folder.folder("elsewhere")
+        #expect(symlink("\(elsewhere)/later.so", "\(test.plugins)/good.so") == 0)
+        #expect(eventually { test.states["good.so"] == "failed" })
+        try PlainModule().build(into: elsewhere, as: "later.so")
+        #expect(eventually { test.answer() == "yes" })
+    }
+
+    @Test func `A file is not taken while it is being written`() throws {
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: PlainModule().build()))
+        let file = "\(test.plugins)/good.so"
+        // Whole already, but its writer has not closed it.
+        let descriptor = try write(bytes, to: file, O_WRONLY | O_CREAT)
+        #expect(eventually { test.states["good.so"] == "waiting" })
+        #expect(test.status("good.so")?.error?.message.contains("being written") == true)
+        #expect(try test.settle())
+        #expect(test.answer() == nil)
+        close(descriptor)
+        #expect(eventually { test.answer() == "yes" })
+        #expect(!test.changes.contains { $0.isFailure })
+    }
+
+    @Test func `A file that is written through a name elsewhere is taken when it is closed`() throws {
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: PlainModule().build()))
+        let elsewhere = "\(test.folder.path)/elsewhere"
+        let descriptor = try write(bytes, to: elsewhere, O_WRONLY | O_CREAT)
+        #expect(link(elsewhere, "\(test.plugins)/good.so") == 0)
+        #expect(eventually { test.states["good.so"] == "waiting" })
+        close(descriptor)
+        #expect(eventually { test.answer() == "yes" })
+    }
+
+    @Test func `Half a file fails, and is taken when the other half has come`() throws {
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: PlainModule().build()))
+        let file = "\(test.plugins)/good.so"
+        close(try write(bytes.prefix(bytes.count / 2), to: file, O_WRONLY | O_CREAT))
+        #expect(eventually { test.states["good.so"] == "failed" })
+        close(try write(bytes.dropFirst(bytes.count / 2), to: file, O_WRONLY | O_APPEND))
+        #expect(eventually { test.answer() == "yes" })
+        #expect(test.states["good.so"] == "active")
+    }
+
+    @Test func `Many files at once are all loaded`() throws {
+        for number in 1...30 { try PlainModule(name: "Many\(number)").build(into: test.plugins, as: "m\(number).so") }
+        for number in 1...30 { #expect(eventually { test.answer("Many\(number)") == "yes" }) }
+    }
+
+    @Test func `A module whose library comes after it is tried again`() throws {
+        let library = try CFixture.build(
+            "int late_for_test(void) { return 7; }", ["-Wl,-soname,liblate-for-test.so"], name: "liblate-for-test.so")
+        var module = PlainModule()
+        module.code = "int late_for_test(void);"
+        module.body = "if (late_for_test() != 7) { refuse(call, \"no\"); return; }"
+        try module.build(into: test.plugins, as: "good.so", [library, "-Wl,-rpath,$ORIGIN"])
+        #expect(eventually { test.states["good.so"] == "failed" })
+        try test.folder.copy(library, as: "plugins/liblate-for-test.so")
+        #expect(eventually { test.answer() == "yes" })
+    }
+
+    // MARK: Broken files
+
+    @Test func `A broken file is told once`() throws {
+        try test.folder.file("plugins/broken.so", Data("text".utf8))
+        #expect(eventually { test.states["broken.so"] == "failed" })
+        #expect(try test.settle())
+        #expect(try test.settle())
+        #expect(test.changes.filter { $0.file == "broken.so" }.count == 1)
+    }
+
+    @Test func `A broken file is tried again when it changes`() throws {
+        let file = try test.folder.file("plugins/broken.so", Data("text".utf8))
+        #expect(eventually { test.states["broken.so"] == "failed" })
+        unlink(file)
+        #expect(eventually { test.states["broken.so"] == nil })
+        try PlainModule().build(into: test.plugins, as: "broken.so")
+        #expect(eventually { test.answer() == "yes" })
+    }
+
+    @Test func `A file that anybody can write is refused, and taken when that is repaired`() throws {
+        let file = try PlainModule().build(into: test.folder.path, as: "elsewhere.so")
+        chmod(file, 0o666)
+        rename(file, "\(test.plugins)/good.so")
+        #expect(eventually { test.status("good.so")?.error?.code == .untrusted })
+        chmod("\(test.plugins)/good.so", 0o644)
+        #expect(eventually { test.answer() == "yes" })
+    }
+
+    // MARK: The files of loaded modules
+
+    @Test func `A loaded module goes on when its file is overwritten in place, and that is told once`() throws {
+        let descriptor = try write(Data(repeating: 0, count: 4096), to: "\(test.plugins)/first.so", O_WRONLY | O_TRUNC)
+        #expect(test.answer("First") == "yes")
+        close(descriptor)
+        #expect(eventually { test.changes.contains { $0.isChangeOnDisk } })
+        #expect(try test.settle())
+        #expect(test.changes.filter(\.isChangeOnDisk).map(\.file) == ["first.so"])
+        #expect(test.answer("First") == "yes" && test.states["first.so"] == "active")
+        #expect(test.status("first.so")?.note?.contains("changed") == true)
+    }
+
+    @Test func `A loaded module goes on when its file is deleted, and that is told once`() throws {
+        unlink("\(test.plugins)/first.so")
+        #expect(eventually { test.changes.contains { $0.isChangeOnDisk } })
+        #expect(try test.settle())
+        #expect(test.changes.filter(\.isChangeOnDisk).map(\.file) == ["first.so"])
+        #expect(test.answer("First") == "yes" && test.states["first.so"] == "active")
+        #expect(test.status("first.so")?.note?.contains("gone") == true)
+    }
+
+    @Test func `A loaded module goes on when another file takes the name of its own, and that is told once`() throws {
+        try PlainModule(name: "First", version: "9.0.0", answer: "new").build(into: test.plugins, as: "first.so")
+        #expect(eventually { test.changes.contains { $0.isChangeOnDisk } })
+        #expect(try test.settle())
+        #expect(test.changes.filter(\.isChangeOnDisk).map(\.file) == ["first.so"])
+        #expect(test.answer("First") == "yes")
+    }
+
+    @Test func `A file that is touched, linked or written again with the same content has not changed`() throws {
+        let file = "\(test.plugins)/first.so"
+        chmod(file, 0o600)
+        utimes(file, nil)
+        #expect(link(file, "\(test.folder.path)/second-name") == 0)
+        #expect(try test.settle())
+        try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
+        #expect(try test.settle())
+        #expect(!test.changes.contains { $0.isChangeOnDisk })
+        #expect(test.status("first.so")?.note == nil)
+    }
+
+    @Test func `A file that comes back as it was is no change any more`() throws {
+        unlink("\(test.plugins)/first.so")
+        #expect(eventually { test.status("first.so")?.note != nil })
+        try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
+        #expect(eventually { test.status("first.so")?.note == nil })
+        #expect(test.answer("First") == "yes")
+    }
+
+    // MARK: The folder
+
+    @Test func `Modules go on when their folder vanishes, and new ones are taken when it is there again`() throws {
+        try FileManager.default.removeItem(atPath: test.plugins)
+        #expect(eventually { test.host.problems.contains { $0.message.contains(test.plugins) } })
+        #expect(test.answer("First") == "yes")
+        #expect(eventually { test.changes.contains { $0.isProblem } })
+        try FileManager.default.createDirectory(atPath: test.plugins, withIntermediateDirectories: false)
+        chmod(test.plugins, 0o755)
+        try PlainModule().build(into: test.plugins, as: "good.so")
+        #expect(eventually { test.answer() == "yes" })
+        #expect(eventually { test.host.problems.isEmpty })
+    }
+
+    @Test func `A folder that becomes writable for anybody is told, and left alone until that is repaired`() throws {
+        chmod(test.plugins, 0o777)
+        #expect(eventually { test.host.problems.contains { $0.code == .untrusted } })
+        try PlainModule().build(into: test.plugins, as: "good.so")
+        #expect(test.answer("First") == "yes")
+        chmod(test.plugins, 0o755)
+        #expect(eventually { test.answer() == "yes" })
+        #expect(test.host.problems.isEmpty)
+    }
+}
