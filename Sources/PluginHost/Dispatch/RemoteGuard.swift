@@ -12,6 +12,7 @@ public struct RemoteCall: Sendable {
     public let host: String?
     /// What the URL leads to; nil where it leads nowhere.
     public let target: String?
+    /// The action of the target that the URL leads to; nil where it leads nowhere.
     public let action: String?
     /// What rides along with the URL.
     public let parameters: [String: Value]
@@ -21,7 +22,7 @@ public struct RemoteCall: Sendable {
 public enum RemoteDecision: Sendable {
     /// Let it be made. It still reaches remote actions only.
     case pass
-    /// End it with ``PluginError/Code/refused`` and this message.
+    /// End it with ``/PluginABI/PluginError/Code/refused`` and this message.
     case refuse(String)
     /// Open this URL instead, as a remote call; the guard is not asked again.
     case redirect(String)

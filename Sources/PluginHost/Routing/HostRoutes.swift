@@ -3,12 +3,15 @@ import Synchronization
 
 /// A route, as it is registered.
 public struct RouteStatus: Sendable {
+    /// The pattern, as it was written.
     public let pattern: String
     /// What it leads to: `target/action`.
     public let action: String
     /// What ``PluginHost/url(for:_:)`` may call it by.
     public let name: String?
+    /// One sentence for people; may be empty.
     public let summary: String
+    /// Values of parameters that neither the caller nor the URL gives.
     public let defaults: [String: Value]
     /// Where it comes from, in words: a module, a file, the program.
     public let owner: String
@@ -32,9 +35,10 @@ extension PluginHost {
     /// Adds a route of the program.
     ///
     /// - Parameters:
-    ///   - pattern: As in ``PluginABI/Route``.
+    ///   - pattern: As in ``/PluginABI/Route``.
     ///   - action: `target/action`, of any module; it need not be there yet.
     ///   - name: What ``url(for:_:)`` may call it by.
+    ///   - summary: One sentence for people.
     ///   - defaults: Values of parameters that neither the caller nor the URL gives.
     /// - Throws: `invalidPattern`; `conflict` when the pattern or the name is taken.
     public func addRoute(

@@ -9,7 +9,9 @@ public struct URLPattern: Sendable {
     private let route: RoutePattern?
     private let path: PathPattern?
 
-    /// - Throws: ``PluginError/Code/invalidPattern``, with the position of what is wrong.
+    /// Reads a pattern.
+    ///
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidPattern``, with the position of what is wrong.
     public init(_ pattern: String) throws(PluginError) {
         text = pattern
         if pattern.contains("://") {
@@ -24,7 +26,7 @@ public struct URLPattern: Sendable {
     /// What the groups take of a URL: by name, those without one by number from "0" on. A group that took no part is
     /// null. nil when the URL does not match.
     ///
-    /// - Throws: ``PluginError/Code/invalidURL`` for a text that is no URL.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidURL`` for a text that is no URL.
     public func match(_ url: String) throws(PluginError) -> [String: Value]? {
         guard let taken = try groups(url) else { return nil }
         return taken.mapValues { $0.map(Value.string) ?? .null }
