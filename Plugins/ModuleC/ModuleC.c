@@ -65,21 +65,21 @@ static int32_t activate(void *data, const plugin_host *table) {
     return 0;
 }
 
-PLUGIN_MODULE_EXPORT const plugin_module *plugin_module_entry(void) {
-    static plugin_function functions[3];
-    static plugin_module module;
-    functions[0] = (plugin_function){PLUGIN_STRING("C/add"), add, NULL};
-    functions[1] = (plugin_function){PLUGIN_STRING("C/measure"), measure, NULL};
-    functions[2] = (plugin_function){PLUGIN_STRING("C/relay"), relay, NULL};
-    module = (plugin_module){
-        .magic = PLUGIN_ABI_MAGIC,
-        .size = sizeof module,
-        .abi_major = PLUGIN_ABI_MAJOR,
-        .abi_minor = PLUGIN_ABI_MINOR,
-        .manifest = PLUGIN_STRING(manifest),
-        .functions = functions,
-        .function_count = 3,
-        .activate = activate,
-    };
-    return &module;
-}
+static const plugin_function functions[] = {
+    {PLUGIN_STRING_INIT("C/add"), add, NULL},
+    {PLUGIN_STRING_INIT("C/measure"), measure, NULL},
+    {PLUGIN_STRING_INIT("C/relay"), relay, NULL},
+};
+
+static const plugin_module module = {
+    .magic = PLUGIN_ABI_MAGIC,
+    .size = sizeof module,
+    .abi_major = PLUGIN_ABI_MAJOR,
+    .abi_minor = PLUGIN_ABI_MINOR,
+    .manifest = PLUGIN_STRING_INIT(manifest),
+    .functions = functions,
+    .function_count = sizeof functions / sizeof *functions,
+    .activate = activate,
+};
+
+PLUGIN_MODULE_EXPORT const plugin_module *plugin_module_entry(void) { return &module; }

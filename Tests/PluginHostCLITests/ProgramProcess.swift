@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import Foundation
 internal import Glibc
 internal import PluginABI
@@ -61,8 +62,17 @@ final class ProgramProcess: Sendable {
     }
 
     func finish() throws -> Outcome {
+        // Both at once: a program that fills the pipe that nobody reads would wait for ever.
+        let errorText = Mutex(Data())
+        let hasErrors = DispatchSemaphore(value: 0)
+        Thread.detachNewThread { [errors] in
+            let text = (try? errors.fileHandleForReading.readToEnd()) ?? Data()
+            errorText.withLock { $0 = text }
+            hasErrors.signal()
+        }
         let output = try self.output.fileHandleForReading.readToEnd() ?? Data()
-        let errors = try self.errors.fileHandleForReading.readToEnd() ?? Data()
+        hasErrors.wait()
+        let errors = errorText.withLock { $0 }
         process.waitUntilExit()
         let code = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
         return Outcome(

@@ -286,8 +286,9 @@ static inline plugin_string plugin_string_make(const char *bytes, uint64_t count
     return string;
 }
 
-/* For string literals. */
+/* For string literals: as an expression, and in the initializer of a static table. */
 #define PLUGIN_STRING(literal) plugin_string_make(literal, sizeof(literal) - 1)
+#define PLUGIN_STRING_INIT(literal) {literal, sizeof(literal) - 1}
 
 static inline plugin_value plugin_value_null(void) {
     plugin_value value = {PLUGIN_KIND_NULL, 0, {0}};

@@ -28,6 +28,10 @@ struct FileRecord {
         /// Another file of the same module serves.
         case superseded(LoadedModule, by: String)
         case active(Generation, LoadedModule)
+        /// No module, but a library that one finds beside itself.
+        case library(of: String)
+        /// The host has been shut down.
+        case retired(LoadedModule)
     }
 
     /// Whether a change of the file is a reason to look at it again.
@@ -46,13 +50,20 @@ struct FileRecord {
             && identity.modified == other.modified
     }
 
+    var isFailure: Bool {
+        switch state {
+        case .failed, .quarantined: true
+        default: false
+        }
+    }
+
     var generation: Generation? { if case .active(let generation, _) = state { generation } else { nil } }
 
     /// The module in the file, if it could be loaded.
     var module: LoadedModule? {
         switch state {
-        case .active(_, let module), .superseded(let module, _): module
-        case .beingWritten, .failed, .quarantined: nil
+        case .active(_, let module), .superseded(let module, _), .retired(let module): module
+        case .beingWritten, .failed, .quarantined, .library: nil
         }
     }
 }
@@ -77,6 +88,10 @@ extension FileRecord {
         case .active(let generation, _):
             status.state = "active"
             status.generation = generation.number
+        case .library(let owner):
+            status.state = "library"
+            status.note = "needed by \(owner)"
+        case .retired: status.state = "retired"
         }
         switch reported {
         case .changed: status.note = "the file has changed since it was loaded"

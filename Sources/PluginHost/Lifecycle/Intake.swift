@@ -115,7 +115,14 @@ extension Lifecycle {
             }
             var record = record
             record.identity = staged.identity
-            let module = try loader.load(staged)
+            let module: LoadedModule
+            do throws(PluginError) {
+                module = try loader.load(staged)
+            } catch {
+                // What the linker has refused is not in the process, and claims no names of libraries.
+                if error.code == .openFailed { staging.discard(staged) }
+                throw error
+            }
             record.state = .superseded(module, by: "")
             put(record)
             return module
@@ -138,7 +145,7 @@ extension Lifecycle {
         var record = record
         record.state = .quarantined(error)
         put(record)
-        tell(.failed(record.status))
+        tellLater(record)
     }
 
     /// Notes why a file is not served.
@@ -149,7 +156,27 @@ extension Lifecycle {
         put(record)
         // A new time or mode is worth a try; the same answer is not worth telling.
         if let known, case .failed(error) = known.state, known.hasContent(of: record) { return }
-        tell(.failed(record.status))
+        tellLater(record)
+    }
+
+    /// What failed is told when everything has been looked at: it may be a library that a module needs.
+    private func tellLater(_ record: FileRecord) { state.withLock { $0.failures.append(record.path) } }
+
+    /// Finds out which files are libraries of modules, and tells what failed.
+    func tellFailures() {
+        for owner in records.values {
+            for library in owner.module?.staged.libraries ?? [] {
+                guard var record = records[library], case .failed(let error) = record.state, error.code == .invalidFile
+                else { continue }
+                record.state = .library(of: owner.module?.manifest.name ?? "")
+                put(record)
+            }
+        }
+        let failures = state.withLock { state in
+            defer { state.failures = [] }
+            return state.failures.compactMap { state.records[$0] }
+        }
+        for record in failures where record.isFailure { tell(.failed(record.status)) }
     }
 
     /// Tells, once, that the file of an active module is not what was loaded. One that was only touched, linked or

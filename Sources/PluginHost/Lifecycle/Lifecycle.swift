@@ -27,6 +27,8 @@ final class Lifecycle: Sendable {
         var draining: [Generation] = []
         /// Files of active modules that are gone, and what to tell of them unless they turn out to be renamed.
         var vanished: [String] = []
+        /// Paths of files that failed, to be told.
+        var failures: [String] = []
         var isLookingAgain = false
         var watcher: FolderWatcher?
         var isStopped = false
@@ -39,7 +41,10 @@ final class Lifecycle: Sendable {
         journal = Journal(stateFolder: configuration.stateFolder)
         loader = ModuleLoader(journal: journal, allowsOtherToolchains: configuration.allowsOtherToolchains)
         if configuration.retriesQuarantined { journal.release() }
+        queue.setSpecific(key: Self.isOnQueue, value: ObjectIdentifier(self))
     }
+
+    private static let isOnQueue = DispatchSpecificKey<ObjectIdentifier>()
 
     // MARK: Start, change, stop
 
@@ -63,6 +68,7 @@ final class Lifecycle: Sendable {
         var loaded: [LoadedModule] = []
         for folder in configuration.folders where folders.contains(folder) { loaded += look(into: folder) }
         settle(loaded)
+        tellFailures()
         tellVanished()
         lookAgain()
     }
@@ -86,7 +92,12 @@ final class Lifecycle: Sendable {
     var isStopped: Bool { state.withLock { $0.isStopped } }
 
     /// Tears everything down, in reverse order, each module after its last call; waits for them within the timeout.
+    /// From code that a change itself runs (a log closure, a module's `setUp`) it only begins, and goes on when the
+    /// change is done.
     func stop() {
+        if DispatchQueue.getSpecific(key: Self.isOnQueue) == ObjectIdentifier(self) {
+            return Thread.detachNewThread { self.stop() }
+        }
         state.withLock { $0.watcher }?.stop()
         queue.sync {
             let isFirst = state.withLock { state in
@@ -104,6 +115,14 @@ final class Lifecycle: Sendable {
             dispatcher.registry.publish([], isStopped: true)
             for generation in state.withLock({ $0.draining }) { tearDown(generation, before: deadline) }
             staging.close()
+            state.withLock { state in
+                for (path, record) in state.records {
+                    if case .active(_, let module) = record.state {
+                        state.records[path]?.state = .retired(module)
+                        state.records[path]?.since = Date()
+                    }
+                }
+            }
         }
         let last = observers.withLock { observers in
             defer { observers = nil }

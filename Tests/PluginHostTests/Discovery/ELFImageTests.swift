@@ -36,9 +36,9 @@ import Testing
     }
 
     @Test func `The C library, which names a dynamic linker as programs do, is no executable`() throws {
-        let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
-        let line = try #require(maps.split(separator: "\n").first { $0.hasSuffix("/libc.so.6") })
-        let image = try read(String(line[(line.firstIndex(of: "/") ?? line.startIndex)...]))
+        let folders = ["/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib", "/lib"]
+        let library = folders.map { "\($0)/libc.so.6" }.first { FileManager.default.fileExists(atPath: $0) }
+        let image = try read(try #require(library))
         #expect(image.soname == "libc.so.6")
     }
 

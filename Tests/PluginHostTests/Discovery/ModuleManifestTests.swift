@@ -110,8 +110,8 @@ import Testing
 
     @Test func `What a newer module brings and the host does not know is skipped`() throws {
         let text =
-            #"{"name":"M","version":"1.0.0","routes":[],"hooks":["warmUp","init"],"targets":[{"name":"T","x":1}]}"#
-        #expect(refusal(text).contains("unknown key \"routes\""))
+            #"{"name":"M","version":"1.0.0","planets":[],"hooks":["warmUp","init"],"targets":[{"name":"T","x":1}]}"#
+        #expect(refusal(text).contains("unknown key \"planets\""))
         let manifest = try parse(text, abiMinor: UInt16(PLUGIN_ABI_MINOR) + 1)
         #expect(manifest.hooks == [.`init`] && manifest.targets.count == 1)
     }

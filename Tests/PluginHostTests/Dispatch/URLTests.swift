@@ -81,9 +81,9 @@ import Testing
         #expect(error?.code == .invalidURL && error?.message.contains("shop://, tool://") == true)
     }
 
-    @Test func `A port or a user makes another target`() throws {
+    @Test func `A port makes another target, and a user is refused`() throws {
         #expect(try failure("app://Echo:80/any?value=1").code == .unknownTarget)
-        #expect(try failure("app://me@Echo/any?value=1").code == .unknownTarget)
+        #expect(try failure("app://me@Echo/any?value=1").code == .invalidURL)
     }
 
     @Test func `Of equal names the last one counts, unless a list is declared`() throws {
