@@ -25,6 +25,7 @@ final class TestHost: Sendable {
         configuration.stagingFolder = try folder.folder("staging", mode: 0o700)
         configuration.stateFolder = try folder.folder("state", mode: 0o700)
         configuration.watches = false
+        configuration.asyncTimeout = .seconds(600)
         configuration.log = { entry in log.entries.withLock { $0.append(entry) } }
         configure(&configuration)
         host = PluginHost(configuration)
