@@ -9,6 +9,11 @@ extension ValueCodable {
     public var value: Value { get throws(PluginError) { try Value(encoding: self) } }
 }
 
+/// An enumeration with raw values is its raw value, also to the host, which checks and converts it.
+extension ValueCodable where Self: RawRepresentable, RawValue: ValueConvertible {
+    public static var kind: Value.Kind { RawValue.kind }
+}
+
 extension Value {
     /// Encodes any `Encodable` value.
     ///

@@ -177,7 +177,10 @@ struct CallRecord {
     ) -> Result {
         while !lock.pointee.weakCompareExchange(expected: 0, desired: 1, ordering: .acquiring).exchanged {}
         defer { lock.pointee.store(0, ordering: .releasing) }
-        return body(&pointer.pointee.cancel_handler, &pointer.pointee.cancel_data)
+        // Not passed as they are: that counts as an access to the whole record.
+        var (handler, data) = (pointer.pointee.cancel_handler, pointer.pointee.cancel_data)
+        defer { (pointer.pointee.cancel_handler, pointer.pointee.cancel_data) = (handler, data) }
+        return body(&handler, &data)
     }
 
     /// Takes the cancel handler out; calling the result tells it.

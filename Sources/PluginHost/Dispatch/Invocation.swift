@@ -198,7 +198,7 @@ extension Dispatcher {
 
     /// Lets go of a record of the pool; the last one cleans up behind the call.
     private func release(_ record: CallRecord, _ endpoint: Endpoint, leavesGate: Bool) {
-        if !leavesGate { record.pointer.pointee.flags |= CallRecord.isOutsideGate }
+        if !leavesGate { record.pointer.pointee.flags = CallRecord.isOutsideGate }
         guard record.letGo() else { return }
         if let own = record.pointer.pointee.instance { endpoint.instances?.destroy(own) }
         if record.pointer.pointee.flags & CallRecord.isOutsideGate == 0 { endpoint.gate?.leave() }

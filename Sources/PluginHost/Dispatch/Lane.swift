@@ -71,10 +71,10 @@ struct Lane {
     func endReply(_ record: CallRecord) { pointer.pointee.replying = record.pointer.pointee.replied_within }
 
     @inline(__always)
-    func push() { pointer.pointee.depth += 1 }
+    func push() { pointer.pointee.depth = pointer.pointee.depth + 1 }
 
     @inline(__always)
-    func pop() { pointer.pointee.depth -= 1 }
+    func pop() { pointer.pointee.depth = pointer.pointee.depth - 1 }
 }
 
 /// The records of asynchronous calls, taken and given back.

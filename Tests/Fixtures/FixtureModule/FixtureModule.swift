@@ -91,8 +91,8 @@ struct FixtureModule: Module {
             Action("overlap", .required("microseconds", Int.self)) { microseconds in overlap.enter(microseconds) }
             Action("overlapLater", .required("microseconds", Int.self)) { microseconds in
                 let seen = overlap.begin()
+                defer { overlap.end() }
                 try await Task.sleep(for: .microseconds(microseconds))
-                overlap.end()
                 return seen
             }
             Action("inner", .context()) { context in try context.perform("Serial", "overlap", [0]) }

@@ -88,7 +88,7 @@ import Testing
 
     @Test func `A second reply does nothing, and is logged once`() async throws {
         #expect(try await host.call("Later", "twice") == 1)
-        #expect(eventually { test.staleReplies == 1 })
+        #expect(await becomesTrue { test.staleReplies == 1 })
         #expect(test.log.last?.module == "FixtureModule")
     }
 
@@ -107,7 +107,7 @@ import Testing
         let brief = try TestHost([builtLibrary("libFixtureModule.so")]) { $0.asyncTimeout = .milliseconds(20) }
         let error = await #expect(throws: PluginError.self) { try await brief.host.call("Later", "untilCancelled") }
         #expect(error?.code == .deadlineExceeded)
-        #expect(eventually { (try? brief.host.perform("Later", "cancelled")) == 1 })
+        #expect(await becomesTrue { (try? brief.host.perform("Later", "cancelled")) == 1 })
     }
 
     @Test func `A synchronous call that takes too long is reported when it returns`() throws {
@@ -130,7 +130,7 @@ import Testing
         call.cancel()
         let error = await #expect(throws: PluginError.self) { try await call.value }
         #expect(error?.code == .cancelled)
-        #expect(eventually { (try? host.perform("Later", "cancelled").int!) == before + 1 })
+        #expect(await becomesTrue { (try? host.perform("Later", "cancelled").int!) == before + 1 })
     }
 
     @Test func `A call in a task that is cancelled already is cancelled`() async throws {
@@ -173,7 +173,7 @@ import Testing
             ])
         let blocked = try TestHost([module.build()])
         try blocked.host.perform("Blocker", "block")
-        #expect(eventually { (try? blocked.host.perform("Blocker", "told")) == 2 })
+        #expect(await becomesTrue { (try? blocked.host.perform("Blocker", "told")) == 2 })
         try blocked.host.perform("Blocker", "release")
     }
 

@@ -90,8 +90,8 @@ import Testing
 
     @Test func `Of replies from many threads one is taken`() async throws {
         for _ in 0..<20 { _ = try await host.call("Careless", "manyReplies") }
-        #expect(eventually { (try? host.perform("Careless", "accepted")) == 20 })
-        #expect(eventually { test.staleReplies == 20 * 7 })
+        #expect(await becomesTrue { (try? host.perform("Careless", "accepted")) == 20 })
+        #expect(await becomesTrue { test.staleReplies == 20 * 7 })
     }
 
     @Test func `A reply after the deadline is stale, from whatever thread`() async throws {
@@ -106,7 +106,7 @@ import Testing
 
     @Test func `A reply by another module with a stolen token is refused`() async throws {
         let call = Task { [host] in try await host.call("Careless", "keep") }
-        #expect(eventually { (try? host.perform("Careless", "keptToken")) != 0 })
+        #expect(await becomesTrue { (try? host.perform("Careless", "keptToken")) != 0 })
         let token = try host.perform("Careless", "keptToken")
         #expect(try host.perform("Thief", "resolve", [token]) == 1)
         #expect(try host.perform("Thief", "reject", [token]) == 1)
@@ -125,21 +125,21 @@ import Testing
 
     @Test func `The cancel handler is called once with 1 when the call is cancelled`() async throws {
         let call = Task { [host] in try await host.call("Careless", "watch") }
-        #expect(eventually { (try? host.perform("Careless", "keptToken")) != 0 })
+        #expect(await becomesTrue { (try? host.perform("Careless", "keptToken")) != 0 })
         call.cancel()
         let error = await #expect(throws: PluginError.self) { try await call.value }
         #expect(error?.code == .cancelled)
-        #expect(eventually { (try? host.perform("Careless", "told")) == [0, 1] })
+        #expect(await becomesTrue { (try? host.perform("Careless", "told")) == [0, 1] })
         #expect(try host.perform("Careless", "lateReply") == 1)
         #expect(try host.perform("Careless", "told") == [0, 1])
     }
 
     @Test func `The cancel handler is called once with 0 when the call ends in another way`() async throws {
         let call = Task { [host] in try await host.call("Careless", "watch") }
-        #expect(eventually { (try? host.perform("Careless", "keptToken")) != 0 })
+        #expect(await becomesTrue { (try? host.perform("Careless", "keptToken")) != 0 })
         #expect(try host.perform("Careless", "lateReply") == 0)
         #expect(try await call.value == 1)
-        #expect(eventually { (try? host.perform("Careless", "told")) == [1, 0] })
+        #expect(await becomesTrue { (try? host.perform("Careless", "told")) == [1, 0] })
         call.cancel()
         #expect(try host.perform("Careless", "told") == [1, 0])
     }

@@ -174,11 +174,9 @@ import Testing
         #expect(try test.failure("Failing", "tooBig").code == .invalidResult)
     }
 
-    @Test func `An error that is passed on keeps its source`() throws {
-        let error = try test.failure("Chain", "forward", ["target": "C", "action": "add"])
-        #expect(error.code == .missingParameter)
-        let coded = try test.failure("Chain", "forward", ["target": "A", "action": "nope"])
-        #expect(coded.code != .unknownAction)  // A has notFound.
+    @Test func `An error that a module passes on keeps its code`() throws {
+        let refused = try test.failure("Chain", "forward", ["target": "C", "action": "add"])
+        #expect(refused.code == .missingParameter && refused.source == "FixtureModule")
     }
 
     @Test func `A megabyte of bytes arrives where it lies`() throws {

@@ -26,7 +26,7 @@ import Testing
         let test = try TestHost(Array(libraries[0..<2])) { $0.watches = true }
         let host = test.host
         let rounds = 2000
-        async let sums = onThreads(4) { thread in
+        async let sums: [Void] = onThreads(4) { thread in
             for n in 0..<rounds {
                 let result = try host.perform("T\((thread + n) % 2)", "count", [.int(n)])
                 guard result == .int(n) else { throw PluginError("wrong", "\(result) instead of \(n)") }
@@ -35,7 +35,7 @@ import Testing
         for (number, library) in libraries.enumerated().dropFirst(2) {
             let hidden = try test.folder.copy(library, as: "plugins/\(number).so.part")
             rename(hidden, "\(test.folder.path)/plugins/\(number).so")
-            #expect(eventually { (try? host.perform("T\(number)", "count", [1])) == 1 })
+            #expect(await becomesTrue { (try? host.perform("T\(number)", "count", [1])) == 1 })
         }
         #expect(try await sums.count == 4)
         let calls = try host.perform("T0", "calls").int! + host.perform("T1", "calls").int!

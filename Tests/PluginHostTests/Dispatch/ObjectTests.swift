@@ -60,7 +60,7 @@ import Testing
                 for _ in 0..<50 { _ = try thing.object?.perform("touch") }
             }
         }
-        #expect(eventually { (try? host.perform("Things", "destroyed")) == 20 })
+        #expect(await becomesTrue { (try? host.perform("Things", "destroyed")) == 20 })
     }
 
     @Test func `A handle that nobody holds is found, whatever is done with it`() throws {
@@ -221,7 +221,7 @@ import Testing
         }
         #expect(held != nil)
         _ = try await host.call("B", "callBack", ["text": ""])
-        #expect(eventually { held == nil })
+        #expect(await becomesTrue { held == nil })
     }
 
     @Test func `A callback from C is called from a thread of its own, and destroyed once`() async throws {

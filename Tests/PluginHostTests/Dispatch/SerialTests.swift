@@ -44,10 +44,10 @@ import Testing
     ) async throws {
         let test = try TestHost([Self.counting(module, target: target).build()])
         let host = test.host
-        async let threads = onThreads(4) { _ in
+        async let threads: [Void] = onThreads(4) { _ in
             for _ in 0..<50 { try host.perform("S", "run") }
         }
-        async let waiting = onThreads(2) { _ in
+        async let waiting: [Void] = onThreads(2) { _ in
             for _ in 0..<25 { try host.performAndWait("S", "later", timeout: .seconds(60)) }
         }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -73,7 +73,7 @@ import Testing
         let test = try TestHost([Self.recorder.build()])
         let host = test.host
         try host.perform("Record", "start", [20])
-        #expect(eventually { (try? host.perform("Record", "done")) == 20 })
+        #expect(await becomesTrue { (try? host.perform("Record", "done")) == 20 })
         #expect(try host.perform("Record", "order") == .list((0..<20).map { .int($0) }))
     }
 
@@ -325,7 +325,7 @@ import Testing
         let test = try TestHost([Self.stuck.build()])
         let host = test.host
         let stuck = Task { try await host.call("Stuck", "never") }
-        #expect(await eventually { (try? test.failure("Stuck", "leaf"))?.code == .blockingInTask })
+        #expect(await becomesTrue { test.code("Stuck", "leaf") == .blockingInTask })
         try host.perform("Free", "finish")
         #expect(try await stuck.value == 1)
     }

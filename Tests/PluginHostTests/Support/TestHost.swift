@@ -25,6 +25,7 @@ final class TestHost: Sendable {
         configuration.stagingFolder = try folder.folder("staging", mode: 0o700)
         configuration.stateFolder = try folder.folder("state", mode: 0o700)
         configuration.watches = false
+        configuration.asyncTimeout = .seconds(600)
         configuration.log = { entry in log.entries.withLock { $0.append(entry) } }
         configure(&configuration)
         host = PluginHost(configuration)
@@ -49,6 +50,12 @@ final class TestHost: Sendable {
 
     /// The lines of the log about replies that nobody waits for.
     var staleReplies: Int { log.count { $0.message.contains("replied to a call that is over") } }
+
+    /// The code of the error of a call; nil when it succeeds.
+    func code(_ target: String, _ action: String) -> PluginError.Code? {
+        do throws(PluginError) { try host.perform(target, action) } catch { return error.code }
+        return nil
+    }
 
     /// The error of a call that is expected to fail.
     func failure(
@@ -77,4 +84,13 @@ func onThreads<Result: Sendable>(
         for number in 0..<count { group.addTask { try await onThread { try body(number) } } }
         return try await group.reduce(into: []) { $0.append($1) }
     }
+}
+
+/// As `eventually`, for tests that other tasks must not wait for.
+func becomesTrue(_ condition: () throws -> Bool) async rethrows -> Bool {
+    for _ in 0..<6000 {
+        if try condition() { return true }
+        try? await Task.sleep(for: .milliseconds(10))
+    }
+    return false
 }
