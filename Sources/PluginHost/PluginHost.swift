@@ -1,5 +1,5 @@
-public import PluginABI
 import CPluginHost
+public import PluginABI
 import Synchronization
 
 /// A host of plugin modules: loads the shared libraries in its folders, and calls what they offer.

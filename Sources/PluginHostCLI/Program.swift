@@ -8,7 +8,9 @@ struct Program {
     static let name = "pluginhost"
     static let version = "0.1.0"
     private static let overview = "Load modules from shared libraries and perform their actions."
-    static let commands: [any Command.Type] = [Run.self, List.self, Inspect.self, Call.self, Open.self, Routes.self, Match.self]
+    static let commands: [any Command.Type] = [
+        Run.self, List.self, Inspect.self, Call.self, Open.self, Routes.self, Match.self,
+    ]
 
     private let console: Console
     private let variables: [String: String]

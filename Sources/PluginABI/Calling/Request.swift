@@ -70,7 +70,11 @@ extension HostContext {
     ) async throws(PluginError) -> Value {
         let pending = PendingCall(host: host)
         try address.withRequest(parameters, origin, timeout) { request in pending.start(call, request) }
-        let result = await withTaskCancellationHandler { await pending.result } onCancel: { pending.cancel() }
+        let result = await withTaskCancellationHandler {
+            await pending.result
+        } onCancel: {
+            pending.cancel()
+        }
         return try result.get()
     }
 

@@ -40,7 +40,10 @@ extension Action {
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output) throws -> R
     ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance {
         self.init(name, [s1.declaration, s2.declaration, s3.declaration], R.resultKind, isAsync: false) { call in
-            call.resolve(try body(s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount), s3.read(from: call, at: S1.argumentCount + S2.argumentCount)))
+            call.resolve(
+                try body(
+                    s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
+                    s3.read(from: call, at: S1.argumentCount + S2.argumentCount)))
         }
     }
 
@@ -49,48 +52,148 @@ extension Action {
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output) throws -> R
     ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration], R.resultKind, isAsync: false) { call in
-            call.resolve(try body(s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount), s3.read(from: call, at: S1.argumentCount + S2.argumentCount), s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)))
+        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration], R.resultKind, isAsync: false)
+        { call in
+            call.resolve(
+                try body(
+                    s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
+                    s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
+                    s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)))
         }
     }
 
     /// A synchronous action: the closure takes five inputs and returns the result.
-    @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, R: ActionResult>(
+    @inlinable
+    public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output) throws -> R
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration], R.resultKind, isAsync: false) { call in
-            call.resolve(try body(s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount), s3.read(from: call, at: S1.argumentCount + S2.argumentCount), s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount), s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)))
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance
+    {
+        self.init(
+            name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration], R.resultKind,
+            isAsync: false
+        ) { call in
+            call.resolve(
+                try body(
+                    s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
+                    s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
+                    s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
+                    s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)))
         }
     }
 
     /// A synchronous action: the closure takes six inputs and returns the result.
-    @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, R: ActionResult>(
+    @inlinable
+    public init<
+        S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput,
+        R: ActionResult
+    >(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output) throws -> R
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance, S6.Instance == Instance {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration], R.resultKind, isAsync: false) { call in
-            call.resolve(try body(s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount), s3.read(from: call, at: S1.argumentCount + S2.argumentCount), s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount), s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount), s6.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)))
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance, S6.Instance == Instance
+    {
+        self.init(
+            name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration],
+            R.resultKind, isAsync: false
+        ) { call in
+            call.resolve(
+                try body(
+                    s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
+                    s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
+                    s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
+                    s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount),
+                    s6.read(
+                        from: call,
+                        at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                    )))
         }
     }
 
     /// A synchronous action: the closure takes seven inputs and returns the result.
-    @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput, R: ActionResult>(
+    @inlinable
+    public init<
+        S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput,
+        S7: ActionInput, R: ActionResult
+    >(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7,
-        _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output) throws -> R
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration, s7.declaration], R.resultKind, isAsync: false) { call in
-            call.resolve(try body(s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount), s3.read(from: call, at: S1.argumentCount + S2.argumentCount), s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount), s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount), s6.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount), s7.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount + S6.argumentCount)))
+        _ body:
+            @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output) throws ->
+            R
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance
+    {
+        self.init(
+            name,
+            [
+                s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration,
+                s7.declaration,
+            ], R.resultKind, isAsync: false
+        ) { call in
+            call.resolve(
+                try body(
+                    s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
+                    s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
+                    s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
+                    s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount),
+                    s6.read(
+                        from: call,
+                        at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                    ),
+                    s7.read(
+                        from: call,
+                        at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                            + S6.argumentCount)))
         }
     }
 
     /// A synchronous action: the closure takes eight inputs and returns the result.
-    @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput, S8: ActionInput, R: ActionResult>(
+    @inlinable
+    public init<
+        S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput,
+        S7: ActionInput, S8: ActionInput, R: ActionResult
+    >(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7, _ s8: S8,
-        _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output, S8.Output) throws -> R
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance, S8.Instance == Instance {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration, s7.declaration, s8.declaration], R.resultKind, isAsync: false) { call in
-            call.resolve(try body(s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount), s3.read(from: call, at: S1.argumentCount + S2.argumentCount), s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount), s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount), s6.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount), s7.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount + S6.argumentCount), s8.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount + S6.argumentCount + S7.argumentCount)))
+        _ body:
+            @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output, S8.Output)
+            throws -> R
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance, S8.Instance == Instance
+    {
+        self.init(
+            name,
+            [
+                s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration,
+                s7.declaration, s8.declaration,
+            ], R.resultKind, isAsync: false
+        ) { call in
+            call.resolve(
+                try body(
+                    s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
+                    s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
+                    s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
+                    s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount),
+                    s6.read(
+                        from: call,
+                        at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                    ),
+                    s7.read(
+                        from: call,
+                        at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                            + S6.argumentCount),
+                    s8.read(
+                        from: call,
+                        at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                            + S6.argumentCount + S7.argumentCount)))
         }
     }
 }
@@ -144,7 +247,9 @@ extension Action {
     ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance {
         let isReply = S1.isReply || S2.isReply || S3.isReply
         self.init(name, [s1.declaration, s2.declaration, s3.declaration], .null, isAsync: isReply) { call in
-            try body(s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount), s3.read(from: call, at: S1.argumentCount + S2.argumentCount))
+            try body(
+                s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
+                s3.read(from: call, at: S1.argumentCount + S2.argumentCount))
             if !isReply { call.resolve() }
         }
     }
@@ -156,8 +261,12 @@ extension Action {
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output) throws -> Void
     ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance {
         let isReply = S1.isReply || S2.isReply || S3.isReply || S4.isReply
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration], .null, isAsync: isReply) { call in
-            try body(s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount), s3.read(from: call, at: S1.argumentCount + S2.argumentCount), s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount))
+        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration], .null, isAsync: isReply) {
+            call in
+            try body(
+                s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
+                s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
+                s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount))
             if !isReply { call.resolve() }
         }
     }
@@ -167,49 +276,134 @@ extension Action {
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output) throws -> Void
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance {
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance
+    {
         let isReply = S1.isReply || S2.isReply || S3.isReply || S4.isReply || S5.isReply
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration], .null, isAsync: isReply) { call in
-            try body(s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount), s3.read(from: call, at: S1.argumentCount + S2.argumentCount), s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount), s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount))
+        self.init(
+            name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration], .null,
+            isAsync: isReply
+        ) { call in
+            try body(
+                s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
+                s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
+                s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
+                s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount))
             if !isReply { call.resolve() }
         }
     }
 
     /// A synchronous action: the closure takes six inputs and returns nothing. With `.reply` among its inputs it is
     /// asynchronous, and replies through the handle.
-    @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput>(
+    @inlinable
+    public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output) throws -> Void
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance, S6.Instance == Instance {
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance, S6.Instance == Instance
+    {
         let isReply = S1.isReply || S2.isReply || S3.isReply || S4.isReply || S5.isReply || S6.isReply
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration], .null, isAsync: isReply) { call in
-            try body(s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount), s3.read(from: call, at: S1.argumentCount + S2.argumentCount), s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount), s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount), s6.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount))
+        self.init(
+            name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration],
+            .null, isAsync: isReply
+        ) { call in
+            try body(
+                s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
+                s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
+                s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
+                s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount),
+                s6.read(
+                    from: call,
+                    at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount))
             if !isReply { call.resolve() }
         }
     }
 
     /// A synchronous action: the closure takes seven inputs and returns nothing. With `.reply` among its inputs it is
     /// asynchronous, and replies through the handle.
-    @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput>(
+    @inlinable
+    public init<
+        S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput,
+        S7: ActionInput
+    >(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7,
-        _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output) throws -> Void
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance {
+        _ body:
+            @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output) throws ->
+            Void
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance
+    {
         let isReply = S1.isReply || S2.isReply || S3.isReply || S4.isReply || S5.isReply || S6.isReply || S7.isReply
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration, s7.declaration], .null, isAsync: isReply) { call in
-            try body(s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount), s3.read(from: call, at: S1.argumentCount + S2.argumentCount), s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount), s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount), s6.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount), s7.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount + S6.argumentCount))
+        self.init(
+            name,
+            [
+                s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration,
+                s7.declaration,
+            ], .null, isAsync: isReply
+        ) { call in
+            try body(
+                s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
+                s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
+                s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
+                s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount),
+                s6.read(
+                    from: call,
+                    at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount),
+                s7.read(
+                    from: call,
+                    at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                        + S6.argumentCount))
             if !isReply { call.resolve() }
         }
     }
 
     /// A synchronous action: the closure takes eight inputs and returns nothing. With `.reply` among its inputs it is
     /// asynchronous, and replies through the handle.
-    @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput, S8: ActionInput>(
+    @inlinable
+    public init<
+        S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput,
+        S7: ActionInput, S8: ActionInput
+    >(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7, _ s8: S8,
-        _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output, S8.Output) throws -> Void
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance, S8.Instance == Instance {
-        let isReply = S1.isReply || S2.isReply || S3.isReply || S4.isReply || S5.isReply || S6.isReply || S7.isReply || S8.isReply
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration, s7.declaration, s8.declaration], .null, isAsync: isReply) { call in
-            try body(s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount), s3.read(from: call, at: S1.argumentCount + S2.argumentCount), s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount), s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount), s6.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount), s7.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount + S6.argumentCount), s8.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount + S6.argumentCount + S7.argumentCount))
+        _ body:
+            @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output, S8.Output)
+            throws -> Void
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance, S8.Instance == Instance
+    {
+        let isReply =
+            S1.isReply || S2.isReply || S3.isReply || S4.isReply || S5.isReply || S6.isReply || S7.isReply || S8.isReply
+        self.init(
+            name,
+            [
+                s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration,
+                s7.declaration, s8.declaration,
+            ], .null, isAsync: isReply
+        ) { call in
+            try body(
+                s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
+                s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
+                s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
+                s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount),
+                s6.read(
+                    from: call,
+                    at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount),
+                s7.read(
+                    from: call,
+                    at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                        + S6.argumentCount),
+                s8.read(
+                    from: call,
+                    at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                        + S6.argumentCount + S7.argumentCount))
             if !isReply { call.resolve() }
         }
     }
@@ -255,7 +449,11 @@ extension Action {
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output) async throws -> R
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable {
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S1.Output: Sendable,
+        S2.Output: Sendable, S3.Output: Sendable
+    {
         self.init(name, [s1.declaration, s2.declaration, s3.declaration], R.resultKind, isAsync: true) { call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
@@ -268,8 +466,13 @@ extension Action {
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output) async throws -> R
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration], R.resultKind, isAsync: true) { call in
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable
+    {
+        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration], R.resultKind, isAsync: true) {
+            call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
@@ -279,67 +482,143 @@ extension Action {
     }
 
     /// An asynchronous action: the `async` closure takes five inputs and returns the result.
-    @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, R: ActionResult>(
+    @inlinable
+    public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, R: ActionResult>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output) async throws -> R
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable, S5.Output: Sendable {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration], R.resultKind, isAsync: true) { call in
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable,
+        S5.Output: Sendable
+    {
+        self.init(
+            name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration], R.resultKind,
+            isAsync: true
+        ) { call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
             let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
+            let v5 = try s5.read(
+                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
             call.start { try await body(v1, v2, v3, v4, v5) }
         }
     }
 
     /// An asynchronous action: the `async` closure takes six inputs and returns the result.
-    @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, R: ActionResult>(
+    @inlinable
+    public init<
+        S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput,
+        R: ActionResult
+    >(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output) async throws -> R
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance, S6.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable, S5.Output: Sendable, S6.Output: Sendable {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration], R.resultKind, isAsync: true) { call in
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance, S6.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable,
+        S4.Output: Sendable, S5.Output: Sendable, S6.Output: Sendable
+    {
+        self.init(
+            name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration],
+            R.resultKind, isAsync: true
+        ) { call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
             let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            let v6 = try s6.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
+            let v5 = try s5.read(
+                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
+            let v6 = try s6.read(
+                from: call,
+                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
             call.start { try await body(v1, v2, v3, v4, v5, v6) }
         }
     }
 
     /// An asynchronous action: the `async` closure takes seven inputs and returns the result.
-    @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput, R: ActionResult>(
+    @inlinable
+    public init<
+        S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput,
+        S7: ActionInput, R: ActionResult
+    >(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7,
-        _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output) async throws -> R
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable, S5.Output: Sendable, S6.Output: Sendable, S7.Output: Sendable {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration, s7.declaration], R.resultKind, isAsync: true) { call in
+        _ body:
+            @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output)
+            async throws -> R
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance, S1.Output: Sendable,
+        S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable, S5.Output: Sendable, S6.Output: Sendable,
+        S7.Output: Sendable
+    {
+        self.init(
+            name,
+            [
+                s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration,
+                s7.declaration,
+            ], R.resultKind, isAsync: true
+        ) { call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
             let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            let v6 = try s6.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
-            let v7 = try s7.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount + S6.argumentCount)
+            let v5 = try s5.read(
+                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
+            let v6 = try s6.read(
+                from: call,
+                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
+            let v7 = try s7.read(
+                from: call,
+                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                    + S6.argumentCount)
             call.start { try await body(v1, v2, v3, v4, v5, v6, v7) }
         }
     }
 
     /// An asynchronous action: the `async` closure takes eight inputs and returns the result.
-    @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput, S8: ActionInput, R: ActionResult>(
+    @inlinable
+    public init<
+        S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput,
+        S7: ActionInput, S8: ActionInput, R: ActionResult
+    >(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7, _ s8: S8,
-        _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output, S8.Output) async throws -> R
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance, S8.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable, S5.Output: Sendable, S6.Output: Sendable, S7.Output: Sendable, S8.Output: Sendable {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration, s7.declaration, s8.declaration], R.resultKind, isAsync: true) { call in
+        _ body:
+            @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output, S8.Output)
+            async throws -> R
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance, S8.Instance == Instance,
+        S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable, S5.Output: Sendable,
+        S6.Output: Sendable, S7.Output: Sendable, S8.Output: Sendable
+    {
+        self.init(
+            name,
+            [
+                s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration,
+                s7.declaration, s8.declaration,
+            ], R.resultKind, isAsync: true
+        ) { call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
             let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            let v6 = try s6.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
-            let v7 = try s7.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount + S6.argumentCount)
-            let v8 = try s8.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount + S6.argumentCount + S7.argumentCount)
+            let v5 = try s5.read(
+                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
+            let v6 = try s6.read(
+                from: call,
+                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
+            let v7 = try s7.read(
+                from: call,
+                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                    + S6.argumentCount)
+            let v8 = try s8.read(
+                from: call,
+                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                    + S6.argumentCount + S7.argumentCount)
             call.start { try await body(v1, v2, v3, v4, v5, v6, v7, v8) }
         }
     }
@@ -354,7 +633,10 @@ extension Action {
         _ body: @escaping @Sendable () async throws -> Void
     ) {
         self.init(name, [], .null, isAsync: true) { call in
-            call.start { try await body(); return NoResult() }
+            call.start {
+                try await body()
+                return NoResult()
+            }
         }
     }
 
@@ -365,7 +647,10 @@ extension Action {
     ) where S1.Instance == Instance, S1.Output: Sendable {
         self.init(name, [s1.declaration], .null, isAsync: true) { call in
             let v1 = try s1.read(from: call, at: 0)
-            call.start { try await body(v1); return NoResult() }
+            call.start {
+                try await body(v1)
+                return NoResult()
+            }
         }
     }
 
@@ -377,7 +662,10 @@ extension Action {
         self.init(name, [s1.declaration, s2.declaration], .null, isAsync: true) { call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
-            call.start { try await body(v1, v2); return NoResult() }
+            call.start {
+                try await body(v1, v2)
+                return NoResult()
+            }
         }
     }
 
@@ -385,12 +673,19 @@ extension Action {
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output) async throws -> Void
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable {
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S1.Output: Sendable,
+        S2.Output: Sendable, S3.Output: Sendable
+    {
         self.init(name, [s1.declaration, s2.declaration, s3.declaration], .null, isAsync: true) { call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
-            call.start { try await body(v1, v2, v3); return NoResult() }
+            call.start {
+                try await body(v1, v2, v3)
+                return NoResult()
+            }
         }
     }
 
@@ -398,13 +693,21 @@ extension Action {
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output) async throws -> Void
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration], .null, isAsync: true) { call in
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable
+    {
+        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration], .null, isAsync: true) {
+            call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
             let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            call.start { try await body(v1, v2, v3, v4); return NoResult() }
+            call.start {
+                try await body(v1, v2, v3, v4)
+                return NoResult()
+            }
         }
     }
 
@@ -412,65 +715,149 @@ extension Action {
     @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output) async throws -> Void
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable, S5.Output: Sendable {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration], .null, isAsync: true) { call in
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable,
+        S5.Output: Sendable
+    {
+        self.init(
+            name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration], .null, isAsync: true
+        ) { call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
             let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            call.start { try await body(v1, v2, v3, v4, v5); return NoResult() }
+            let v5 = try s5.read(
+                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
+            call.start {
+                try await body(v1, v2, v3, v4, v5)
+                return NoResult()
+            }
         }
     }
 
     /// An asynchronous action: the `async` closure takes six inputs and returns nothing.
-    @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput>(
+    @inlinable
+    public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput>(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6,
-        _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output) async throws -> Void
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance, S6.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable, S5.Output: Sendable, S6.Output: Sendable {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration], .null, isAsync: true) { call in
+        _ body:
+            @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output) async throws -> Void
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance, S6.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable,
+        S4.Output: Sendable, S5.Output: Sendable, S6.Output: Sendable
+    {
+        self.init(
+            name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration],
+            .null, isAsync: true
+        ) { call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
             let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            let v6 = try s6.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
-            call.start { try await body(v1, v2, v3, v4, v5, v6); return NoResult() }
+            let v5 = try s5.read(
+                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
+            let v6 = try s6.read(
+                from: call,
+                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
+            call.start {
+                try await body(v1, v2, v3, v4, v5, v6)
+                return NoResult()
+            }
         }
     }
 
     /// An asynchronous action: the `async` closure takes seven inputs and returns nothing.
-    @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput>(
+    @inlinable
+    public init<
+        S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput,
+        S7: ActionInput
+    >(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7,
-        _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output) async throws -> Void
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable, S5.Output: Sendable, S6.Output: Sendable, S7.Output: Sendable {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration, s7.declaration], .null, isAsync: true) { call in
+        _ body:
+            @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output)
+            async throws -> Void
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance, S1.Output: Sendable,
+        S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable, S5.Output: Sendable, S6.Output: Sendable,
+        S7.Output: Sendable
+    {
+        self.init(
+            name,
+            [
+                s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration,
+                s7.declaration,
+            ], .null, isAsync: true
+        ) { call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
             let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            let v6 = try s6.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
-            let v7 = try s7.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount + S6.argumentCount)
-            call.start { try await body(v1, v2, v3, v4, v5, v6, v7); return NoResult() }
+            let v5 = try s5.read(
+                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
+            let v6 = try s6.read(
+                from: call,
+                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
+            let v7 = try s7.read(
+                from: call,
+                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                    + S6.argumentCount)
+            call.start {
+                try await body(v1, v2, v3, v4, v5, v6, v7)
+                return NoResult()
+            }
         }
     }
 
     /// An asynchronous action: the `async` closure takes eight inputs and returns nothing.
-    @inlinable public init<S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput, S7: ActionInput, S8: ActionInput>(
+    @inlinable
+    public init<
+        S1: ActionInput, S2: ActionInput, S3: ActionInput, S4: ActionInput, S5: ActionInput, S6: ActionInput,
+        S7: ActionInput, S8: ActionInput
+    >(
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4, _ s5: S5, _ s6: S6, _ s7: S7, _ s8: S8,
-        _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output, S8.Output) async throws -> Void
-    ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance, S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance, S8.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable, S5.Output: Sendable, S6.Output: Sendable, S7.Output: Sendable, S8.Output: Sendable {
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration, s7.declaration, s8.declaration], .null, isAsync: true) { call in
+        _ body:
+            @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output, S5.Output, S6.Output, S7.Output, S8.Output)
+            async throws -> Void
+    )
+    where
+        S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
+        S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance, S8.Instance == Instance,
+        S1.Output: Sendable, S2.Output: Sendable, S3.Output: Sendable, S4.Output: Sendable, S5.Output: Sendable,
+        S6.Output: Sendable, S7.Output: Sendable, S8.Output: Sendable
+    {
+        self.init(
+            name,
+            [
+                s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration,
+                s7.declaration, s8.declaration,
+            ], .null, isAsync: true
+        ) { call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
             let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            let v6 = try s6.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
-            let v7 = try s7.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount + S6.argumentCount)
-            let v8 = try s8.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount + S6.argumentCount + S7.argumentCount)
-            call.start { try await body(v1, v2, v3, v4, v5, v6, v7, v8); return NoResult() }
+            let v5 = try s5.read(
+                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
+            let v6 = try s6.read(
+                from: call,
+                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
+            let v7 = try s7.read(
+                from: call,
+                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                    + S6.argumentCount)
+            let v8 = try s8.read(
+                from: call,
+                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
+                    + S6.argumentCount + S7.argumentCount)
+            call.start {
+                try await body(v1, v2, v3, v4, v5, v6, v7, v8)
+                return NoResult()
+            }
         }
     }
 }

@@ -126,17 +126,18 @@ private final class BoundFactory {
         self.module = module
     }
 
-    static let make: @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<plugin_call>?) -> UnsafeMutableRawPointer? = {
-        data, call in
-        let factory = Unmanaged<BoundFactory>.fromOpaque(data!).takeUnretainedValue()
-        let context = HostContext(host: factory.module.host, call: call!.pointee.token)
-        do {
-            return try factory.makeInstance(context)
-        } catch {
-            context.host.reject(context.call, error)
-            return nil
+    static let make:
+        @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<plugin_call>?) -> UnsafeMutableRawPointer? = {
+            data, call in
+            let factory = Unmanaged<BoundFactory>.fromOpaque(data!).takeUnretainedValue()
+            let context = HostContext(host: factory.module.host, call: call!.pointee.token)
+            do {
+                return try factory.makeInstance(context)
+            } catch {
+                context.host.reject(context.call, error)
+                return nil
+            }
         }
-    }
 }
 
 // What a description points to is never freed, like the code that it describes.

@@ -60,7 +60,8 @@ enum CodingPath {
     }
 
     private static func at(_ path: [any CodingKey]) -> String {
-        path.isEmpty ? "" : " (at \(path.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")))"
+        path.isEmpty
+            ? "" : " (at \(path.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")))"
     }
 }
 

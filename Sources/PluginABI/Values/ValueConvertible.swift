@@ -50,7 +50,10 @@ extension Bool: ValueConvertible {
         self = bool
     }
     @inlinable public init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) {
-        guard raw.kind == PLUGIN_KIND_BOOL else { self = try Bool(Value(copying: raw, host: host)); return }
+        guard raw.kind == PLUGIN_KIND_BOOL else {
+            self = try Bool(Value(copying: raw, host: host))
+            return
+        }
         self = raw.as.boolean != 0
     }
     @inlinable public func lend(to body: (plugin_value) -> Void) { body(plugin_value_bool(self ? 1 : 0)) }
@@ -119,7 +122,10 @@ extension Double: ValueConvertible {
         self = double
     }
     @inlinable public init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) {
-        guard raw.kind == PLUGIN_KIND_DOUBLE else { self = try Double(Value(copying: raw, host: host)); return }
+        guard raw.kind == PLUGIN_KIND_DOUBLE else {
+            self = try Double(Value(copying: raw, host: host))
+            return
+        }
         self = raw.as.real
     }
     @inlinable public func lend(to body: (plugin_value) -> Void) { body(plugin_value_double(self)) }
@@ -139,7 +145,10 @@ extension String: ValueConvertible {
         self = string
     }
     @inlinable public init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) {
-        guard raw.kind == PLUGIN_KIND_STRING else { self = try String(Value(copying: raw, host: host)); return }
+        guard raw.kind == PLUGIN_KIND_STRING else {
+            self = try String(Value(copying: raw, host: host))
+            return
+        }
         self = String(decoding: UnsafeRawBufferPointer(start: raw.as.string, count: Int(raw.count)), as: UTF8.self)
     }
     @inlinable public func lend(to body: (plugin_value) -> Void) throws(PluginError) {

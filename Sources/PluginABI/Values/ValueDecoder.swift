@@ -101,7 +101,8 @@ final class ValueDecoder: Decoder {
         private func peek() throws -> ValueDecoder {
             guard !isAtEnd else {
                 throw DecodingError.valueNotFound(
-                    Value.self, .init(codingPath: codingPath, debugDescription: "The list has only \(list.count) elements."))
+                    Value.self,
+                    .init(codingPath: codingPath, debugDescription: "The list has only \(list.count) elements."))
             }
             return decoder.nested(list[currentIndex], ValueKey(intValue: currentIndex))
         }

@@ -28,7 +28,8 @@ extension PluginError {
 
     static func unknownParameter(_ name: String, _ endpoint: Endpoint) -> PluginError {
         if endpoint.isVariadic {
-            return PluginError(.unknownParameter, "A callback takes its arguments by position, not by name (“\(name)”).")
+            return PluginError(
+                .unknownParameter, "A callback takes its arguments by position, not by name (“\(name)”).")
         }
         let known = endpoint.parameters.map(\.name)
         let list = known.isEmpty ? "It takes none." : "It takes \(known.joined(separator: ", "))."

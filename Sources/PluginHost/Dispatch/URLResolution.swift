@@ -86,7 +86,9 @@ extension URLResolution {
                 isList
                 ? .list(items.map { .string($0.value) }) : try Self.convert(items.last!.value, name, declared)
         }
-        for (name, text) in values where !given.contains(name) { entries[name] = try Self.convert(text, name, declared) }
+        for (name, text) in values where !given.contains(name) {
+            entries[name] = try Self.convert(text, name, declared)
+        }
         for reserved in Reserved.allCases where declared.contains(where: { $0.name == reserved.rawValue }) {
             entries[reserved.rawValue] =
                 switch reserved {

@@ -241,7 +241,8 @@ struct ModuleLoader {
         if let superfluous = Set(factories.keys).subtracting(withInstance).sorted().first {
             throw PluginError(
                 .invalidManifest,
-                "\(file.original) has a factory for target “\(superfluous)”, whose manifest entry declares no instance.")
+                "\(file.original) has a factory for target “\(superfluous)”, whose manifest entry declares no instance."
+            )
         }
     }
 

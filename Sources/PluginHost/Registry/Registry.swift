@@ -67,4 +67,3 @@ final class Registry: Sendable {
         try? update { Table(generations, routes: $0.routes, isStopped: isStopped) }
     }
 }
-

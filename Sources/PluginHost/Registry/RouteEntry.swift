@@ -61,7 +61,8 @@ struct Routes: Sendable {
         if let name = entry.name, let other = existing.first(where: { $0.name == name }) {
             throw PluginError(
                 .conflict,
-                "The route name “\(name)” belongs to “\(other.pattern.text)” of \(other.owner.description), which keeps it.")
+                "The route name “\(name)” belongs to “\(other.pattern.text)” of \(other.owner.description), which keeps it."
+            )
         }
         added.append(entry)
     }

@@ -118,4 +118,3 @@ extension plugin_string {
         left.count == right.count && (left.count == 0 || memcmp(left.bytes, right.bytes, Int(left.count)) == 0)
     }
 }
-

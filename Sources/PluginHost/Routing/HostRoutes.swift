@@ -91,7 +91,7 @@ extension PluginHost {
         try? dispatcher.registry.update { table in
             var routes = table.routes
             let meant = table.allRoutes.filter(isMeant)
-            meant.forEach { routes.remove($0) }
+            for route in meant { routes.remove(route) }
             count = meant.count
             return table.with(routes)
         }

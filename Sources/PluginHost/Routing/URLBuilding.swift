@@ -57,7 +57,8 @@ extension RoutePattern {
         case .bytes(let bytes): bytes.base64
         case .null, .list, .map, .object:
             throw PluginError(
-                .mistypedParameter, "The parameter “\(name)” is a value of type \(value.kind), which a URL cannot carry.")
+                .mistypedParameter,
+                "The parameter “\(name)” is a value of type \(value.kind), which a URL cannot carry.")
         }
     }
 
