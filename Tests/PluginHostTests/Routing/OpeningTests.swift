@@ -13,6 +13,24 @@ import Testing
         try body(test.host)
     }
 
+    @Test("the examples of the article on URLs do what it says")
+    func article() throws {
+        try withHost("ModuleA", "ModuleB") { host throws in
+            let detail = try host.open("app://shop/detail/lamp/2")
+            #expect(detail["title"]?.string == "Detail of lamp" && detail["page"]?.int == 2)
+            try host.addRoute("app://hello/:name", to: "B/greet")
+            #expect(try host.open("app://hello/Ada").string == "Hello, Ada!")
+            #expect(try host.url(for: "detail", ["key": "lamp", "page": 2]) == "app://shop/detail/lamp/2")
+            #expect(!host.canOpen("app://shop/detail/lamp/two"))
+        }
+        #expect(try URLPattern("app://shop/:id").match("app://shop/7") == ["id": "7"])
+        #expect(try URLPattern("app://shop/:id(\\d+)").match("app://shop/seven") == nil)
+        #expect(try URLPattern("app://shop/img-:id.png").match("app://shop/img-7.png") == ["id": "7"])
+        #expect(try URLPattern("app://shop/:path+").match("app://shop/a/b") == ["path": "a/b"])
+        #expect(try URLPattern("app://shop{/:page}?").match("app://shop") == ["page": nil])
+        #expect(try URLPattern("app://shop/*").match("app://shop/a/b") == ["0": "a/b"])
+    }
+
     @Test("a route of a module opens its action with what the groups take, converted")
     func moduleRoute() throws {
         try withHost("ModuleA") { host throws in
