@@ -139,14 +139,23 @@ struct CallRecord {
         lane?.endReply(self)
     }
 
-    /// Takes the right to reply from whoever else may reply. False when the call is over, or this thread is replying
-    /// to it already.
-    func beginReply(_ token: plugin_token, from phases: Set<Phase> = [.open, .abandoned]) -> Phase? {
+    /// Takes the right to reply from whoever else may reply, and returns the phase of the call until then. nil when the
+    /// call is over, or this thread is replying to it already.
+    @inline(__always)
+    func beginReply(_ token: plugin_token, evenIfAbandoned: Bool = true) -> Phase? {
+        if move(token, from: .open, to: .replying) {
+            replierWord.pointee.store(Lane.currentID, ordering: .relaxed)
+            return .open
+        }
+        return beginContendedReply(token, evenIfAbandoned: evenIfAbandoned)
+    }
+
+    private func beginContendedReply(_ token: plugin_token, evenIfAbandoned: Bool) -> Phase? {
         while true {
             let phase = phase(of: token)
             switch phase {
             case .open, .abandoned:
-                guard phases.contains(phase) else { return nil }
+                guard phase == .open || evenIfAbandoned else { return nil }
                 if move(token, from: phase, to: .replying) {
                     replierWord.pointee.store(Lane.currentID, ordering: .relaxed)
                     return phase

@@ -175,7 +175,7 @@ final class Dispatcher: Sendable {
         let resolution = try resolve(request.target.text, given, isRemote: call.isRemote, table)
         let endpoint = table.targets[resolution.target]?.actions[resolution.action]
         let parameters = try resolution.parameters(
-            for: endpoint?.parameters ?? [], overriddenBy: given,
+            for: endpoint.map { Array($0.parameters) } ?? [], overriddenBy: given,
             asksForObject: request.flags & PLUGIN_REQUEST_OBJECT != 0)
         // What the caller gave rides along as it is; what the URL carried has been converted.
         return try parameters.withEntries { (entries, count) throws(PluginError) in

@@ -213,7 +213,7 @@ extension Dispatcher {
     /// Ends a call for its caller, while the action goes on; only for calls in the pool.
     static func abandon(_ token: plugin_token, _ error: PluginError) {
         guard let record = CallRecord(token: token), record.pointer.pointee.is_pooled != 0,
-            record.beginReply(token, from: [.open]) != nil
+            record.beginReply(token, evenIfAbandoned: false) != nil
         else { return }
         let tellCancelHandler = record.takeCancelHandler()
         error.lend { record.complete(nil, $0) }

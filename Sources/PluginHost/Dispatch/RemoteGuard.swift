@@ -71,7 +71,7 @@ extension Dispatcher {
             }
             if isRemote, !endpoint.isRemote { throw .notRemote(endpoint) }
             let carried = try resolution.parameters(
-                for: endpoint.parameters, overriddenBy: given, asksForObject: false)
+                for: Array(endpoint.parameters), overriddenBy: given, asksForObject: false)
             try carried.withEntries { (entries, count) throws(PluginError) in
                 let all = Array(given) + UnsafeBufferPointer(start: entries, count: count)
                 try all.withUnsafeBufferPointer { (all) throws(PluginError) in

@@ -9,7 +9,8 @@ final class Endpoint: @unchecked Sendable {
 
     /// Target and action, type and action, or hook: `A/fetchDetail`, `Cursor#next`, `@setUp`.
     let name: String
-    let parameters: [Parameter]
+    /// In declared order; in memory that is never freed.
+    let parameters: UnsafeBufferPointer<Parameter>
     let isAsync: Bool
     let isRemote: Bool
     /// Takes any arguments by position and no names: a callback.
@@ -24,12 +25,14 @@ final class Endpoint: @unchecked Sendable {
     /// What the crash report says while it runs.
     let label: UnsafePointer<CChar>
 
+    /// What the call path must know of a declared parameter. Copied freely: it holds no reference.
     struct Parameter: @unchecked Sendable {  // The key and the default point to memory that is never freed.
-        let name: String
         let key: plugin_string
         let kind: Value.Kind
         let isRequired: Bool
         let defaultValue: plugin_value
+
+        var name: String { key.text }
     }
 
     init(
@@ -38,7 +41,7 @@ final class Endpoint: @unchecked Sendable {
         instances: InstanceProvider?, gate: SerialGate?
     ) {
         self.name = name
-        self.parameters = parameters
+        self.parameters = .immortal(parameters)
         self.isAsync = isAsync
         self.isRemote = isRemote
         self.isVariadic = isVariadic
@@ -57,8 +60,17 @@ final class Endpoint: @unchecked Sendable {
 extension Endpoint.Parameter {
     init(_ declaration: ModuleManifest.Parameter) {
         self.init(
-            name: declaration.name, key: .immortal(declaration.name), kind: declaration.type,
+            key: .immortal(declaration.name), kind: declaration.type,
             isRequired: declaration.isRequired, defaultValue: .immortal(declaration.defaultValue ?? .null))
+    }
+}
+
+extension UnsafeBufferPointer {
+    /// A copy that is never freed.
+    fileprivate static func immortal(_ elements: [Element]) -> UnsafeBufferPointer<Element> {
+        let copy = UnsafeMutableBufferPointer<Element>.allocate(capacity: elements.count)
+        _ = copy.initialize(from: elements)
+        return UnsafeBufferPointer(copy)
     }
 }
 
