@@ -132,7 +132,8 @@ import Testing
     private func program(_ name: String) -> String? {
         let search = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin"
         let places = search.split(separator: ":").flatMap { folder -> [String] in
-            let swift = URL(fileURLWithPath: "\(folder)/swift").resolvingSymlinksInPath().deletingLastPathComponent().path
+            let swift = URL(fileURLWithPath: "\(folder)/swift").resolvingSymlinksInPath().deletingLastPathComponent()
+                .path
             return ["\(folder)/\(name)", "\(swift)/\(name)"]
         }
         return places.first { access($0, X_OK) == 0 }

@@ -27,7 +27,10 @@ import Testing
     }
 
     enum Suit: String, ValueCodable { case hearts, spades }
-    enum Size: Int, ValueCodable { case small = 1, large }
+    enum Size: Int, ValueCodable {
+        case small = 1
+        case large
+    }
     enum Bare: String, ValueConvertible { case one }
     enum Shape: Codable, Equatable {
         case circle(radius: Double)

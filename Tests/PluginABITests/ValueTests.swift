@@ -166,7 +166,9 @@ import Testing
         return encoded[1]!
     }
 
-    private func nest(_ depth: Int, _ wrap: (Value) -> Value) -> Value { (0..<depth).reduce(1) { value, _ in wrap(value) } }
+    private func nest(_ depth: Int, _ wrap: (Value) -> Value) -> Value {
+        (0..<depth).reduce(1) { value, _ in wrap(value) }
+    }
 }
 
 /// Random values, the same again for the same seed.
@@ -194,7 +196,8 @@ struct Random: RandomNumberGenerator {
         case 5: return .bytes(Bytes((0..<count()).map { _ in UInt8(truncatingIfNeeded: next()) }))
         case 6: return .list((0..<count()).map { _ in value(depth: depth - 1) })
         default:
-            return .map(Dictionary((0..<count()).map { _ in (text(), value(depth: depth - 1)) }, uniquingKeysWith: { $1 }))
+            return .map(
+                Dictionary((0..<count()).map { _ in (text(), value(depth: depth - 1)) }, uniquingKeysWith: { $1 }))
         }
     }
 

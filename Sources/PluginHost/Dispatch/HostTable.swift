@@ -54,7 +54,9 @@ enum HostTable {
     /// For a caller who does not want to know.
     private static let ignore: plugin_completion = { _, _, _ in }
 
-    private static var noRequest: PluginError { PluginError(.invalidValue, "A null pointer was passed as the request.") }
+    private static var noRequest: PluginError {
+        PluginError(.invalidValue, "A null pointer was passed as the request.")
+    }
 
     private static let cancel: @convention(c) (UnsafePointer<plugin_host>?, plugin_token) -> Void = { _, call in
         Dispatcher.abandon(call, PluginError(.cancelled, "The caller cancelled the call."))
@@ -129,8 +131,8 @@ enum HostTable {
 
     // MARK: Extensions
 
-    private static let getExtension:
-        @convention(c) (UnsafePointer<plugin_host>?, plugin_string) -> UnsafeRawPointer? = { host, identifier in
+    private static let getExtension: @convention(c) (UnsafePointer<plugin_host>?, plugin_string) -> UnsafeRawPointer? =
+        { host, identifier in
             switch identifier.text {
             case PLUGIN_LOG_EXTENSION: UnsafeRawPointer(log)
             case PLUGIN_CONTEXT_EXTENSION: UnsafeRawPointer(caller(host).takeUnretainedValue().context)

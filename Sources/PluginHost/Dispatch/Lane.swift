@@ -85,7 +85,8 @@ enum RecordPool {
     static func take() -> CallRecord? {
         let index: UInt32? = free.withLock { free in
             if free.isEmpty, let chunk = plugin_host_chunk_create() {
-                free.append(contentsOf: (chunk.pointee.index..<chunk.pointee.index + UInt32(PLUGIN_HOST_CHUNK)).reversed())
+                free.append(
+                    contentsOf: (chunk.pointee.index..<chunk.pointee.index + UInt32(PLUGIN_HOST_CHUNK)).reversed())
             }
             return free.popLast()
         }

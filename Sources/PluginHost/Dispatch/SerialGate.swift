@@ -123,7 +123,8 @@ final class SerialGate: Sendable {
     private func wait(for admitted: DispatchSemaphore, _ record: CallRecord) throws(PluginError) {
         guard record.deadline != 0 else { return admitted.wait() }
         let remaining = max(0, record.deadline - monotonicNow())
-        guard admitted.wait(timeout: .now() + .nanoseconds(Int(remaining))) == .timedOut, leaveQueue(record.token) else {
+        guard admitted.wait(timeout: .now() + .nanoseconds(Int(remaining))) == .timedOut, leaveQueue(record.token)
+        else {
             return
         }
         throw PluginError(.deadlineExceeded, "\(owner) runs one call at a time, and was busy until the deadline.")

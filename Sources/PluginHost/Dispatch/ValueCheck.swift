@@ -88,13 +88,15 @@ extension plugin_request {
     func checkValues() throws(PluginError) {
         guard size >= MemoryLayout<plugin_request>.size else {
             throw PluginError(
-                .invalidValue, "A request of \(size) bytes was passed; \(MemoryLayout<plugin_request>.size) are needed.")
+                .invalidValue, "A request of \(size) bytes was passed; \(MemoryLayout<plugin_request>.size) are needed."
+            )
         }
         if address != PLUGIN_ADDRESS_OBJECT { try target.check("The name of the target, or the URL,") }
         if address != PLUGIN_ADDRESS_URL { try action.check("The name of the action") }
         guard parameter_count <= Self.parametersMax else {
             throw PluginError(
-                .invalidValue, "\(parameter_count) parameters were announced; at most \(Self.parametersMax) are accepted.")
+                .invalidValue,
+                "\(parameter_count) parameters were announced; at most \(Self.parametersMax) are accepted.")
         }
         guard parameter_count == 0 || parameters != nil else {
             throw PluginError(.invalidValue, "\(parameter_count) parameters were announced, with a null pointer.")

@@ -145,7 +145,8 @@ import Testing
 
     @Test func `What a caller does when its deadline passes does not hold up other deadlines`() async throws {
         let module = CModule(
-            name: "Blocker", code: """
+            name: "Blocker",
+            code: """
                 static atomic_int told; static atomic_int release_all;
                 static void wait_long(void *data, const plugin_value *value, const plugin_error *error) {
                     (void)data, (void)value, (void)error;

@@ -156,7 +156,8 @@ import Testing
     // MARK: -
 
     private static let careless = CModule(
-        name: "Careless", code: """
+        name: "Careless",
+        code: """
             static int32_t status; static _Atomic plugin_token kept; static atomic_int accepted, told[2]; static char last[64];
             static void note(void *data, const plugin_value *value, const plugin_error *error) {
                 (void)data, (void)value;
@@ -336,7 +337,8 @@ import Testing
 
     /// Uses tokens that are not its own.
     private static let thief = CModule(
-        name: "Thief", code: """
+        name: "Thief",
+        code: """
             static int64_t told;
             static void tell(void *data, int32_t cancelled) { (void)data; told += cancelled ? 1000000 : 0; }
             static void ignore(void *data, const plugin_value *value, const plugin_error *error) {

@@ -70,7 +70,9 @@ import Testing
         ]
         for (action, _) in values {
             for (kind, value) in values where kind != action && !(action == "double" && kind == "int") {
-                #expect(try test.failure("Echo", action, ["value": value]).code == .mistypedParameter, "\(kind) as \(action)")
+                #expect(
+                    try test.failure("Echo", action, ["value": value]).code == .mistypedParameter,
+                    "\(kind) as \(action)")
             }
             #expect(try host.perform("Echo", action, ["value": values[action]!]) == values[action]!)
         }
@@ -204,8 +206,10 @@ import Testing
 
     @Test func `The host's handler stands in for missing targets`() throws {
         host.onMissingTarget { target, action, parameters, origin in
-            ["target": .string(target), "action": .string(action), "parameters": .map(parameters),
-                "remote": .bool(origin == .remote)]
+            [
+                "target": .string(target), "action": .string(action), "parameters": .map(parameters),
+                "remote": .bool(origin == .remote),
+            ]
         }
         #expect(
             try host.perform("Gone", "do", ["a": 1])

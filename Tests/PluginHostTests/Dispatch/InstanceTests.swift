@@ -17,7 +17,8 @@ import Testing
 
     @Test func `A shared instance is made once also when many threads ask at the same time`() async throws {
         let module = CModule(
-            name: "Slow", code: """
+            name: "Slow",
+            code: """
                 static atomic_int made;
                 static void *make(void *data, const plugin_call *call) {
                     (void)data, (void)call; usleep(20000);
@@ -55,7 +56,8 @@ import Testing
 
     @Test func `Instances per call are destroyed, and a shared one at the end`() throws {
         let module = CModule(
-            name: "Counted", code: """
+            name: "Counted",
+            code: """
                 static atomic_int made, destroyed;
                 static void *make(void *data, const plugin_call *call) {
                     (void)data, (void)call; atomic_fetch_add(&made, 1); return &made;

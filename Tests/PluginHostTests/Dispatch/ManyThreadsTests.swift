@@ -49,7 +49,8 @@ import Testing
             for number in 0..<200 {
                 group.addTask {
                     let text = "\(number)"
-                    let result = try await host.call("B", "slowly", ["text": .string(text), "milliseconds": .int(number % 3)])
+                    let result = try await host.call(
+                        "B", "slowly", ["text": .string(text), "milliseconds": .int(number % 3)])
                     #expect(result == .string(String(text.reversed())))
                 }
             }

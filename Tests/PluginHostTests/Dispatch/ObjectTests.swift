@@ -79,7 +79,8 @@ import Testing
     }
 
     private static let counting = CModule(
-        name: "Counting", code: """
+        name: "Counting",
+        code: """
             static atomic_int destroyed; static plugin_object mine; static char last[64];
             static void destroy(void *instance) { (void)instance; atomic_fetch_add(&destroyed, 1); }
             static plugin_object make(void) { return host->object_create(host, text("Thing"), &mine, destroy); }
@@ -226,7 +227,8 @@ import Testing
 
     @Test func `A callback from C is called from a thread of its own, and destroyed once`() async throws {
         let module = CModule(
-            name: "CallingBack", code: """
+            name: "CallingBack",
+            code: """
                 static atomic_int destroyed, called; static plugin_object callback;
                 static void invoke(void *data, const plugin_call *call, const plugin_value *values, uint32_t count) {
                     (void)values; atomic_fetch_add((atomic_int *)data, 1); reply_int(call->token, count);
@@ -260,7 +262,8 @@ import Testing
                                 """),
                         .init(name: "destroyed", body: "reply_int(call->token, destroyed);"),
                         .init(
-                            name: "null", body: "reply_int(call->token, host->callback_create(host, 0, 0, destroy, 0));"),
+                            name: "null", body: "reply_int(call->token, host->callback_create(host, 0, 0, destroy, 0));"
+                        ),
                     ])
             ])
         let calling = try TestHost([module.build()])

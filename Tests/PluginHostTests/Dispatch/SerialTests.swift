@@ -9,7 +9,8 @@ import Testing
     /// Counts in C how many calls are inside, so that nothing but the host keeps them apart.
     private static func counting(_ manifest: String, target: String) -> CModule {
         CModule(
-            name: "Counting", manifest: manifest, code: """
+            name: "Counting", manifest: manifest,
+            code: """
                 static atomic_int inside, most, runs;
                 static void enter(void) {
                     int now = atomic_fetch_add(&inside, 1) + 1;
@@ -79,7 +80,8 @@ import Testing
 
     /// One call makes twenty asynchronous ones while it holds the gate of another target.
     private static let recorder = CModule(
-        name: "Recorder", code: """
+        name: "Recorder",
+        code: """
             static int64_t order[64]; static atomic_int done;
             static void ignore(void *data, const plugin_value *value, const plugin_error *error) {
                 (void)data, (void)value, (void)error;
@@ -192,7 +194,8 @@ import Testing
     /// Serial, with ways to call others.
     private static func serial(_ name: String) -> CModule {
         CModule(
-            name: name, manifest: "\"concurrency\":\"serial\",", code: """
+            name: name, manifest: "\"concurrency\":\"serial\",",
+            code: """
                 static char last[64];
                 static void note(void *data, const plugin_value *value, const plugin_error *error) {
                     (void)data, (void)value;
@@ -206,7 +209,8 @@ import Testing
                     name: name,
                     actions: [
                         .init(name: "leaf", body: "reply_int(call->token, 1);"),
-                        .init(name: "leafLater", manifest: "\"async\":true,", body: "start(finish, (void *)call->token);"),
+                        .init(
+                            name: "leafLater", manifest: "\"async\":true,", body: "start(finish, (void *)call->token);"),
                         .init(
                             name: "slow", parameters: ["to": "string"],
                             body: """
@@ -262,7 +266,8 @@ import Testing
 
     /// Calls a serial module, and again from the completion.
     private static let teller = CModule(
-        name: "Teller", code: """
+        name: "Teller",
+        code: """
             static char last[64];
             static void note(void *data, const plugin_value *value, const plugin_error *error) {
                 (void)data, (void)value;

@@ -148,7 +148,9 @@ import Testing
     }
 
     @Test func `Any text at all is an error or a result, never a trap`() {
-        let parts = ["app", "://", "/", "?", "=", "&", "%", "%41", "+", "#", "A", "Echo", "any", "value", "漢", "\0", ":"]
+        let parts = [
+            "app", "://", "/", "?", "=", "&", "%", "%41", "+", "#", "A", "Echo", "any", "value", "漢", "\0", ":",
+        ]
         let seed = UInt64.random(in: 0 ... .max)
         var state = seed
         for _ in 0..<3000 {

@@ -70,7 +70,9 @@ struct CModule {
         let targets = targets.map {
             "{\"name\":\"\($0.name)\",\($0.manifest)\"actions\":[\($0.actions.map(\.json).joined(separator: ","))]}"
         }
-        let types = types.map { "{\"name\":\"\($0.name)\",\"actions\":[\($0.actions.map(\.json).joined(separator: ","))]}" }
+        let types = types.map {
+            "{\"name\":\"\($0.name)\",\"actions\":[\($0.actions.map(\.json).joined(separator: ","))]}"
+        }
         return "{\"name\":\"\(name)\",\"version\":\"1.0.0\",\(manifest)\"targets\":[\(targets.joined(separator: ","))],"
             + "\"types\":[\(types.joined(separator: ","))]}"
     }
