@@ -22,9 +22,9 @@ struct CallRecord {
         case abandoned = 3
     }
 
-    /// The record that a token names; nil for a number that was never a token.
+    /// The record that a token names; nil for a number that was never a token. It may serve another call by now.
     init?(token: plugin_token) {
-        guard let pointer = plugin_host_record_at(UInt32(truncatingIfNeeded: token >> 41)) else { return nil }
+        guard token != 0, let pointer = plugin_host_record_at(UInt32(truncatingIfNeeded: token >> 41)) else { return nil }
         self.pointer = pointer
     }
 

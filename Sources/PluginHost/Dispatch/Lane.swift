@@ -50,7 +50,8 @@ struct Lane {
         for place in 0..<depth {
             let record = CallRecord(pointer.pointee.records + place)
             record.addChain(to: &calls)
-            CallRecord(token: record.pointer.pointee.stands_for)?.addChain(to: &calls)
+            let call = record.pointer.pointee.stands_for
+            if call != 0 { CallRecord(token: call)?.addChain(to: &calls) }
         }
         var replying = pointer.pointee.replying
         while replying != 0, let record = CallRecord(token: replying) {

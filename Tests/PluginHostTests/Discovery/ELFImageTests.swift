@@ -36,9 +36,12 @@ import Testing
     }
 
     @Test func `The C library, which names a dynamic linker as programs do, is no executable`() throws {
-        let folders = ["/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib", "/lib"]
-        let library = folders.map { "\($0)/libc.so.6" }.first { FileManager.default.fileExists(atPath: $0) }
-        let image = try read(try #require(library))
+        // Read to its end: what is left out of a long one by reading it as a file of known size can be this line.
+        let file = try #require(FileHandle(forReadingAtPath: "/proc/self/maps"))
+        let maps = try file.readToEnd() ?? Data()
+        let lines = String(decoding: maps, as: UTF8.self).split(separator: "\n")
+        let line = try #require(lines.first { $0.hasSuffix("/libc.so.6") })
+        let image = try read(String(line[(line.firstIndex(of: "/") ?? line.startIndex)...]))
         #expect(image.soname == "libc.so.6")
     }
 

@@ -116,26 +116,49 @@ struct HostProgram {
 
     private init(folder: TemporaryFolder, plugins: String) { (self.folder, self.plugins) = (folder, plugins) }
 
-    /// Runs it to its end, or to SIGKILL after a minute.
+    /// Runs it to its end, or to SIGKILL after two minutes.
+    ///
+    /// Not with Foundation's Process: that waits until nobody holds a descriptor any more which the program has handed
+    /// on to whatever it has started, the backtracer of a crash included.
     func run(_ arguments: String..., environment: [String: String] = [:]) throws -> Outcome {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: try builtLibrary("pluginhost"))
-        process.arguments = arguments + ["--plugins", plugins]
-        process.environment = [
-            "PATH": "/usr/bin:/bin", "HOME": folder.path, "TMPDIR": folder.path,
-        ].merging(environment) { $1 }
-        process.standardInput = FileHandle.nullDevice
-        // To files: a pipe would stay open in what a module leaves behind.
         let name = UUID().uuidString
         let (output, errors) = (try folder.file("\(name).out"), try folder.file("\(name).err"))
-        process.standardOutput = FileHandle(forWritingAtPath: output)
-        process.standardError = FileHandle(forWritingAtPath: errors)
-        try process.run()
-        if !eventually({ !process.isRunning }) { kill(process.processIdentifier, SIGKILL) }
-        process.waitUntilExit()
-        let died = process.terminationReason == .uncaughtSignal
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 2, errors, O_WRONLY, 0)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        posix_spawnattr_setpgroup(&attributes, 0)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
+
+        let program = try builtLibrary("pluginhost")
+        // What it says of a crash is looked at, not what the Swift runtime adds.
+        let variables = [
+            "PATH": "/usr/bin:/bin", "HOME": folder.path, "TMPDIR": folder.path, "SWIFT_BACKTRACE": "enable=no",
+        ].merging(ProcessInfo.processInfo.environment.filter { $0.key.hasSuffix("SAN_OPTIONS") }) { $1 }
+            .merging(environment) { $1 }
+        var words = ([program] + arguments + ["--plugins", plugins]).map { strdup($0) } + [nil]
+        var settings = variables.map { strdup("\($0)=\($1)") } + [nil]
+        defer { for word in words + settings { free(word) } }
+        var process: pid_t = 0
+        let failure = posix_spawn(&process, program, &actions, &attributes, &words, &settings)
+        guard failure == 0 else { throw POSIXError(.init(rawValue: failure) ?? .EIO) }
+
+        var status: Int32 = 0
+        var hasEnded = false
+        for _ in 0..<12000 where !hasEnded {
+            hasEnded = waitpid(process, &status, WNOHANG) == process
+            if !hasEnded { usleep(10_000) }
+        }
+        kill(-process, SIGKILL)
+        if !hasEnded { waitpid(process, &status, 0) }
+        let signal = status & 0x7F
         return Outcome(
-            signal: died ? process.terminationStatus : 0, code: died ? 0 : process.terminationStatus,
+            signal: signal, code: signal == 0 ? status >> 8 & 0xFF : 0,
             output: try String(contentsOfFile: output, encoding: .utf8),
             errors: try String(contentsOfFile: errors, encoding: .utf8))
     }
