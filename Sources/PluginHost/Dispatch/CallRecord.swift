@@ -24,7 +24,8 @@ struct CallRecord {
 
     /// The record that a token names; nil for a number that was never a token. It may serve another call by now.
     init?(token: plugin_token) {
-        guard token != 0, let pointer = plugin_host_record_at(UInt32(truncatingIfNeeded: token >> 41)) else { return nil }
+        let index = UInt32(truncatingIfNeeded: token >> 41)
+        guard token != 0, let pointer = plugin_host_record_at(index) else { return nil }
         self.pointer = pointer
     }
 
