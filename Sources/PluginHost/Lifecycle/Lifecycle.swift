@@ -60,6 +60,15 @@ final class Lifecycle: Sendable {
             if let problem = watcher.problem { state.withLock { $0.otherProblems.append(problem) } }
         }
         queue.sync { update(Set(configuration.folders)) }
+        if !configuration.watches { waitForWriters() }
+    }
+
+    /// Nobody looks again later: so a file that is being written gets a second.
+    private func waitForWriters() {
+        for _ in 0..<50 where records.values.contains(where: \.isAwaited) {
+            usleep(20_000)
+            queue.sync { update(Set(configuration.folders)) }
+        }
     }
 
     /// Reads folders again and does what has become necessary. Runs on the queue.
