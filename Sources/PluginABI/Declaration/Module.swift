@@ -23,6 +23,7 @@ public final class ModuleDescription {
     var targets: [Value] = []
     var types: [Value] = []
     var routes: [Value] = []
+    var services: [Value] = []
     var hooks: [Value] = []
     private let manifest: Manifest
     private var functions: [plugin_function] = []
@@ -88,6 +89,7 @@ public final class ModuleDescription {
         if manifest.concurrency != .concurrent { entries["concurrency"] = .string(manifest.concurrency.rawValue) }
         if !types.isEmpty { entries["types"] = .list(types) }
         if !routes.isEmpty { entries["routes"] = .list(routes) }
+        if !services.isEmpty { entries["services"] = .list(services) }
         if !hooks.isEmpty { entries["hooks"] = .list(hooks) }
         return Value.map(entries).json
     }

@@ -26,9 +26,13 @@ final class Dispatcher: Sendable {
     /// The program as a caller, and the owner of its callbacks.
     private(set) nonisolated(unsafe) var program: Generation!  // Set in init, and never again.
 
+    /// Waits for services. Set in init, and never again.
+    private(set) nonisolated(unsafe) var serviceWaiter: Endpoint!
+
     init(_ settings: Settings) {
         self.settings = settings
         program = Generation(programOf: self)
+        serviceWaiter = Self.makeServiceWaiter(program)
     }
 
     /// Who is told the outcome of a call.
@@ -60,7 +64,8 @@ final class Dispatcher: Sendable {
             if !caller.isProgram { try request.checkValues() }
             let call = Call(
                 parent: parent != 0 ? parent : lane.currentCall, timeout: request.timeout,
-                isRemote: request.flags & PLUGIN_REQUEST_REMOTE != 0, mode: mode, receiver: receiver)
+                isRemote: request.flags & PLUGIN_REQUEST_REMOTE != 0, mode: mode, receiver: receiver,
+                isFresh: request.flags & PLUGIN_REQUEST_FRESH != 0)
             switch request.address {
             case PLUGIN_ADDRESS_ACTION:
                 let entries = UnsafeBufferPointer(start: request.parameters, count: Int(request.parameter_count))
@@ -69,6 +74,8 @@ final class Dispatcher: Sendable {
                 return try open(request, call, lane, record)
             case PLUGIN_ADDRESS_OBJECT:
                 return try callObject(request, call, lane, record)
+            case PLUGIN_ADDRESS_SERVICE:
+                return try callService(request, call, lane, record)
             default:
                 throw PluginError(.invalidValue, "A request has the address kind \(request.address), which is unknown.")
             }
@@ -86,6 +93,8 @@ final class Dispatcher: Sendable {
         let isRemote: Bool
         let mode: Mode
         let receiver: Receiver
+        /// Whether it gets an instance of its own, whatever the target says.
+        var isFresh = false
     }
 
     /// Runs a lifecycle hook to its end, on this thread.
@@ -127,7 +136,7 @@ final class Dispatcher: Sendable {
     }
 
     /// The target's `notFound`, then the host's handler, then the error.
-    private func callFallback(
+    func callFallback(
         _ target: String, _ action: String, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
         _ record: CallRecord
     ) throws(PluginError) -> plugin_token {

@@ -18,13 +18,12 @@ final class InstanceProvider: Sendable {
         making = SerialGate(owner: "The making of the instance of target \(target)", spansReplies: false)
     }
 
-    /// The instance for a call that is open.
+    /// The shared instance, for a call that is open.
     ///
     /// - Throws: `instanceFailed`, unless the factory has rejected the call with an error of its own.
     func instance(for record: CallRecord, _ call: UnsafePointer<plugin_call>) throws(PluginError)
         -> UnsafeMutableRawPointer
     {
-        guard isShared else { return try make(call) }
         if let made = UnsafeMutableRawPointer(bitPattern: shared.load(ordering: .acquiring)) { return made }
         try making.enter(record)
         defer { making.leave() }
@@ -34,7 +33,10 @@ final class InstanceProvider: Sendable {
         return made
     }
 
-    private func make(_ call: UnsafePointer<plugin_call>) throws(PluginError) -> UnsafeMutableRawPointer {
+    /// An instance of its own for a call that is open.
+    ///
+    /// - Throws: as ``instance(for:_:)``.
+    func make(_ call: UnsafePointer<plugin_call>) throws(PluginError) -> UnsafeMutableRawPointer {
         guard let made = factory.make(factory.data, call) else {
             throw PluginError(.instanceFailed, "The instance of target \(target) could not be made.")
         }

@@ -121,6 +121,7 @@ extension Lifecycle {
         for route in module.manifest.routes {
             try routes.add(RouteEntry(route, of: module.manifest.name), besides: routes.all(with: others))
         }
+        try ServiceEntry.checkConflicts(module, with: others)
         for other in generations where other.name != module.manifest.name {
             for target in module.manifest.targets where other.targets[target.name] != nil {
                 throw PluginError(

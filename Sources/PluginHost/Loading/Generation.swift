@@ -26,6 +26,7 @@ final class Generation: @unchecked Sendable {
     private(set) var targets: [String: [String: Endpoint]] = [:]
     private(set) var addresses: [Address] = []
     private(set) var routes: [RouteEntry] = []
+    private(set) var services: [ServiceEntry] = []
     private(set) var types: [String: ObjectTypeEntry] = [:]
     private(set) var hooks: [String: Endpoint] = [:]
     private(set) var providers: [InstanceProvider] = []
@@ -110,6 +111,9 @@ final class Generation: @unchecked Sendable {
                     Address(target: .immortal(target.name), action: .immortal(action.name), endpoint: endpoint))
             }
             targets[target.name] = actions
+            services += manifest.services.filter { $0.target == target.name }.map {
+                ServiceEntry($0, target: target, of: self, actions: actions, instances: provider, gate: gate)
+            }
         }
         for type in manifest.types {
             var actions: [String: Endpoint] = [:]
