@@ -15,7 +15,12 @@ public protocol Module {
 
 extension Module {
     /// The description that the entry function returns. It lives as long as the process.
-    public static func export() -> UnsafePointer<plugin_module> { ModuleDescription(manifest).export() }
+    public static func export() -> UnsafePointer<plugin_module> { manifest.export() }
+}
+
+extension Manifest {
+    /// A description of what the manifest says. It lives as long as the process.
+    package func export() -> UnsafePointer<plugin_module> { ModuleDescription(self).export() }
 }
 
 /// A module's description while it is put together, and what stands behind it afterwards. Never freed.

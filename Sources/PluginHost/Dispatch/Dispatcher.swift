@@ -1,5 +1,6 @@
 import CPluginABI
 import CPluginHost
+import Dispatch
 import Glibc
 import PluginABI
 import Synchronization
@@ -8,6 +9,8 @@ import Synchronization
 final class Dispatcher: Sendable {
     let registry = Registry()
     let settings: Settings
+    /// Changes of the registry's modules run here, one at a time.
+    let changes = DispatchQueue(label: "pluginhost.lifecycle")
 
     struct Settings: Sendable {
         /// The schemes of URLs that address `scheme://target/action`, in lower case.

@@ -19,6 +19,7 @@ final class Generation: @unchecked Sendable {
     /// For people and the crash report: `ModuleA 1.0.0 (generation 3)`.
     let label: String
     let dispatcher: Dispatcher
+    let created = Date()
     /// What the module calls the host by.
     private(set) var hostTable: UnsafePointer<plugin_host>!
     private(set) var context: UnsafePointer<plugin_context>!
