@@ -216,14 +216,24 @@ final class Dispatcher: Sendable {
             throw PluginError(.unknownObject, "The object \(handle) is gone: its last holder has released it.")
         }
         let (type, instance) = ObjectTable.contents(of: handle)
-        guard let endpoint = type.actions[action] else {
+        let named = type.actions[action]
+        // What implements a service is a target, with a target's fallback.
+        let notFound = type.instances == nil ? nil : type.actions["notFound"]
+        guard let endpoint = named ?? notFound else {
             _ = ObjectTable.release(handle)
             throw PluginError.unknownAction(action, of: "The object type \(type.name)", type.actions.keys)
         }
         occupy(record, .passUnretained(endpoint), call)
         record.pointer.pointee.object = handle
         do throws(PluginError) {
-            return try invoke(endpoint, entries, call, lane, record, instance: instance)
+            if named != nil { return try invoke(endpoint, entries, call, lane, record, instance: instance) }
+            let parameters = Parameters([
+                ("action", .string(action)), ("parameters", parametersAsMap(entries, from: endpoint.generation)),
+            ])
+            return try parameters.withEntries { (entries, count) throws(PluginError) in
+                let entries = UnsafeBufferPointer(start: entries, count: count)
+                return try invoke(endpoint, entries, call, lane, record, instance: instance)
+            }
         } catch {
             _ = ObjectTable.release(handle)
             throw error

@@ -174,6 +174,23 @@ import Testing
         }
     }
 
+    @Test func `An unknown action of a service goes to the target's notFound, with and without an instance`() throws {
+        let test = try TestHost([])
+        try test.host.register(
+            Manifest("N", version: "1.0.0") {
+                Target("N", make: { 5 }) {
+                    Action(
+                        "notFound", .instance(), .required("action", String.self), .required("parameters", Value.self)
+                    ) { number, action, parameters -> Value in [.int(number), .string(action), parameters] }
+                }
+                Service("Own", version: "1.0.0", target: "N")
+                Service("Shared", version: "1.0.0", target: "N", singleton: true)
+            })
+        for name in ["Own", "Shared"] {
+            #expect(try test.host.service(name).perform("x", ["y": 1]) == [5, "x", ["y": 1]])
+        }
+    }
+
     // MARK: Change
 
     @Test func `A singleton's handle follows the newest version; another's keeps its own`() throws {
