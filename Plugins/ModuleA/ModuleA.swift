@@ -40,6 +40,8 @@ struct ModuleA: Module {
             .named("detail").summary("The page of one article")
         Route("app://shop/price/:key", to: "A/price")
 
+        Service("HomeService", version: "1.2.0", target: "A").summary("What the shop shows")
+
         ObjectType("Cursor", Cursor.self) {
             Action("next", .instance()) { cursor in cursor.next() }
         }

@@ -35,6 +35,11 @@ struct ModuleB: Module {
             }
             .summary("Calls what was remembered, and lets go of it.")
 
+            Action("advertise", .context(), .required("key", String.self)) { context, key in
+                "Look: \(try context.service(HomeClient.self).title(of: key))!"
+            }
+            .summary("Uses whatever implements the HomeService.")
+
             Action("sum", .required("data", UnsafeRawBufferPointer.self)) { data in
                 data.reduce(0) { $0 &+ Int($1) }
             }
@@ -45,5 +50,18 @@ struct ModuleB: Module {
 
 @_cdecl("plugin_module_entry")
 public func entry() -> UnsafePointer<plugin_module> { ModuleB.export() }
+
+/// The HomeService, as far as this module uses it.
+struct HomeClient: ServiceClient {
+    static let serviceName = "HomeService"
+    static let minimumVersion: String? = "1.2.0"
+    let service: ServiceHandle
+
+    init(_ service: ServiceHandle) { self.service = service }
+
+    func title(of key: String) throws -> String {
+        try service.perform("fetchDetail", ["key": .string(key)])["title"]?.string ?? key
+    }
+}
 
 let remembered = Mutex<[Callback]>([])

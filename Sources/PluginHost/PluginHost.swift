@@ -54,7 +54,12 @@ public final class PluginHost: Sendable {
 
     /// Ends: no new calls, then each module's `tearDown` in reverse order, after its last call. Blocks until that is
     /// done, or the timeout has passed. From then on calls end with ``/PluginABI/PluginError/Code/hostStopped``.
-    public func shutdown() { lifecycle.withLock { $0 }?.stop() }
+    public func shutdown() {
+        if let lifecycle = startedLifecycle { lifecycle.stop() } else { dispatcher.unregisterAll() }
+    }
+
+    /// Nil before the start.
+    var startedLifecycle: Lifecycle? { lifecycle.withLock { $0 } }
 }
 
 // MARK: Calls
@@ -174,8 +179,9 @@ extension PluginHost {
 // MARK: What is there
 
 extension PluginHost {
-    /// Every file in the folders, sorted by path: what is active, and what is not and why.
-    public var modules: [ModuleStatus] { lifecycle.withLock { $0 }?.modules ?? [] }
+    /// Every file in the folders, sorted by path: what is active, and what is not and why. Before them, modules that the
+    /// program has registered; their file is `(program)`.
+    public var modules: [ModuleStatus] { dispatcher.programModules + (startedLifecycle?.modules ?? []) }
 
     /// What is wrong with the folders, and with what the host needs itself.
     public var problems: [PluginError] { lifecycle.withLock { $0 }?.problems ?? [] }

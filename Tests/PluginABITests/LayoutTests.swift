@@ -41,12 +41,12 @@ import Testing
             ])
     }
 
-    @Test func `A request is 80 bytes`() {
+    @Test func `A request is 96 bytes, of which the last 16 came later`() {
         expect(
-            plugin_request.self, 80, 8,
+            plugin_request.self, 96, 8,
             [
                 (\.size, 0), (\.address, 4), (\.target, 8), (\.action, 24), (\.object, 40), (\.parameters, 48),
-                (\.parameter_count, 56), (\.timeout, 64), (\.flags, 72), (\.reserved, 76),
+                (\.parameter_count, 56), (\.timeout, 64), (\.flags, 72), (\.reserved, 76), (\.version, 80),
             ])
     }
 
@@ -65,6 +65,9 @@ import Testing
         expect(
             plugin_context.self, 72, 8,
             [(\.size, 0), (\.reserved, 4), (\.module, 8), (\.file, 24), (\.folder, 40), (\.configuration, 56)])
+        expect(
+            plugin_services.self, 32, 8,
+            [(\.size, 0), (\.reserved, 4), (\.info, 8), (\.request, 16), (\.wait, 24)])
     }
 
     @Test func `The numbers have their values`() {
@@ -78,7 +81,10 @@ import Testing
                 PLUGIN_KIND_NULL, PLUGIN_KIND_BOOL, PLUGIN_KIND_INT, PLUGIN_KIND_DOUBLE, PLUGIN_KIND_STRING,
                 PLUGIN_KIND_BYTES, PLUGIN_KIND_LIST, PLUGIN_KIND_MAP, PLUGIN_KIND_OBJECT,
             ] == Array(0...8))
-        #expect([PLUGIN_ADDRESS_ACTION, PLUGIN_ADDRESS_URL, PLUGIN_ADDRESS_OBJECT] == [0, 1, 2])
+        #expect(
+            [PLUGIN_ADDRESS_ACTION, PLUGIN_ADDRESS_URL, PLUGIN_ADDRESS_OBJECT, PLUGIN_ADDRESS_SERVICE] == [0, 1, 2, 3])
+        #expect([PLUGIN_REQUEST_REMOTE, PLUGIN_REQUEST_OBJECT, PLUGIN_REQUEST_FRESH] == [1, 2, 4])
+        #expect(PLUGIN_SERVICES_EXTENSION == "pluginhost.services/1")
         #expect([PLUGIN_CALL_REMOTE, PLUGIN_REQUEST_REMOTE, PLUGIN_OBJECT_ASYNC] == [1, 1, 1])
         #expect([PLUGIN_REPLY_ACCEPTED, PLUGIN_REPLY_STALE, PLUGIN_REPLY_REFUSED] == [0, 1, 2])
         #expect([PLUGIN_LOG_DEBUG, PLUGIN_LOG_INFO, PLUGIN_LOG_WARNING, PLUGIN_LOG_ERROR] == [0, 1, 2, 3])

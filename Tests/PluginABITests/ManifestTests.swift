@@ -31,6 +31,8 @@ import Testing
             ObjectType("O", Int.self) {
                 Action("n", .instance()) { n in n }
             }
+            Service("Plain", version: "1.0.0", target: "T")
+            Service("Full", version: "1.0.0", target: "S", priority: 2, singleton: true).summary("s")
             On(.setUp) { _ in }
             On(.tearDown) { _ in }
         }
@@ -85,6 +87,16 @@ import Testing
         #expect(targets.map { $0["instance"]?.string } == [nil, "shared", "perCall"])
         #expect(targets.map { $0["concurrency"]?.string } == [nil, "serial", nil])
         #expect(targets[0]["summary"] == "All kinds.")
+    }
+
+    @Test func `Services say what implements them`() throws {
+        let expected: Value = [
+            ["name": "Plain", "version": "1.0.0", "target": "T"],
+            [
+                "name": "Full", "version": "1.0.0", "target": "S", "priority": 2, "singleton": true, "summary": "s",
+            ],
+        ]
+        #expect(try manifest["services"] == expected)
     }
 
     @Test func `Every action, type and hook has a function, and every instance a factory`() {

@@ -55,7 +55,8 @@ internal import Testing
     @Test(
         arguments: [
             (.usage, .usage), (.invalidURL, .badData), (.mistypedParameter, .badData), (.unreadable, .noInput),
-            (.unknownTarget, .unavailable), (.actionFailed, .failed), ("own", .failed), (.cannotListen, .cannotCreate),
+            (.unknownTarget, .unavailable), (.unknownService, .unavailable), (.actionFailed, .failed), ("own", .failed),
+            (.cannotListen, .cannotCreate),
             (.deadlineExceeded, .tryAgain), (.notRemote, .refused), (.invalidConfiguration, .badConfiguration),
         ] as [(PluginError.Code, ExitCode)])
     func `each error has its exit code`(code: PluginError.Code, exit: ExitCode) {

@@ -42,6 +42,14 @@ internal import Testing
         #expect(table.output.hasPrefix("MODULE ") && table.output.contains("\nModuleA "))
     }
 
+    @Test func `services shows what implements them`() throws {
+        let services = try run("services", "--json").json?.list ?? []
+        #expect(services.map { $0["name"] } == ["HomeService"])
+        #expect(services.first?["module"] == "ModuleA" && services.first?["version"] == "1.2.0")
+        let table = try run("services").output
+        #expect(table.hasPrefix("SERVICE ") && table.contains("\nHomeService  1.2.0    ModuleA"))
+    }
+
     @Test func `call prints the result, for people and for programs`() throws {
         let people = try run("call", "B", "greet", "name=World")
         #expect(people.code == 0 && people.output == "Hello, World!\n")

@@ -84,6 +84,7 @@ internal import Testing
         #expect(try await methods.handle("call", call) == ["A", "b", ["x": 1], 1.5])
         #expect(try await methods.handle("open", ["url": "u"]) == ["u", [:], false])
         #expect(try await methods.handle("open", ["url": "u", "local": true]) == ["u", [:], true])
+        #expect(try await methods.handle("services", nil) == [["name": "S"]])
         #expect(try await methods.handle("inspect", ["file": "f"]) == "f")
     }
 
@@ -110,6 +111,8 @@ internal import Testing
 /// Gives back what it is asked.
 struct StubService: HostService {
     func routes() async throws(PluginError) -> Value { [] }
+
+    func services() async throws(PluginError) -> Value { [["name": "S"]] }
 
     func list() async throws(PluginError) -> Value { [["name": "A"]] }
 

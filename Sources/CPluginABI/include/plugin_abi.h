@@ -178,9 +178,11 @@ typedef const plugin_module *(*plugin_module_entry_function)(void);
 #define PLUGIN_ADDRESS_ACTION 0u /* target, action */
 #define PLUGIN_ADDRESS_URL 1u    /* target is the URL */
 #define PLUGIN_ADDRESS_OBJECT 2u /* object, action */
+#define PLUGIN_ADDRESS_SERVICE 3u /* target is the name of a service; action; version: the smallest that will do */
 
 #define PLUGIN_REQUEST_REMOTE 1u /* treat it as coming from another program: remote actions only */
 #define PLUGIN_REQUEST_OBJECT 2u /* of a URL: the caller wants an object; the action sees it as the parameter _object */
+#define PLUGIN_REQUEST_FRESH 4u  /* an instance of the target is made for this call, whatever the manifest says */
 
 /* What is asked for. Borrowed until the function that takes it returns. */
 typedef struct plugin_request {
@@ -194,6 +196,7 @@ typedef struct plugin_request {
     int64_t timeout; /* nanoseconds from now; 0 for the default: none, or the host's for asynchronous calls */
     uint32_t flags;  /* PLUGIN_REQUEST_... */
     uint32_t reserved;
+    plugin_string version; /* of a service: the smallest one that will do; empty for any */
 } plugin_request;
 
 /* Takes the outcome of a request, exactly once. Either `value` or `error` is null; both are borrowed.
@@ -279,6 +282,29 @@ typedef struct plugin_context {
     plugin_value configuration; /* a map, empty when nothing is configured for the module */
 } plugin_context;
 
+/* Services: what implements them, instances that last longer than a call, and waiting for them. A single call needs
+ * none of this: PLUGIN_ADDRESS_SERVICE does it.
+ *
+ * Each function tells `completion` a map: name, version, module, target, priority, singleton, summary, and from
+ * `request` object; or the error unknownService. `version` is the smallest one that will do, or empty. [any thread] */
+#define PLUGIN_SERVICES_EXTENSION "pluginhost.services/1"
+typedef struct plugin_services {
+    uint32_t size;
+    uint32_t reserved;
+    /* What implements a service. Nothing is made. */
+    void (*info)(const plugin_host *host, plugin_string name, plugin_string version, plugin_completion completion,
+                 void *data);
+    /* The same, and an object with an instance of its own, on which the actions of the service's target are performed.
+     * It is borrowed: who keeps it retains it; the instance is destroyed with it. Null for a singleton and for a target
+     * that has no instances: these are called by PLUGIN_ADDRESS_SERVICE. */
+    void (*request)(const plugin_host *host, plugin_token parent, plugin_string name, plugin_string version,
+                    plugin_completion completion, void *data);
+    /* Tells what implements the service as soon as something does; deadlineExceeded when `timeout` (nanoseconds; 0 for
+     * the host's default) has passed before. Returns a token for cancel, or 0 when it is over. */
+    plugin_token (*wait)(const plugin_host *host, plugin_token parent, plugin_string name, plugin_string version,
+                         int64_t timeout, plugin_completion completion, void *data);
+} plugin_services;
+
 /* ----------------------------------------------------------------------- small constructors -- */
 
 static inline plugin_string plugin_string_make(const char *bytes, uint64_t count) {
@@ -348,11 +374,13 @@ PLUGIN_ABI_ASSERT(sizeof(plugin_function) == 32, "plugin_function");
 PLUGIN_ABI_ASSERT(sizeof(plugin_factory) == 40, "plugin_factory");
 PLUGIN_ABI_ASSERT(offsetof(plugin_module, toolchain) == 16, "plugin_module.toolchain");
 PLUGIN_ABI_ASSERT(sizeof(plugin_module) == 112, "plugin_module");
-PLUGIN_ABI_ASSERT(sizeof(plugin_request) == 80, "plugin_request");
+PLUGIN_ABI_ASSERT(sizeof(plugin_request) == 96, "plugin_request");
+PLUGIN_ABI_ASSERT(offsetof(plugin_request, version) == 80, "plugin_request.version");
 PLUGIN_ABI_ASSERT(offsetof(plugin_host, perform) == 16, "plugin_host.perform");
 PLUGIN_ABI_ASSERT(sizeof(plugin_host) == 104, "plugin_host");
 PLUGIN_ABI_ASSERT(sizeof(plugin_log) == 16, "plugin_log");
 PLUGIN_ABI_ASSERT(sizeof(plugin_context) == 72, "plugin_context");
+PLUGIN_ABI_ASSERT(sizeof(plugin_services) == 32, "plugin_services");
 
 #ifdef __cplusplus
 }

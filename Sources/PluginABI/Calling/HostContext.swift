@@ -8,6 +8,8 @@ public struct HostContext: Sendable {
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
     /// The call that is being worked on; 0 for none.
     public let call: plugin_token
+    /// What is said with every call: `PLUGIN_REQUEST_FRESH`, or nothing.
+    var requestFlags: UInt32 = 0
 
     /// Wraps the table that a module written against the header got, and the call that is being worked on.
     public init(host: UnsafePointer<plugin_host>, call: plugin_token = 0) {
@@ -110,6 +112,18 @@ public enum CallOrigin: Sendable, Hashable {
     case local
     /// Another program, by a URL: only actions that are declared `remote`.
     case remote
+}
+
+extension HostContext {
+    /// The same host; but for each call that is made through it, the target gets an instance of its own, whatever its
+    /// manifest says.
+    ///
+    ///     try context.fresh.perform("Counter", "add", ["n": 1])
+    public var fresh: HostContext {
+        var copy = self
+        copy.requestFlags |= PLUGIN_REQUEST_FRESH
+        return copy
+    }
 }
 
 // MARK: What the host knows and gives

@@ -17,7 +17,7 @@ public final class Object: Sendable {
     }
 
     /// Adds a hold on a handle that was borrowed.
-    @usableFromInline convenience init(retaining handle: plugin_object, host: UnsafePointer<plugin_host>) {
+    @usableFromInline package convenience init(retaining handle: plugin_object, host: UnsafePointer<plugin_host>) {
         _ = host.pointee.object_retain(host, handle)
         self.init(adopting: handle, host: host)
     }

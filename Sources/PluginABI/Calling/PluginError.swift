@@ -42,6 +42,8 @@ extension PluginError.Code {
     public static let unknownTarget: Self = "unknownTarget"
     /// The target, or the object's type, has no action of that name.
     public static let unknownAction: Self = "unknownAction"
+    /// No module offers a service of that name, or not in a version that will do.
+    public static let unknownService: Self = "unknownService"
     /// The text is no URL, or one that does not address anything.
     public static let invalidURL: Self = "invalidURL"
     /// The pattern of a route cannot be read, or not be matched in linear time.

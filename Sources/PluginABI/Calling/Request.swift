@@ -10,15 +10,17 @@ enum Address {
     /// A URL that is to give an object.
     case objectURL(String)
     case object(Object, String)
+    /// A service by its name and the smallest version that will do, and an action.
+    case service(String, String?, String)
 
     /// Lends the request in the form in which it crosses the border.
     func withRequest<Result>(
-        _ parameters: Parameters, _ origin: CallOrigin, _ timeout: Duration?,
+        _ parameters: Parameters, _ origin: CallOrigin, _ timeout: Duration?, flags: UInt32 = 0,
         _ body: (UnsafePointer<plugin_request>) -> Result
     ) throws(PluginError) -> Result {
         var request = plugin_request()
         request.size = UInt32(MemoryLayout<plugin_request>.size)
-        request.flags = origin == .remote ? PLUGIN_REQUEST_REMOTE : 0
+        request.flags = flags | (origin == .remote ? PLUGIN_REQUEST_REMOTE : 0)
         request.timeout = timeout.map { max(1, $0.nanoseconds) } ?? 0
         return try parameters.withEntries { (entries, count) throws(PluginError) in
             request.parameters = entries
@@ -40,6 +42,18 @@ enum Address {
                     request.target = url
                     return body(&request)
                 }
+            case .service(let name, let version, let action):
+                return name.withPluginString { name in
+                    action.withPluginString { action in
+                        (version ?? "").withPluginString { version in
+                            request.address = PLUGIN_ADDRESS_SERVICE
+                            request.target = name
+                            request.action = action
+                            request.version = version
+                            return body(&request)
+                        }
+                    }
+                }
             case .object(let object, let action):
                 return action.withPluginString { action in
                     request.address = PLUGIN_ADDRESS_OBJECT
@@ -57,7 +71,7 @@ extension HostContext {
         _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration? = nil
     ) throws(PluginError) -> Value {
         var outcome = SynchronousOutcome(host: host)
-        try address.withRequest(parameters, origin, timeout) { request in
+        try address.withRequest(parameters, origin, timeout, flags: requestFlags) { request in
             withUnsafeMutablePointer(to: &outcome) { outcome in
                 host.pointee.perform(host, call, request, SynchronousOutcome.completion, outcome)
             }
@@ -69,13 +83,28 @@ extension HostContext {
         _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
         let pending = PendingCall(host: host)
-        try address.withRequest(parameters, origin, timeout) { request in pending.start(call, request) }
-        let result = await withTaskCancellationHandler {
-            await pending.result
-        } onCancel: {
-            pending.cancel()
+        try address.withRequest(parameters, origin, timeout, flags: requestFlags) { request in
+            pending.start(call, request)
         }
-        return try result.get()
+        return try await pending.outcome().get()
+    }
+
+    /// Awaits something else that the host tells once: `begin` starts it, and returns the token to cancel it by.
+    func call(
+        _ begin: (plugin_completion, UnsafeMutableRawPointer) -> plugin_token
+    ) async throws(PluginError) -> Value {
+        let pending = PendingCall(host: host)
+        pending.start(begin)
+        return try await pending.outcome().get()
+    }
+
+    /// Receives something that the host tells once, before `begin` returns.
+    func receive(
+        _ begin: (plugin_completion, UnsafeMutableRawPointer) -> Void
+    ) throws(PluginError) -> Value {
+        var outcome = SynchronousOutcome(host: host)
+        withUnsafeMutablePointer(to: &outcome) { begin(SynchronousOutcome.completion, $0) }
+        return try outcome.result.get()
     }
 
     func wait(
@@ -86,7 +115,9 @@ extension HostContext {
                 .blockingInTask, "performAndWait blocks its thread, which a Swift task must not do. Use await call(…).")
         }
         let pending = PendingCall(host: host)
-        try address.withRequest(parameters, origin, timeout) { request in pending.start(call, request) }
+        try address.withRequest(parameters, origin, timeout, flags: requestFlags) { request in
+            pending.start(call, request)
+        }
         return try pending.wait().get()
     }
 }
@@ -149,8 +180,12 @@ private final class PendingCall: Sendable {
     init(host: UnsafePointer<plugin_host>) { self.host = host }
 
     func start(_ parent: plugin_token, _ request: UnsafePointer<plugin_request>) {
+        start { host.pointee.call(host, parent, request, $0, $1) }
+    }
+
+    func start(_ begin: (plugin_completion, UnsafeMutableRawPointer) -> plugin_token) {
         let hold = Unmanaged.passRetained(self).toOpaque()
-        let started = host.pointee.call(host, parent, request, Self.completion, hold)
+        let started = begin(Self.completion, hold)
         let isCancelled = token.withLock {
             $0.call = started
             return $0.isCancelled
@@ -192,6 +227,15 @@ private final class PendingCall: Sendable {
 
     private var finished: Result<Value, PluginError>? {
         state.withLock { if case .finished(let result) = $0 { result } else { nil } }
+    }
+
+    /// The outcome, awaited; the call is cancelled with the task.
+    func outcome() async -> Result<Value, PluginError> {
+        await withTaskCancellationHandler {
+            await result
+        } onCancel: {
+            cancel()
+        }
     }
 
     /// The outcome, awaited.

@@ -15,7 +15,12 @@ public protocol Module {
 
 extension Module {
     /// The description that the entry function returns. It lives as long as the process.
-    public static func export() -> UnsafePointer<plugin_module> { ModuleDescription(manifest).export() }
+    public static func export() -> UnsafePointer<plugin_module> { manifest.export() }
+}
+
+extension Manifest {
+    /// A description of what the manifest says. It lives as long as the process.
+    package func export() -> UnsafePointer<plugin_module> { ModuleDescription(self).export() }
 }
 
 /// A module's description while it is put together, and what stands behind it afterwards. Never freed.
@@ -23,6 +28,7 @@ public final class ModuleDescription {
     var targets: [Value] = []
     var types: [Value] = []
     var routes: [Value] = []
+    var services: [Value] = []
     var hooks: [Value] = []
     private let manifest: Manifest
     private var functions: [plugin_function] = []
@@ -88,6 +94,7 @@ public final class ModuleDescription {
         if manifest.concurrency != .concurrent { entries["concurrency"] = .string(manifest.concurrency.rawValue) }
         if !types.isEmpty { entries["types"] = .list(types) }
         if !routes.isEmpty { entries["routes"] = .list(routes) }
+        if !services.isEmpty { entries["services"] = .list(services) }
         if !hooks.isEmpty { entries["hooks"] = .list(hooks) }
         return Value.map(entries).json
     }

@@ -10,6 +10,7 @@ struct ModuleManifest: Sendable, Equatable {
     var targets: [Target] = []
     var types: [ObjectType] = []
     var routes: [Route] = []
+    var services: [Service] = []
     var hooks: [Hook] = []
 
     /// Whether calls overlap.
@@ -74,7 +75,9 @@ extension ModuleManifest {
         }
         let node = try ManifestNode(
             value: try ManifestJSON.parse(text), place: "", skipsUnknown: abiMinor > UInt16(PLUGIN_ABI_MINOR))
-        try node.checkKeys(["name", "version", "summary", "concurrency", "targets", "types", "routes", "hooks"])
+        try node.checkKeys([
+            "name", "version", "summary", "concurrency", "targets", "types", "routes", "services", "hooks",
+        ])
         name = try node.name()
         let versionText = try node.required("version", \.string, "a string")
         guard let version = SemanticVersion(versionText) else {
@@ -88,6 +91,7 @@ extension ModuleManifest {
         }
         types = try node.list("types", "type") { type throws(PluginError) in try ObjectType(type) }
         routes = try node.routes(to: targets)
+        services = try node.services(of: targets)
         hooks = try node.hooks()
     }
 }

@@ -1,5 +1,6 @@
 import CPluginABI
 import CPluginHost
+import Dispatch
 import Glibc
 import PluginABI
 import Synchronization
@@ -8,6 +9,8 @@ import Synchronization
 final class Dispatcher: Sendable {
     let registry = Registry()
     let settings: Settings
+    /// Changes of the registry's modules run here, one at a time.
+    let changes = DispatchQueue(label: "pluginhost.lifecycle")
 
     struct Settings: Sendable {
         /// The schemes of URLs that address `scheme://target/action`, in lower case.
@@ -26,9 +29,13 @@ final class Dispatcher: Sendable {
     /// The program as a caller, and the owner of its callbacks.
     private(set) nonisolated(unsafe) var program: Generation!  // Set in init, and never again.
 
+    /// Waits for services. Set in init, and never again.
+    private(set) nonisolated(unsafe) var serviceWaiter: Endpoint!
+
     init(_ settings: Settings) {
         self.settings = settings
         program = Generation(programOf: self)
+        serviceWaiter = Self.makeServiceWaiter(program)
     }
 
     /// Who is told the outcome of a call.
@@ -60,7 +67,8 @@ final class Dispatcher: Sendable {
             if !caller.isProgram { try request.checkValues() }
             let call = Call(
                 parent: parent != 0 ? parent : lane.currentCall, timeout: request.timeout,
-                isRemote: request.flags & PLUGIN_REQUEST_REMOTE != 0, mode: mode, receiver: receiver)
+                isRemote: request.flags & PLUGIN_REQUEST_REMOTE != 0, mode: mode, receiver: receiver,
+                isFresh: request.flags & PLUGIN_REQUEST_FRESH != 0)
             switch request.address {
             case PLUGIN_ADDRESS_ACTION:
                 let entries = UnsafeBufferPointer(start: request.parameters, count: Int(request.parameter_count))
@@ -69,6 +77,8 @@ final class Dispatcher: Sendable {
                 return try open(request, call, lane, record)
             case PLUGIN_ADDRESS_OBJECT:
                 return try callObject(request, call, lane, record)
+            case PLUGIN_ADDRESS_SERVICE:
+                return try callService(request, call, lane, record)
             default:
                 throw PluginError(.invalidValue, "A request has the address kind \(request.address), which is unknown.")
             }
@@ -86,6 +96,8 @@ final class Dispatcher: Sendable {
         let isRemote: Bool
         let mode: Mode
         let receiver: Receiver
+        /// Whether it gets an instance of its own, whatever the target says.
+        var isFresh = false
     }
 
     /// Runs a lifecycle hook to its end, on this thread.
@@ -127,7 +139,7 @@ final class Dispatcher: Sendable {
     }
 
     /// The target's `notFound`, then the host's handler, then the error.
-    private func callFallback(
+    func callFallback(
         _ target: String, _ action: String, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
         _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
@@ -204,14 +216,24 @@ final class Dispatcher: Sendable {
             throw PluginError(.unknownObject, "The object \(handle) is gone: its last holder has released it.")
         }
         let (type, instance) = ObjectTable.contents(of: handle)
-        guard let endpoint = type.actions[action] else {
+        let named = type.actions[action]
+        // What implements a service is a target, with a target's fallback.
+        let notFound = type.instances == nil ? nil : type.actions["notFound"]
+        guard let endpoint = named ?? notFound else {
             _ = ObjectTable.release(handle)
             throw PluginError.unknownAction(action, of: "The object type \(type.name)", type.actions.keys)
         }
         occupy(record, .passUnretained(endpoint), call)
         record.pointer.pointee.object = handle
         do throws(PluginError) {
-            return try invoke(endpoint, entries, call, lane, record, instance: instance)
+            if named != nil { return try invoke(endpoint, entries, call, lane, record, instance: instance) }
+            let parameters = Parameters([
+                ("action", .string(action)), ("parameters", parametersAsMap(entries, from: endpoint.generation)),
+            ])
+            return try parameters.withEntries { (entries, count) throws(PluginError) in
+                let entries = UnsafeBufferPointer(start: entries, count: count)
+                return try invoke(endpoint, entries, call, lane, record, instance: instance)
+            }
         } catch {
             _ = ObjectTable.release(handle)
             throw error

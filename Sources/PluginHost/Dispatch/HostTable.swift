@@ -18,7 +18,7 @@ enum HostTable {
     }
 
     @inline(__always)
-    private static func caller(_ host: UnsafePointer<plugin_host>?) -> Unmanaged<Generation> {
+    static func caller(_ host: UnsafePointer<plugin_host>?) -> Unmanaged<Generation> {
         Unmanaged.fromOpaque(host!.pointee.implementation)
     }
 
@@ -31,7 +31,7 @@ enum HostTable {
                 let receiver = Dispatcher.Receiver(completion: completion ?? ignore, data: data)
                 guard let request else { return receiver.receive(noRequest) }
                 _ = caller.dispatcher.dispatch(
-                    request.pointee, parent: parent, from: caller, mode: .synchronous, to: receiver)
+                    whole(request), parent: parent, from: caller, mode: .synchronous, to: receiver)
             }
         }
 
@@ -47,9 +47,19 @@ enum HostTable {
                     return 0
                 }
                 return caller.dispatcher.dispatch(
-                    request.pointee, parent: parent, from: caller, mode: .any, to: receiver)
+                    whole(request), parent: parent, from: caller, mode: .any, to: receiver)
             }
         }
+
+    /// The request; one of an earlier minor version is shorter, and what it lacks is zero.
+    @inline(__always)
+    private static func whole(_ request: UnsafePointer<plugin_request>) -> plugin_request {
+        let size = Int(UnsafeRawPointer(request).load(as: UInt32.self))
+        if size >= MemoryLayout<plugin_request>.size { return request.pointee }
+        var copy = plugin_request()
+        withUnsafeMutableBytes(of: &copy) { $0.copyMemory(from: UnsafeRawBufferPointer(start: request, count: size)) }
+        return copy
+    }
 
     /// For a caller who does not want to know.
     private static let ignore: plugin_completion = { _, _, _ in }
@@ -135,6 +145,7 @@ enum HostTable {
         { host, identifier in
             switch identifier.text {
             case PLUGIN_LOG_EXTENSION: UnsafeRawPointer(log)
+            case PLUGIN_SERVICES_EXTENSION: UnsafeRawPointer(services)
             case PLUGIN_CONTEXT_EXTENSION: UnsafeRawPointer(caller(host).takeUnretainedValue().context)
             default: nil
             }

@@ -74,9 +74,10 @@ extension Dispatcher {
             size: UInt32(MemoryLayout<plugin_call>.size), flags: call.isRemote ? PLUGIN_CALL_REMOTE : 0, token: token,
             instance: instance, deadline: deadline)
         if let instances = endpoint.instances {
-            let made = try instances.instance(for: record, &context)
+            let isOwn = call.isFresh || !instances.isShared
+            let made = try isOwn ? instances.make(&context) : instances.instance(for: record, &context)
             context.instance = made
-            if !instances.isShared { record.pointer.pointee.instance = made }
+            if isOwn { record.pointer.pointee.instance = made }
         }
         endpoint.invoke(endpoint.data, &context, arguments.baseAddress, UInt32(arguments.count))
     }

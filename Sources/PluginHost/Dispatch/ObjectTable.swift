@@ -7,11 +7,16 @@ final class ObjectTypeEntry: Sendable {
     let name: String
     let actions: [String: Endpoint]
     let generation: Generation
+    /// Who destroys the instances, where the objects bring no function for it.
+    let instances: InstanceProvider?
 
-    init(name: String, actions: [String: Endpoint], generation: Generation) {
+    init(
+        name: String, actions: [String: Endpoint], generation: Generation, instances: InstanceProvider? = nil
+    ) {
         self.name = name
         self.actions = actions
         self.generation = generation
+        self.instances = instances
     }
 }
 
@@ -122,6 +127,7 @@ enum ObjectTable {
         slot.pointee.state.store(max(next, 1) << 24, ordering: .releasing)
         space.withLock { $0.free.append(UInt32(truncatingIfNeeded: handle >> 40)) }
         destroy?(instance)
+        if let instance { type?.instances?.destroy(instance) }
         type?.generation.objectCount.subtract(1, ordering: .relaxed)
     }
 

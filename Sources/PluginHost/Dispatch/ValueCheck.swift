@@ -86,11 +86,11 @@ extension plugin_request {
     /// Checks what a module asks for.
     @inline(__always)
     func checkValues() throws(PluginError) {
-        guard size >= MemoryLayout<plugin_request>.size else {
-            throw PluginError(
-                .invalidValue, "A request of \(size) bytes was passed; \(MemoryLayout<plugin_request>.size) are needed."
-            )
+        let smallest = MemoryLayout<plugin_request>.offset(of: \.version)!  // As it was in the first minor version.
+        guard size >= smallest else {
+            throw PluginError(.invalidValue, "A request of \(size) bytes was passed; \(smallest) are needed.")
         }
+        if address == PLUGIN_ADDRESS_SERVICE { try version.check("The version of the service") }
         if address != PLUGIN_ADDRESS_OBJECT { try target.check("The name of the target, or the URL,") }
         if address != PLUGIN_ADDRESS_URL { try action.check("The name of the action") }
         guard parameter_count <= Self.parametersMax else {

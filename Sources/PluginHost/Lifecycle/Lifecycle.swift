@@ -13,7 +13,7 @@ final class Lifecycle: Sendable {
     let staging: Staging
     let journal: Journal
     let loader: ModuleLoader
-    let queue = DispatchQueue(label: "pluginhost.lifecycle")
+    var queue: DispatchQueue { dispatcher.changes }
     let state = Mutex(State())
     /// Nil after the end.
     private let observers = Mutex<[UUID: AsyncStream<HostChange>.Continuation]?>([:])

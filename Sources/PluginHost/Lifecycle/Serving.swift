@@ -99,7 +99,7 @@ extension Lifecycle {
     private func activate(_ record: FileRecord, among generations: [Generation]) -> Generation? {
         guard let module = record.module else { return nil }
         do throws(PluginError) {
-            try checkConflicts(module, with: generations)
+            try dispatcher.checkConflicts(module, with: generations)
             let settings = configuration.moduleConfiguration[module.manifest.name] ?? [:]
             let generation = Generation(module, dispatcher: dispatcher, configuration: settings)
             try loader.during(.activation, module.staged) { () throws(PluginError) in try generation.activate() }
@@ -114,26 +114,8 @@ extension Lifecycle {
         }
     }
 
-    /// A module is registered whole or not at all: a target or a route belongs to the module that has it already.
-    private func checkConflicts(_ module: LoadedModule, with generations: [Generation]) throws(PluginError) {
-        let others = generations.filter { $0.name != module.manifest.name }
-        var routes = dispatcher.registry.table.routes
-        for route in module.manifest.routes {
-            try routes.add(RouteEntry(route, of: module.manifest.name), besides: routes.all(with: others))
-        }
-        for other in generations where other.name != module.manifest.name {
-            for target in module.manifest.targets where other.targets[target.name] != nil {
-                throw PluginError(
-                    .conflict,
-                    "\(module.manifest.name) (\(module.file)) claims the target \(target.name), which belongs to "
-                        + "\(other.name) (\(other.file)). \(other.name) keeps it; \(module.manifest.name) is not "
-                        + "registered.")
-            }
-        }
-    }
-
     /// Tears generations down when their last call has ended and nobody holds an object of them.
-    private func retire(_ replaced: [Generation]) {
+    func retire(_ replaced: [Generation]) {
         guard !replaced.isEmpty else { return }
         state.withLock { $0.draining += replaced }
         tearDownDrained()
@@ -155,5 +137,5 @@ extension FileRecord {
 }
 
 extension Generation {
-    fileprivate var isDrained: Bool { callsInFlight == 0 && objectCount.load(ordering: .relaxed) == 0 }
+    var isDrained: Bool { callsInFlight == 0 && objectCount.load(ordering: .relaxed) == 0 }
 }

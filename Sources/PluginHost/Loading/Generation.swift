@@ -19,6 +19,7 @@ final class Generation: @unchecked Sendable {
     /// For people and the crash report: `ModuleA 1.0.0 (generation 3)`.
     let label: String
     let dispatcher: Dispatcher
+    let created = Date()
     /// What the module calls the host by.
     private(set) var hostTable: UnsafePointer<plugin_host>!
     private(set) var context: UnsafePointer<plugin_context>!
@@ -26,6 +27,7 @@ final class Generation: @unchecked Sendable {
     private(set) var targets: [String: [String: Endpoint]] = [:]
     private(set) var addresses: [Address] = []
     private(set) var routes: [RouteEntry] = []
+    private(set) var services: [ServiceEntry] = []
     private(set) var types: [String: ObjectTypeEntry] = [:]
     private(set) var hooks: [String: Endpoint] = [:]
     private(set) var providers: [InstanceProvider] = []
@@ -110,6 +112,9 @@ final class Generation: @unchecked Sendable {
                     Address(target: .immortal(target.name), action: .immortal(action.name), endpoint: endpoint))
             }
             targets[target.name] = actions
+            services += manifest.services.filter { $0.target == target.name }.map {
+                ServiceEntry($0, target: target, of: self, actions: actions, instances: provider, gate: gate)
+            }
         }
         for type in manifest.types {
             var actions: [String: Endpoint] = [:]

@@ -66,7 +66,8 @@ struct ModuleLoader {
 
     // MARK: The description
 
-    private func check(_ module: UnsafePointer<plugin_module>, _ file: StagedFile) throws(PluginError) -> LoadedModule {
+    /// Checks a description, of a file or of the program itself.
+    func check(_ module: UnsafePointer<plugin_module>, _ file: StagedFile) throws(PluginError) -> LoadedModule {
         let path = file.original
         // The first 16 bytes, before anything else is read.
         let raw = UnsafeRawPointer(module)
@@ -101,7 +102,7 @@ struct ModuleLoader {
         let factories = try factories(description, file)
         try match(manifest, functions, factories, file)
         let name = manifest.name
-        plugin_host_add_image(module, strdup("\(name) \(manifest.version) (\(path))"))
+        if !file.isProgram { plugin_host_add_image(module, strdup("\(name) \(manifest.version) (\(path))")) }
         return LoadedModule(
             file: path, stagedPath: file.path, staged: file, toolchain: toolchain, abiMinor: minor, manifest: manifest,
             manifestText: manifestText, description: module, functions: functions, factories: factories)

@@ -17,6 +17,8 @@ final class Registry: Sendable {
     private static let epoch = Atomic<UInt64>(1)
     private static let readersFence = plugin_host_membarrier_prepare() != 0
     private let fence = Registry.readersFence
+    /// Who is told of each new table, after it was published.
+    private let observers = Mutex<[UInt64: @Sendable (Table) -> Void]>([:])
 
     init() {
         current = Atomic(UInt(bitPattern: Unmanaged.passRetained(Table()).toOpaque()))
@@ -60,6 +62,24 @@ final class Registry: Sendable {
             }
             Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: old)!).release()
         }
+        tellObservers()
+    }
+
+    /// Calls `observer` with the table as it is and with each that is published, until it is removed. Calls may overlap,
+    /// and one may come late: who removes it is the last to act.
+    func observe(_ id: UInt64, _ observer: @escaping @Sendable (Table) -> Void) {
+        observers.withLock { $0[id] = observer }
+        observer(table)
+    }
+
+    /// Returns whether it was still there.
+    func stopObserving(_ id: UInt64) -> Bool { observers.withLock { $0.removeValue(forKey: id) } != nil }
+
+    private func tellObservers() {
+        let observers = observers.withLock { Array($0.values) }
+        guard !observers.isEmpty else { return }
+        let table = table
+        for observer in observers { observer(table) }
     }
 
     /// Publishes a table with these modules, and the other things as they are.

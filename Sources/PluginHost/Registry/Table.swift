@@ -17,6 +17,8 @@ final class Table: @unchecked Sendable {
     /// Every route, in no order.
     let allRoutes: [RouteEntry]
     let routeTable: RouteTable<RouteEntry>
+    /// By name; of each the one that serves first.
+    let services: [String: [ServiceEntry]]
     private let slots: UnsafeMutableBufferPointer<Slot>
 
     struct TargetEntry {
@@ -45,6 +47,7 @@ final class Table: @unchecked Sendable {
             }
         }
         self.targets = targets
+        services = ServiceEntry.byName(generations)
         let count = targets.values.reduce(0) { $0 + $1.actions.count }
         var capacity = 8
         while capacity < count * 2 { capacity *= 2 }

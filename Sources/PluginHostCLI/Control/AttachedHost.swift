@@ -34,6 +34,8 @@ final class AttachedHost: HostService {
 
     func routes() async throws(PluginError) -> Value { try await request("routes", [:]) }
 
+    func services() async throws(PluginError) -> Value { try await request("services", [:]) }
+
     func call(
         _ target: String, _ action: String, _ parameters: [String: Value], timeout: Duration?
     ) async throws(PluginError) -> Value {

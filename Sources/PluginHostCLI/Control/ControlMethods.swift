@@ -2,7 +2,7 @@ internal import PluginABI
 
 /// The methods of the control socket. They are named like the commands and give what `--json` prints as `result`.
 struct ControlMethods: Sendable {
-    static let names = ["list", "routes", "call", "open", "inspect"]
+    static let names = ["list", "routes", "services", "call", "open", "inspect"]
 
     let service: any HostService
 
@@ -15,6 +15,9 @@ struct ControlMethods: Sendable {
             case "routes":
                 _ = try Fields(parameters, known: [])
                 return try await service.routes()
+            case "services":
+                _ = try Fields(parameters, known: [])
+                return try await service.services()
             case "call":
                 let fields = try Fields(parameters, known: ["target", "action", "parameters", "timeout"])
                 return try await service.call(

@@ -52,6 +52,7 @@ extension ExitCode {
         .unreadable: .noInput,
 
         .unknownTarget: .unavailable,
+        .unknownService: .unavailable,
         .unknownAction: .unavailable,
         .unknownObject: .unavailable,
         .hostStopped: .unavailable,

@@ -59,6 +59,15 @@ extension Value {
     }
 }
 
+extension ServiceInfo {
+    var record: Value {
+        [
+            "name": .string(name), "version": .string(version), "module": .string(module), "target": .string(target),
+            "priority": .int(priority), "singleton": .bool(isSingleton), "summary": .string(summary),
+        ]
+    }
+}
+
 extension RouteStatus {
     var record: Value {
         var entries: [String: Value] = [

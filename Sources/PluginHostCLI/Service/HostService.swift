@@ -8,6 +8,9 @@ protocol HostService: Sendable {
     /// The records of all routes, as a list.
     func routes() async throws(PluginError) -> Value
 
+    /// The records of all services, as a list.
+    func services() async throws(PluginError) -> Value
+
     func call(
         _ target: String, _ action: String, _ parameters: [String: Value], timeout: Duration?
     ) async throws(PluginError) -> Value

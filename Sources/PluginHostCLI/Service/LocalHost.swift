@@ -10,6 +10,8 @@ struct LocalHost: HostService {
 
     func routes() -> Value { .list(host.routes.map(\.record)) }
 
+    func services() -> Value { .list(host.services.map(\.record)) }
+
     func call(
         _ target: String, _ action: String, _ parameters: [String: Value], timeout: Duration?
     ) async throws(PluginError) -> Value {

@@ -208,7 +208,7 @@ import Testing
                             if (is(what, "deepList")) entry.value = *nest(129, plugin_value_int(1));
                             if (is(what, "deepEmpty")) entry.value = *nest(128, plugin_value_list(0, 0));
                             if (is(what, "size")) request.size = 40;
-                            if (is(what, "address")) request.address = 3;
+                            if (is(what, "address")) request.address = 99;
                             if (is(what, "hugeCount")) request.parameter_count = UINT64_MAX;
                             if (is(what, "hugeName")) request.target.count = UINT64_MAX;
                             if (is(what, "object")) entry.value = plugin_value_object(12345);

@@ -1,0 +1,231 @@
+import CPluginABI
+import PluginABI
+
+// Services on the call path: the resolver, instances that outlive a call, and waiting.
+
+extension Dispatcher {
+    /// A service and an action of its target. A service that is no singleton gets an instance for the call.
+    func callService(
+        _ request: borrowing plugin_request, _ call: Call, _ lane: Lane, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        enum Found {
+            case action(Unmanaged<Endpoint>)
+            case service(ServiceEntry)
+            case nothing
+        }
+        let (name, action) = (request.target.text, request.action.text)
+        let smallest = try Self.version(request.version)
+        var call = call
+        let found = registry.read(lane) { table -> Found in
+            guard let service = table.service(name, from: smallest) else { return .nothing }
+            call.isFresh = call.isFresh || service.maker != nil
+            guard let endpoint = service.actions[action] else { return .service(service) }
+            occupy(record, .passUnretained(endpoint), call)
+            return .action(.passUnretained(endpoint))
+        }
+        let entries = UnsafeBufferPointer(start: request.parameters, count: Int(request.parameter_count))
+        switch found {
+        case .action(let endpoint): return try invoke(endpoint.takeUnretainedValue(), entries, call, lane, record)
+        case .service(let service): return try callFallback(service.target, action, entries, call, lane, record)
+        case .nothing: throw registry.table.missingService(name, from: smallest)
+        }
+    }
+
+    static func version(_ text: plugin_string) throws(PluginError) -> SemanticVersion? {
+        if text.count == 0 { return nil }
+        guard let version = SemanticVersion(text.text) else {
+            throw PluginError(
+                .invalidValue, "“\(text.text.shortened)” is no semantic version, such as 1.0.0, of a service.")
+        }
+        return version
+    }
+
+    /// Finds what implements a service, without making anything.
+    func service(_ name: plugin_string, _ version: plugin_string) throws(PluginError) -> ServiceEntry {
+        try name.check("The name of the service")
+        try version.check("The version of the service")
+        let smallest = try Self.version(version)
+        let table = registry.table
+        guard let service = table.service(name.text, from: smallest) else {
+            throw table.missingService(name.text, from: smallest)
+        }
+        return service
+    }
+
+    /// An object with an instance of its own, for the one who asks; nil where the service has none.
+    ///
+    /// - Throws: what its making throws.
+    func instance(of service: ServiceEntry, parent: plugin_token) throws(PluginError) -> Object? {
+        guard let endpoint = service.maker?.endpoint else { return nil }
+        guard let lane = Lane.current, let record = lane.next else { throw .recursionLimit }
+        var outcome = Result<Object?, PluginError>.success(nil)
+        withUnsafeMutablePointer(to: &outcome) { outcome in
+            let receiver = Receiver(
+                completion: { data, value, error in
+                    let outcome = data!.assumingMemoryBound(to: Result<Object?, PluginError>.self)
+                    if let error {
+                        outcome.pointee = .failure(PluginError(error.pointee))
+                    } else if let value {
+                        let object = value.pointee.as.object
+                        let host = ObjectTable.contents(of: object).0.generation.dispatcher.program.hostTable!
+                        outcome.pointee = .success(Object(retaining: object, host: host))
+                    }
+                }, data: outcome)
+            let call = Call(
+                parent: parent != 0 ? parent : lane.currentCall, timeout: 0, isRemote: false, mode: .synchronous,
+                receiver: receiver, isFresh: true)
+            occupy(record, .passUnretained(endpoint), call)
+            do throws(PluginError) {
+                _ = try invoke(endpoint, UnsafeBufferPointer(start: nil, count: 0), call, lane, record)
+            } catch {
+                record.vacate()
+                receiver.receive(error)
+            }
+        }
+        return try outcome.get()
+    }
+
+    /// Tells what implements a service as soon as something does.
+    func awaitService(
+        _ name: plugin_string, _ version: plugin_string, parent: plugin_token, timeout: Int64, to receiver: Receiver
+    ) -> plugin_token {
+        guard let lane = Lane.current, let record = lane.next else {
+            receiver.receive(.recursionLimit)
+            return 0
+        }
+        let call = Call(
+            parent: parent != 0 ? parent : lane.currentCall, timeout: timeout, isRemote: false, mode: .any,
+            receiver: receiver)
+        do throws(PluginError) {
+            try name.check("The name of the service")
+            try version.check("The version of the service")
+            _ = try Self.version(version)
+            occupy(record, .passUnretained(serviceWaiter), call)
+            let parameters = Parameters(positional: [.string(name.text), .string(version.text)])
+            return try parameters.withEntries { (entries, count) throws(PluginError) in
+                try invoke(
+                    serviceWaiter, UnsafeBufferPointer(start: entries, count: count), call, lane, record)
+            }
+        } catch {
+            record.vacate()
+            receiver.receive(error)
+            return 0
+        }
+    }
+
+    /// The action behind ``awaitService(_:_:parent:timeout:to:)``: an asynchronous one of the program, so that deadlines
+    /// and cancellation are those of every call.
+    static func makeServiceWaiter(_ program: Generation) -> Endpoint {
+        let parameters = ["name", "version"].map { name in
+            Endpoint.Parameter(ModuleManifest.Parameter(name: name, type: .string, isRequired: true))
+        }
+        return Endpoint(
+            name: "waiting for a service", parameters: parameters, isAsync: true, isRemote: false,
+            invoke: { data, call, arguments, _ in
+                let program = Unmanaged<Generation>.fromOpaque(data!).takeUnretainedValue()
+                let (name, version) = (arguments![0].string, SemanticVersion(arguments![1].string))
+                ServiceWait(token: call!.pointee.token, name: name, smallest: version, program: program).begin()
+            }, data: Unmanaged.passUnretained(program).toOpaque(), generation: program, instances: nil, gate: nil)
+    }
+}
+
+/// One call that waits for a service. Who takes it off the registry's list answers it.
+private final class ServiceWait: Sendable {
+    private let token: plugin_token
+    private let name: String
+    private let smallest: SemanticVersion?
+    private let program: Generation
+
+    init(token: plugin_token, name: String, smallest: SemanticVersion?, program: Generation) {
+        (self.token, self.name, self.smallest, self.program) = (token, name, smallest, program)
+    }
+
+    func begin() {
+        // Kept by the closures until the wait is over.
+        program.dispatcher.registry.observe(token) { self.look(at: $0) }
+        program.hostTable.pointee.on_cancel(
+            program.hostTable, token,
+            { data, isCancelled in
+                let wait = Unmanaged<ServiceWait>.fromOpaque(data!).takeRetainedValue()
+                if isCancelled != 0 { wait.end(.failure(PluginError(.cancelled, "Nobody waits any longer."))) }
+            }, Unmanaged.passRetained(self).toOpaque())
+    }
+
+    private func look(at table: Table) {
+        if let service = table.service(name, from: smallest) {
+            end(.success(service))
+        } else if table.isStopped {
+            end(.failure(table.missingService(name, from: smallest)))
+        }
+    }
+
+    private func end(_ result: Result<ServiceEntry, PluginError>) {
+        let dispatcher = program.dispatcher
+        guard dispatcher.registry.stopObserving(token) else { return }
+        switch result {
+        case .success(let service):
+            service.lend(nil) { _ = dispatcher.resolve(token, $0, from: program) }
+        case .failure(let error):
+            error.lend { _ = dispatcher.reject(token, $0.pointee, from: program) }
+        }
+    }
+}
+
+extension plugin_value {
+    /// The text of a string that was checked.
+    fileprivate var string: String { plugin_string(bytes: self.as.string, count: UInt64(count)).text }
+}
+
+extension ServiceEntry {
+    /// What the border says about the service.
+    var description: [String: Value] {
+        [
+            "name": .string(name), "version": .string(version.description), "module": .string(generation.name),
+            "target": .string(target), "priority": .int(priority), "singleton": .bool(isSingleton),
+            "summary": .string(summary),
+        ]
+    }
+
+    /// Lends the description, and an object if there is one.
+    func lend(_ object: Object?, to body: (UnsafePointer<plugin_value>) -> Void) {
+        var entries = description
+        if let object { entries["object"] = .object(object) }
+        try? Parameters(positional: [.map(entries)]).withEntries { entries, _ in
+            withUnsafePointer(to: entries.pointee.value) { body($0) }
+        }
+    }
+}
+
+extension HostTable {
+    /// The extension of services.
+    nonisolated(unsafe) static let services: UnsafePointer<plugin_services> = {
+        let services = UnsafeMutablePointer<plugin_services>.allocate(capacity: 1)
+        services.initialize(
+            to: plugin_services(
+                size: UInt32(MemoryLayout<plugin_services>.size), reserved: 0,
+                info: { host, name, version, completion, data in
+                    let dispatcher = HostTable.caller(host).takeUnretainedValue().dispatcher
+                    do throws(PluginError) {
+                        try dispatcher.service(name, version).lend(nil) { completion?(data, $0, nil) }
+                    } catch {
+                        error.lend { completion?(data, nil, $0) }
+                    }
+                },
+                request: { host, parent, name, version, completion, data in
+                    let dispatcher = HostTable.caller(host).takeUnretainedValue().dispatcher
+                    do throws(PluginError) {
+                        let service = try dispatcher.service(name, version)
+                        let object = try dispatcher.instance(of: service, parent: parent)
+                        service.lend(object) { completion?(data, $0, nil) }
+                    } catch {
+                        error.lend { completion?(data, nil, $0) }
+                    }
+                },
+                wait: { host, parent, name, version, timeout, completion, data in
+                    let receiver = Dispatcher.Receiver(completion: completion ?? { _, _, _ in }, data: data)
+                    return HostTable.caller(host).takeUnretainedValue().dispatcher.awaitService(
+                        name, version, parent: parent, timeout: timeout, to: receiver)
+                }))
+        return UnsafePointer(services)
+    }()
+}

@@ -1,0 +1,83 @@
+import CPluginABI
+import PluginABI
+
+/// One service as the registry has it: a name and a version, and the target that implements it. Never freed.
+final class ServiceEntry: Sendable {
+    let name: String
+    let version: SemanticVersion
+    let target: String
+    let priority: Int
+    let isSingleton: Bool
+    let summary: String
+    let actions: [String: Endpoint]
+    /// Makes objects that have an instance of their own; nil where all callers share one, or there are no instances.
+    let maker: ServiceMaker?
+    private unowned(unsafe) let owner: Generation  // Never freed.
+
+    var generation: Generation { owner }
+
+    init(
+        _ service: ModuleManifest.Service, target: ModuleManifest.Target, of generation: Generation,
+        actions: [String: Endpoint], instances: InstanceProvider?, gate: SerialGate?
+    ) {
+        name = service.name
+        version = service.version
+        self.target = target.name
+        priority = service.priority
+        isSingleton = service.isSingleton
+        summary = service.summary
+        owner = generation
+        self.actions = actions
+        let own = service.isSingleton ? nil : instances
+        maker = own.map { ServiceMaker(service, actions, of: generation, $0, gate) }
+    }
+
+    /// The services of all modules by their names; of each name the one that serves first: the highest version, then the
+    /// highest priority.
+    static func byName(_ generations: [Generation]) -> [String: [ServiceEntry]] {
+        Dictionary(grouping: generations.flatMap(\.services), by: \.name).mapValues { services in
+            services.sorted { ($0.version, $0.priority) > ($1.version, $1.priority) }
+        }
+    }
+
+    /// - Throws: `conflict`, naming both sides, when another module has a service of the same name, version and priority.
+    static func checkConflicts(_ module: LoadedModule, with others: [Generation]) throws(PluginError) {
+        for service in module.manifest.services {
+            for other in others
+            where other.services.contains(where: {
+                $0.name == service.name && $0.version == service.version && $0.priority == service.priority
+            }) {
+                throw PluginError(
+                    .conflict,
+                    "\(module.manifest.name) (\(module.file)) offers the service \(service.name) \(service.version) "
+                        + "with the priority \(service.priority), and so does \(other.name) (\(other.file)). "
+                        + "\(other.name) keeps it; \(module.manifest.name) is not registered. Give one of them another "
+                        + "priority or version.")
+            }
+        }
+    }
+}
+
+extension Table {
+    /// The best service of a name, if one has at least a version.
+    func service(_ name: String, from smallest: SemanticVersion?) -> ServiceEntry? {
+        guard let best = services[name]?.first, smallest.map({ best.version >= $0 }) ?? true else { return nil }
+        return best
+    }
+
+    /// Why there is no such service.
+    func missingService(_ name: String, from smallest: SemanticVersion?) -> PluginError {
+        if isStopped {
+            return PluginError(.hostStopped, "The host has been shut down: the service \(name) cannot be called.")
+        }
+        let wanted = smallest.map { " from version \($0) on" } ?? ""
+        guard let found = services[name] else {
+            return PluginError(
+                .unknownService,
+                "No module offers the service “\(name)”\(wanted).\(PluginError.didYouMean(name, services.keys))")
+        }
+        let versions = found.map { "\($0.version) of \($0.generation.name)" }.joined(separator: ", ")
+        return PluginError(
+            .unknownService, "No module offers the service “\(name)”\(wanted). There is \(versions).")
+    }
+}

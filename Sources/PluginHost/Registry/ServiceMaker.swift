@@ -1,0 +1,52 @@
+import CPluginABI
+import CPluginHost
+import PluginABI
+
+/// Makes the objects of a service that is no singleton: each has an instance of its own, and the actions of the target.
+///
+/// Making one is a call of the module like any other, with an endpoint of its own: the factory can reject it, and a
+/// serial module is not disturbed.
+final class ServiceMaker: Sendable {
+    /// Makes an instance, and replies with an object that has it. Called with `isFresh`.
+    let endpoint: Endpoint
+
+    init(
+        _ service: ModuleManifest.Service, _ actions: [String: Endpoint], of generation: Generation,
+        _ instances: InstanceProvider, _ gate: SerialGate?
+    ) {
+        let type = ObjectTypeEntry(
+            name: service.name, actions: actions.mapValues(\.withoutInstance), generation: generation,
+            instances: instances)
+        endpoint = Endpoint(
+            name: "the service \(service.name)", parameters: [], isAsync: false, isRemote: false,
+            invoke: { data, call, _, _ in
+                let type = Unmanaged<ObjectTypeEntry>.fromOpaque(data!).takeUnretainedValue()
+                ServiceMaker.make(type, call!.pointee)
+            }, data: Unmanaged.passRetained(type).toOpaque(), generation: generation, instances: instances, gate: gate)
+    }
+
+    private static func make(_ type: ObjectTypeEntry, _ call: plugin_call) {
+        let dispatcher = type.generation.dispatcher
+        let object = ObjectTable.create(type, call.instance, nil)
+        guard object != 0 else {
+            PluginError(.instanceFailed, "There are too many objects.").lend {
+                _ = dispatcher.reject(call.token, $0.pointee, from: type.generation)
+            }
+            return
+        }
+        // The instance belongs to the object from now on, not to the call.
+        CallRecord(token: call.token)?.pointer.pointee.instance = nil
+        var value = plugin_value_object(object)
+        _ = dispatcher.resolve(call.token, &value, from: type.generation)
+        _ = ObjectTable.release(object)
+    }
+}
+
+extension Endpoint {
+    /// The same action for objects that bring their instance.
+    fileprivate var withoutInstance: Endpoint {
+        Endpoint(
+            name: name, parameters: parameters, isAsync: isAsync, isRemote: false, invoke: invoke, data: data,
+            generation: generation, instances: nil, gate: gate)
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import PluginABI
+import PluginHost
+import Testing
+
+/// Instances that are dropped, and instances for one call.
+@Suite(.timeLimit(.minutes(2))) struct ReleaseTests {
+    let test: TestHost
+    var host: PluginHost { test.host }
+
+    init() throws {
+        let module = CModule(
+            name: "Counted",
+            code: """
+                static atomic_int made, destroyed, held, isLet;
+                static void *make(void *data, const plugin_call *call) {
+                    (void)data, (void)call; return (void *)(intptr_t)(atomic_fetch_add(&made, 1) + 1);
+                }
+                static void destroy(void *data, void *instance) {
+                    (void)data; atomic_store(&destroyed, (int)(intptr_t)instance);
+                }
+                static void *finish(void *data) {
+                    while (!isLet) usleep(1000);
+                    reply_int((plugin_token)data, destroyed);
+                    return 0;
+                }
+                """,
+            targets: [
+                .init(
+                    name: "S", manifest: "\"instance\":\"shared\",",
+                    actions: [
+                        .init(name: "number", body: "reply_int(call->token, (int64_t)(intptr_t)call->instance);"),
+                        .init(
+                            name: "hold",
+                            body: """
+                                atomic_fetch_add(&held, 1);
+                                reply_int(call->token, destroyed); /* It has replied, and still runs. */
+                                while (!isLet) usleep(1000);
+                                """),
+                        .init(
+                            name: "later", manifest: "\"async\":true,",
+                            body: "atomic_fetch_add(&held, 1); start(finish, (void *)call->token);"),
+                        .init(
+                            name: "fail",
+                            body: """
+                                plugin_error error = {PLUGIN_STRING("no"), PLUGIN_STRING("No."), {0, 0}};
+                                host->reject(host, call->token, &error);
+                                """),
+                    ]),
+                .init(
+                    name: "Count",
+                    actions: [
+                        .init(name: "made", body: "reply_int(call->token, made);"),
+                        .init(name: "destroyed", body: "reply_int(call->token, destroyed);"),
+                        .init(name: "held", body: "reply_int(call->token, held);"),
+                        .init(name: "let", body: "isLet = 1; reply_int(call->token, 1);"),
+                        .init(
+                            name: "fresh",
+                            body: """
+                                plugin_request request = ask("S", "number"); request.flags = PLUGIN_REQUEST_FRESH;
+                                host->perform(host, call->token, &request, pass_on, (void *)call->token);
+                                """),
+                    ]),
+            ], factories: "{{\"S\", 1}, make, destroy, 0}")
+        test = try TestHost([module.build()])
+    }
+
+    @Test func `A released instance is destroyed, and the next call makes another`() throws {
+        #expect(try !host.release("S"))
+        #expect(try host.perform("S", "number") == 1)
+        #expect(try host.release("S"))
+        #expect(try host.perform("Count", "destroyed") == 1)
+        #expect(try host.perform("S", "number") == 2)
+    }
+
+    @Test(arguments: ["hold", "later"])
+    func `A released instance lives until the calls that use it have ended`(action: String) async throws {
+        let host = host
+        async let outcome = onThread {
+            action == "hold"
+                ? try host.perform("S", "hold") : try host.performAndWait("S", "later", timeout: .seconds(60))
+        }
+        #expect(await becomesTrue { (try? host.perform("Count", "held")) == 1 })
+        #expect(try host.release("S"))
+        #expect(try host.perform("S", "number") == 2)
+        try await Task.sleep(for: .milliseconds(30))
+        #expect(try host.perform("Count", "destroyed") == 0)
+        try host.perform("Count", "let")
+        #expect(try await outcome == 0)
+        #expect(await becomesTrue { (try? host.perform("Count", "destroyed")) == 1 })
+        #expect(try host.perform("S", "number") == 2)
+    }
+
+    @Test func `Calls on many threads never get an instance that is destroyed`() async throws {
+        let host = host
+        _ = try await onThreads(4) { thread in
+            for _ in 0..<200 {
+                if thread == 0 { try host.release("S") } else { try host.perform("S", "number") }
+            }
+        }
+        try host.release("S")
+        let made = try host.perform("Count", "made")
+        #expect(await becomesTrue { (try? host.perform("Count", "destroyed")) == made })
+    }
+
+    @Test func `A failed call does not evict the instance`() throws {
+        #expect(try host.perform("S", "number") == 1)
+        #expect(test.code("S", "fail") == "no")
+        #expect(try host.perform("S", "number") == 1)
+    }
+
+    @Test func `A fresh call has an instance of its own, destroyed behind it`() async throws {
+        #expect(try host.perform("S", "number") == 1)
+        #expect(try host.fresh.perform("S", "number") == 2)
+        #expect(try host.perform("Count", "destroyed") == 2)
+        #expect(try await host.fresh.call("S", "number") == 3)
+        #expect(try await host.fresh.open("app://S/number") == 4)
+        #expect(try host.perform("Count", "fresh") == 5)
+        #expect(try host.perform("S", "number") == 1)
+        #expect(try host.fresh.perform("Count", "made") == 5)
+    }
+
+    @Test func `A target that is not there cannot be released, one without instances has none`() throws {
+        let error = #expect(throws: PluginError.self) { try host.release("Cont") }
+        #expect(error?.code == .unknownTarget && error?.message.contains("“Count”") == true)
+        #expect(try !host.release("Count"))
+    }
+}

@@ -1,0 +1,212 @@
+import Foundation
+import PluginABI
+import PluginHost
+import Synchronization
+import Testing
+
+/// Modules that the program registers itself.
+@Suite(.timeLimit(.minutes(2))) struct RegistrationTests {
+    struct Clock: Module {
+        static let manifest = Manifest("Clock", version: "1.1.0") {
+            Target("Clock") {
+                Action("year", .optional("plus", Int.self, default: 0)) { plus in 2026 + plus }.remote()
+                Action("greet", .context(), .required("name", String.self)) { context, name in
+                    try context.perform("B", "greet", ["name": .string(name)])
+                }
+            }
+            Route("app://clock/:plus", to: "Clock/year")
+            Service("Time", version: "1.0.0", target: "Clock")
+        }
+    }
+
+    /// A module with one target that has its name.
+    private func manifest(_ name: String, target: String? = nil) -> Manifest {
+        Manifest(name, version: "1.0.0") {
+            Target(target ?? name) {
+                Action("answer") { name }
+            }
+        }
+    }
+
+    private func failure(_ host: PluginHost, _ manifest: Manifest) throws -> PluginError {
+        try #require(#expect(throws: PluginError.self) { try host.register(manifest) })
+    }
+
+    @Test func `What the program registers is called like everything else, before the start and after it`() async throws
+    {
+        let test = try FolderHost()
+        try test.host.register(Clock.self)
+        for isStarted in [false, true] {
+            if isStarted { try test.start() }
+            #expect(try test.host.perform("Clock", "year") == 2026)
+            #expect(try await test.host.open("app://clock/4", origin: .remote) == 2030)
+            #expect(try test.host.service("Time").perform("year", ["plus": 1]) == 2027)
+        }
+        try test.host.register(manifest("Late"))
+        #expect(try test.host.perform("Late", "answer") == "Late")
+        let modules = test.host.modules
+        #expect(modules.map(\.name) == ["Clock", "Late"])
+        #expect(modules.allSatisfy { $0.file == "(program)" && $0.state == "active" && $0.generation != nil })
+        #expect(modules.first?.version == "1.1.0" && modules.first?.targets == ["Clock"])
+    }
+
+    @Test func `Modules of the program and of files call each other`() throws {
+        let test = try TestHost.withSamples()
+        try test.host.register(Clock.self)
+        #expect(try test.host.perform("Clock", "greet", ["Ada"]) == "Hello, Ada!")
+    }
+
+    @Test func `A conflict names both sides, and nothing of the newcomer is registered`() throws {
+        let test = try FolderHost()
+        try PlainModule(name: "Owner", target: "Shop").build(into: test.plugins, as: "owner.so")
+        try test.start()
+        let thief = Manifest("Thief", version: "1.0.0") {
+            Target("Free") {
+                Action("answer") { 1 }
+            }
+            Target("Shop") {
+                Action("answer") { 1 }
+            }
+        }
+        let error = try failure(test.host, thief)
+        #expect(error.code == .conflict)
+        for word in ["Thief", "(program)", "Owner", "owner.so", "Shop"] {
+            #expect(error.message.contains(word), "\(error.message)")
+        }
+        #expect(throws: PluginError.self) { try test.host.perform("Free", "answer") }
+        #expect(test.answer("Shop") == "yes")
+
+        try test.host.register(Clock.self)
+        let service = Manifest("Other", version: "1.0.0") {
+            Target("Other") {
+                Action("year") { 1 }
+            }
+            Service("Time", version: "1.0.0", target: "Other")
+        }
+        #expect(try failure(test.host, service).message.contains("the service Time 1.0.0"))
+        let route = Manifest("Other", version: "1.0.0") {
+            Target("Other") {
+                Action("year", .required("x", String.self)) { $0 }
+            }
+            Route("app://clock/:x", to: "Other/year")
+        }
+        #expect(try failure(test.host, route).message.contains("module Clock"))
+        #expect(try failure(test.host, manifest("Owner", target: "New")).code == .conflict)
+        #expect(try failure(test.host, manifest("Clock", target: "New")).code == .conflict)
+    }
+
+    @Test func `A file does not replace a module of the program, nor take its targets`() throws {
+        let test = try FolderHost()
+        try test.host.register(manifest("Good"))
+        try test.host.register(manifest("Mine", target: "Shop"))
+        try PlainModule(version: "9.0.0").build(into: test.plugins, as: "a.so")
+        try PlainModule(name: "Thief", target: "Shop").build(into: test.plugins, as: "b.so")
+        try test.start()
+        #expect(test.status("a.so")?.error?.code == .conflict && test.status("b.so")?.error?.code == .conflict)
+        #expect(test.answer() == "Good" && test.answer("Shop") == "Mine")
+    }
+
+    @Test func `A manifest that does not fit is refused with its reason`() throws {
+        let test = try FolderHost()
+        let error = try failure(test.host, Manifest("no name", version: "1.0.0") {})
+        #expect(error.code == .invalidManifest && error.message.contains("no name"))
+        #expect(try failure(test.host, Manifest("M", version: "1") {}).code == .invalidManifest)
+        #expect(test.host.modules.isEmpty)
+    }
+
+    @Test func `What is unregistered is torn down after its last call, and can come again`() async throws {
+        for isStarted in [false, true] {
+            let test = try FolderHost()
+            if isStarted { try test.start() }
+            let host = test.host
+            let notes = Notes()
+            let gate = DispatchSemaphore(value: 0)
+            let manifest = Manifest("M", version: "1.0.0") {
+                Target("M") {
+                    Action("hold") {
+                        notes.add("begin")
+                        gate.wait()
+                        notes.add("end")
+                    }
+                }
+                On(.setUp) { _ in notes.add("setUp") }
+                On(.tearDown) { _ in notes.add("tearDown") }
+            }
+            try host.register(manifest)
+            async let held = onThread { try host.perform("M", "hold") }
+            #expect(await becomesTrue { notes.all == ["setUp", "begin"] })
+            #expect(try host.unregister("M"))
+            #expect(try !host.unregister("M"))
+            #expect(throws: PluginError.self) { try host.perform("M", "hold") }
+            gate.signal()
+            _ = try await held
+            #expect(await becomesTrue { notes.all == ["setUp", "begin", "end", "tearDown"] })
+            try host.register(manifest)
+            #expect(host.modules.map(\.name) == ["M"])
+            host.shutdown()
+            #expect(notes.all.suffix(2) == ["setUp", "tearDown"])
+        }
+    }
+
+    @Test func `A module of a file cannot be unregistered`() throws {
+        let test = try FolderHost()
+        try PlainModule().build(into: test.plugins, as: "a.so")
+        try test.start()
+        #expect(try !test.host.unregister("Good"))
+        #expect(test.answer() == "yes")
+    }
+
+    @Test func `A setUp that throws refuses the module; one that registers another gets an error`() throws {
+        let test = try FolderHost()
+        let host = test.host
+        let failing = Manifest("M", version: "1.0.0") { On(.setUp) { _ in throw PluginError("no", "Not today.") } }
+        #expect(try failure(host, failing).message.contains("Not today."))
+        let other = manifest("Other")
+        let greedy = Manifest("Greedy", version: "1.0.0") { On(.setUp) { _ in try host.register(other) } }
+        #expect(try failure(host, greedy).message.contains("on this very thread"))
+        #expect(host.modules.isEmpty)
+        try host.register(other)
+    }
+
+    @Test func `Many threads register at a time, while files come`() async throws {
+        let test = try FolderHost()
+        try test.start()
+        let host = test.host
+        async let files: Void = onThread {
+            for number in 0..<5 { try PlainModule(name: "F\(number)").build(into: test.plugins, as: "\(number).so") }
+        }
+        _ = try await onThreads(8) { thread in
+            for number in 0..<10 {
+                try host.register(manifest("M\(thread).\(number)"))
+                if number.isMultiple(of: 2) { try host.unregister("M\(thread).\(number)") }
+            }
+        }
+        try await files
+        #expect(await becomesTrue { host.modules.count { $0.state == "active" } == 45 })
+        #expect(try host.perform("M3.7", "answer") == "M3.7" && host.perform("F4", "answer") == "yes")
+    }
+
+    @Test func `Of many that register the same name, one succeeds`() async throws {
+        let test = try FolderHost()
+        let host = test.host
+        let codes = try await onThreads(8) { _ in
+            do throws(PluginError) { try host.register(manifest("M")) } catch { return error.code.rawValue }
+            return "ok"
+        }
+        #expect(codes.sorted() == Array(repeating: "conflict", count: 7) + ["ok"])
+    }
+
+    @Test func `Nothing can be registered after the end`() throws {
+        let test = try FolderHost()
+        try test.start()
+        test.host.shutdown()
+        #expect(try failure(test.host, manifest("M")).code == .hostStopped)
+    }
+}
+
+/// What happened, in order.
+private final class Notes: Sendable {
+    private let notes = Mutex<[String]>([])
+    func add(_ note: String) { notes.withLock { $0.append(note) } }
+    var all: [String] { notes.withLock { $0 } }
+}
