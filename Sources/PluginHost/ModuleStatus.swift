@@ -43,7 +43,10 @@ public enum HostChange: Sendable, CustomStringConvertible {
     case superseded(ModuleStatus)
     /// The file of an active module was changed or deleted; the loaded one goes on.
     case changedOnDisk(ModuleStatus, String)
-    /// A folder cannot be read or watched.
+    /// The routes of a route file, given by its path, were taken; how many there are now. Which of them stand, and why
+    /// not, ``PluginHost/routes`` and ``PluginHost/problems`` say.
+    case routesChanged(String, Int)
+    /// A folder cannot be read or watched, or the routes of a file cannot be taken.
     case problem(PluginError)
 
     public var description: String {
@@ -52,6 +55,7 @@ public enum HostChange: Sendable, CustomStringConvertible {
         case .failed(let module): "\(module.state) \(module.title): \(module.error?.message ?? "")"
         case .superseded(let module): "superseded \(module.title) of \(module.file): \(module.note ?? "")"
         case .changedOnDisk(let module, let what): "\(module.title): \(what)"
+        case .routesChanged(let file, let count): "\(count) \(count == 1 ? "route" : "routes") in \(file)"
         case .problem(let error): error.message
         }
     }

@@ -180,6 +180,9 @@ extension PluginHost {
     /// What is wrong with the folders, and with what the host needs itself.
     public var problems: [PluginError] { lifecycle.withLock { $0 }?.problems ?? [] }
 
+    /// Tells which route files a change has displaced.
+    func tellRouteProblems() { lifecycle.withLock { $0 }?.tellRouteProblems() }
+
     /// What happens to the modules from now on. Ends when the host is shut down.
     public var changes: AsyncStream<HostChange> {
         lifecycle.withLock { $0 }?.changes() ?? AsyncStream { $0.finish() }

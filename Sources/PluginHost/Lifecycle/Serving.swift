@@ -119,7 +119,7 @@ extension Lifecycle {
         let others = generations.filter { $0.name != module.manifest.name }
         var routes = dispatcher.registry.table.routes
         for route in module.manifest.routes {
-            try routes.add(RouteEntry(route, of: module.manifest.name), besides: routes.all(with: others))
+            try routes.add(RouteEntry(route, of: module.manifest.name), besides: routes.declared(with: others))
         }
         for other in generations where other.name != module.manifest.name {
             for target in module.manifest.targets where other.targets[target.name] != nil {

@@ -16,6 +16,8 @@ final class Table: @unchecked Sendable {
     let routes: Routes
     /// Every route, in no order.
     let allRoutes: [RouteEntry]
+    /// The route files whose routes do not stand, and why.
+    let refusedRouteFiles: [String: PluginError]
     let routeTable: RouteTable<RouteEntry>
     private let slots: UnsafeMutableBufferPointer<Slot>
 
@@ -36,7 +38,7 @@ final class Table: @unchecked Sendable {
         self.generations = generations
         self.isStopped = isStopped
         self.routes = routes
-        allRoutes = routes.all(with: generations)
+        (allRoutes, refusedRouteFiles) = routes.standing(with: generations)
         routeTable = RouteTable(allRoutes.map { ($0.pattern, $0) })
         var targets: [String: TargetEntry] = [:]
         for generation in generations {

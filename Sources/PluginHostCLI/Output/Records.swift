@@ -43,6 +43,8 @@ extension HostChange {
         case .superseded(let module): ["event": "superseded", "module": module.record]
         case .changedOnDisk(let module, let message):
             ["event": "changedOnDisk", "module": module.record, "message": .string(message)]
+        case .routesChanged(let file, let count):
+            ["event": "routesChanged", "file": .string(file), "routes": .int(count)]
         case .problem(let error): ["event": "problem", "error": error.record]
         }
     }
