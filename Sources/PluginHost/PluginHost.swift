@@ -29,6 +29,11 @@ public final class PluginHost: Sendable {
         program = HostContext(host: dispatcher.program.hostTable)
     }
 
+    /// The same in a task: an interceptor's calls are made for the call that it is put around.
+    private var programInTask: HostContext {
+        HostContext(host: dispatcher.program.hostTable, call: InterceptedTask.call)
+    }
+
     deinit { shutdown() }
 
     /// Loads what is in the folders, activates it, and watches the folders from then on.
@@ -91,7 +96,7 @@ extension PluginHost {
     public func call(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
-        try await program.call(target, action, parameters, timeout: timeout)
+        try await programInTask.call(target, action, parameters, timeout: timeout)
     }
 
     /// Calls an action, synchronous or asynchronous, and blocks this thread until it replies.
@@ -123,7 +128,7 @@ extension PluginHost {
     public func open(
         _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
-        try await program.open(url, parameters, origin: origin, timeout: timeout)
+        try await programInTask.open(url, parameters, origin: origin, timeout: timeout)
     }
 
     /// Opens a URL that addresses a synchronous action.

@@ -19,6 +19,8 @@ final class Table: @unchecked Sendable {
     /// The route files whose routes do not stand, and why.
     let refusedRouteFiles: [String: PluginError]
     let routeTable: RouteTable<RouteEntry>
+    /// The program's interceptors; nil where there are none.
+    let interception: Interception?
     private let slots: UnsafeMutableBufferPointer<Slot>
 
     struct TargetEntry {
@@ -34,8 +36,12 @@ final class Table: @unchecked Sendable {
         var endpoint: Unmanaged<Endpoint>?
     }
 
-    init(_ generations: [Generation] = [], routes: Routes = Routes(), isStopped: Bool = false) {
+    init(
+        _ generations: [Generation] = [], routes: Routes = Routes(), interception: Interception? = nil,
+        isStopped: Bool = false
+    ) {
         self.generations = generations
+        self.interception = interception
         self.isStopped = isStopped
         self.routes = routes
         (allRoutes, refusedRouteFiles) = routes.standing(with: generations)

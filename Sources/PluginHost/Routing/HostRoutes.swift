@@ -143,5 +143,7 @@ extension PluginHost {
 }
 
 extension Table {
-    func with(_ routes: Routes) -> Table { Table(generations, routes: routes, isStopped: isStopped) }
+    func with(_ routes: Routes) -> Table {
+        Table(generations, routes: routes, interception: interception, isStopped: isStopped)
+    }
 }
