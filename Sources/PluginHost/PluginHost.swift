@@ -27,6 +27,7 @@ public final class PluginHost: Sendable {
                 schemes: Set(configuration.schemes.map { $0.lowercased() }), asyncTimeout: configuration.asyncTimeout,
                 log: configuration.log))
         program = HostContext(host: dispatcher.program.hostTable)
+        dispatcher.moduleConfiguration.withLock { $0 = configuration.moduleConfiguration }
     }
 
     /// The same in a task: an interceptor's calls are made for the call that it is put around.
@@ -184,6 +185,16 @@ extension PluginHost {
 
     /// What is wrong with the folders, and with what the host needs itself.
     public var problems: [PluginError] { lifecycle.withLock { $0 }?.problems ?? [] }
+
+    /// Replaces what modules are told, in place of ``Configuration/moduleConfiguration``. A module that asks from now on
+    /// gets what is new; ``HostChange/configurationChanged(_:)`` names the modules that are concerned.
+    public func updateConfiguration(_ modules: [String: Value]) {
+        let changed = dispatcher.moduleConfiguration.withLock { present in
+            defer { present = modules }
+            return Set(present.keys).union(modules.keys).filter { (present[$0] ?? [:]) != (modules[$0] ?? [:]) }
+        }
+        if !changed.isEmpty { lifecycle.withLock { $0 }?.tell(.configurationChanged(changed.sorted())) }
+    }
 
     /// Tells which route files a change has displaced.
     func tellRouteProblems() { lifecycle.withLock { $0 }?.tellRouteProblems() }

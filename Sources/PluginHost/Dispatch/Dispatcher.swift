@@ -20,6 +20,9 @@ final class Dispatcher: Sendable {
     /// Asked before every call that comes from another program.
     let remoteGuard = Mutex<RemoteGuard?>(nil)
 
+    /// What modules are told, by their names.
+    let moduleConfiguration = Mutex<[String: Value]>([:])
+
     /// Whether there are interceptors, for calls that need no table.
     let isIntercepting = Atomic(false)
 

@@ -322,7 +322,7 @@ private final class InterceptedInvocation: Sendable {
     private func reportOverdue(_ index: Int) {
         dispatcher.settings.log(
             LogEntry(
-                level: .warning,
+                level: .warning, call: endpoint.name,
                 message: "The interceptor \(interceptors[index].scope) ran past the deadline of a call of "
                     + "\(endpoint.title)."))
     }

@@ -45,6 +45,8 @@ extension HostChange {
             ["event": "changedOnDisk", "module": module.record, "message": .string(message)]
         case .routesChanged(let file, let count):
             ["event": "routesChanged", "file": .string(file), "routes": .int(count)]
+        case .configurationChanged(let modules):
+            ["event": "configurationChanged", "modules": .list(modules.map { .string($0) })]
         case .problem(let error): ["event": "problem", "error": error.record]
         }
     }

@@ -80,7 +80,7 @@ extension HostChange {
         case .added(let status), .failed(let status), .superseded(let status), .changedOnDisk(let status, _):
             (status.file as NSString).lastPathComponent
         case .routesChanged(let file, _): (file as NSString).lastPathComponent
-        case .problem: nil
+        case .problem, .configurationChanged: nil
         }
     }
 
