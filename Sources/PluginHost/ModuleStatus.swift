@@ -43,7 +43,12 @@ public enum HostChange: Sendable, CustomStringConvertible {
     case superseded(ModuleStatus)
     /// The file of an active module was changed or deleted; the loaded one goes on.
     case changedOnDisk(ModuleStatus, String)
-    /// A folder cannot be read or watched.
+    /// The routes of a route file, given by its path, were taken; how many there are now. Which of them stand, and why
+    /// not, ``PluginHost/routes`` and ``PluginHost/problems`` say.
+    case routesChanged(String, Int)
+    /// What these modules are told was changed, by ``PluginHost/updateConfiguration(_:)``.
+    case configurationChanged([String])
+    /// A folder cannot be read or watched, or the routes of a file cannot be taken.
     case problem(PluginError)
 
     public var description: String {
@@ -52,6 +57,8 @@ public enum HostChange: Sendable, CustomStringConvertible {
         case .failed(let module): "\(module.state) \(module.title): \(module.error?.message ?? "")"
         case .superseded(let module): "superseded \(module.title) of \(module.file): \(module.note ?? "")"
         case .changedOnDisk(let module, let what): "\(module.title): \(what)"
+        case .routesChanged(let file, let count): "\(count) \(count == 1 ? "route" : "routes") in \(file)"
+        case .configurationChanged(let modules): "configuration changed for \(modules.joined(separator: ", "))"
         case .problem(let error): error.message
         }
     }
@@ -63,13 +70,16 @@ public struct LogEntry: Sendable {
     public var level: LogLevel
     /// The module that wrote it, or that it is about; nil for the host itself.
     public var module: String?
+    /// Target and action of the call that it is about; nil where it is about none that still runs.
+    public var call: String?
     /// What there is to say.
     public var message: String
 
     /// Makes a line.
-    public init(level: LogLevel, module: String? = nil, message: String) {
+    public init(level: LogLevel, module: String? = nil, call: String? = nil, message: String) {
         self.level = level
         self.module = module
+        self.call = call
         self.message = message
     }
 }

@@ -27,6 +27,12 @@ public final class PluginHost: Sendable {
                 schemes: Set(configuration.schemes.map { $0.lowercased() }), asyncTimeout: configuration.asyncTimeout,
                 log: configuration.log))
         program = HostContext(host: dispatcher.program.hostTable)
+        dispatcher.moduleConfiguration.withLock { $0 = configuration.moduleConfiguration }
+    }
+
+    /// The same in a task: an interceptor's calls are made for the call that it is put around.
+    private var programInTask: HostContext {
+        HostContext(host: dispatcher.program.hostTable, call: InterceptedTask.call)
     }
 
     deinit { shutdown() }
@@ -96,7 +102,7 @@ extension PluginHost {
     public func call(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
-        try await program.call(target, action, parameters, timeout: timeout)
+        try await programInTask.call(target, action, parameters, timeout: timeout)
     }
 
     /// Calls an action, synchronous or asynchronous, and blocks this thread until it replies.
@@ -128,7 +134,7 @@ extension PluginHost {
     public func open(
         _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
-        try await program.open(url, parameters, origin: origin, timeout: timeout)
+        try await programInTask.open(url, parameters, origin: origin, timeout: timeout)
     }
 
     /// Opens a URL that addresses a synchronous action.
@@ -185,6 +191,19 @@ extension PluginHost {
 
     /// What is wrong with the folders, and with what the host needs itself.
     public var problems: [PluginError] { lifecycle.withLock { $0 }?.problems ?? [] }
+
+    /// Replaces what modules are told, in place of ``Configuration/moduleConfiguration``. A module that asks from now on
+    /// gets what is new; ``HostChange/configurationChanged(_:)`` names the modules that are concerned.
+    public func updateConfiguration(_ modules: [String: Value]) {
+        let changed = dispatcher.moduleConfiguration.withLock { present in
+            defer { present = modules }
+            return Set(present.keys).union(modules.keys).filter { (present[$0] ?? [:]) != (modules[$0] ?? [:]) }
+        }
+        if !changed.isEmpty { lifecycle.withLock { $0 }?.tell(.configurationChanged(changed.sorted())) }
+    }
+
+    /// Tells which route files a change has displaced.
+    func tellRouteProblems() { lifecycle.withLock { $0 }?.tellRouteProblems() }
 
     /// What happens to the modules from now on. Ends when the host is shut down.
     public var changes: AsyncStream<HostChange> {

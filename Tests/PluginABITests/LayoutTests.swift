@@ -62,6 +62,7 @@ import Testing
 
     @Test func `The extensions of the host have their layouts`() {
         expect(plugin_log.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.write, 8)])
+        expect(plugin_configuration.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.read, 8)])
         expect(
             plugin_context.self, 72, 8,
             [(\.size, 0), (\.reserved, 4), (\.module, 8), (\.file, 24), (\.folder, 40), (\.configuration, 56)])
@@ -89,6 +90,7 @@ import Testing
         #expect([PLUGIN_REPLY_ACCEPTED, PLUGIN_REPLY_STALE, PLUGIN_REPLY_REFUSED] == [0, 1, 2])
         #expect([PLUGIN_LOG_DEBUG, PLUGIN_LOG_INFO, PLUGIN_LOG_WARNING, PLUGIN_LOG_ERROR] == [0, 1, 2, 3])
         #expect(PLUGIN_LOG_EXTENSION == "pluginhost.log/1" && PLUGIN_CONTEXT_EXTENSION == "pluginhost.context/1")
+        #expect(PLUGIN_CONFIGURATION_EXTENSION == "pluginhost.configuration/1")
         withUnsafeBytes(of: UInt64(PLUGIN_ABI_MAGIC)) { #expect(String(decoding: $0, as: UTF8.self) == "PLUGHOST") }
     }
 

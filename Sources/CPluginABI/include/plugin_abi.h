@@ -279,7 +279,7 @@ typedef struct plugin_context {
     plugin_string module;       /* the name in the manifest */
     plugin_string file;         /* the file it came from, in the plugins folder (what runs is a copy) */
     plugin_string folder;       /* the folder of that file: resources lie beside it */
-    plugin_value configuration; /* a map, empty when nothing is configured for the module */
+    plugin_value configuration; /* a map, empty when nothing was configured for the module when it was loaded */
 } plugin_context;
 
 /* Services: what implements them, instances that last longer than a call, and waiting for them. A single call needs
@@ -304,6 +304,15 @@ typedef struct plugin_services {
     plugin_token (*wait)(const plugin_host *host, plugin_token parent, plugin_string name, plugin_string version,
                          int64_t timeout, plugin_completion completion, void *data);
 } plugin_services;
+/* What is configured for the module now; it can change while the module runs. */
+#define PLUGIN_CONFIGURATION_EXTENSION "pluginhost.configuration/1"
+typedef struct plugin_configuration {
+    uint32_t size;
+    uint32_t reserved;
+    /* Calls `receiver` once, before it returns, with a map that is empty when nothing is configured. The map is
+     * borrowed until `receiver` returns. [any thread] */
+    void (*read)(const plugin_host *host, void (*receiver)(void *data, const plugin_value *configuration), void *data);
+} plugin_configuration;
 
 /* ----------------------------------------------------------------------- small constructors -- */
 

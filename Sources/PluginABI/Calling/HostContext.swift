@@ -135,9 +135,22 @@ extension HostContext {
     /// The name of the module that this context belongs to.
     public var moduleName: String { about?.pointee.module.text ?? "" }
 
-    /// What the host was configured to tell this module; empty when nothing is.
+    /// What the host is configured to tell this module now; empty when nothing is. It can change while the module runs.
     public var configuration: [String: Value] {
-        about.flatMap { Value(copying: $0.pointee.configuration, host: host).map } ?? [:]
+        guard
+            let present = host.pointee.get_extension(host, plugin_string("pluginhost.configuration/1"))?
+                .assumingMemoryBound(to: plugin_configuration.self)
+        else { return about.flatMap { Value(copying: $0.pointee.configuration, host: host).map } ?? [:] }
+        var received = ReceivedConfiguration(host: host)
+        withUnsafeMutablePointer(to: &received) { received in
+            present.pointee.read(
+                host,
+                { data, value in
+                    let received = data!.assumingMemoryBound(to: ReceivedConfiguration.self)
+                    received.pointee.entries = Value(copying: value!.pointee, host: received.pointee.host).map ?? [:]
+                }, received)
+        }
+        return received.entries
     }
 
     private var about: UnsafePointer<plugin_context>? {
@@ -153,6 +166,14 @@ extension HostContext {
         else { return }
         message.withPluginString { log.pointee.write(host, call, UInt32(level.rawValue), $0) }
     }
+}
+
+/// Takes the configuration, on the reader's stack.
+private struct ReceivedConfiguration {
+    let host: UnsafePointer<plugin_host>
+    var entries: [String: Value] = [:]
+
+    init(host: UnsafePointer<plugin_host>) { self.host = host }
 }
 
 /// How much a line of the log matters. The raw values are those of the binary interface.

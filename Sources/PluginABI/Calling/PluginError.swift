@@ -109,7 +109,9 @@ extension PluginError.Code {
     public static let incompatible: Self = "incompatible"
     /// The manifest is no JSON, breaks the schema, or does not fit the function table.
     public static let invalidManifest: Self = "invalidManifest"
-    /// The module claims something that another module has.
+    /// A route file is no JSON or property list, or one of its routes is not what it must be.
+    public static let invalidRouteFile: Self = "invalidRouteFile"
+    /// The module or the route file claims something that another one has.
     public static let conflict: Self = "conflict"
     /// The module refused to be activated, or its `setUp` failed.
     public static let activationFailed: Self = "activationFailed"

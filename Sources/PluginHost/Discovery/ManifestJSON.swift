@@ -2,27 +2,29 @@ internal import CPluginABI
 internal import Foundation
 internal import PluginABI
 
-/// Reading the JSON of a manifest.
+/// Reading the JSON of a manifest, or of another file that the messages then name as `what`.
 enum ManifestJSON {
-    /// - Throws: `invalidManifest`, with the position where the text is no UTF-8 or no JSON, or nested too deeply.
-    static func parse(_ text: UnsafeRawBufferPointer) throws(PluginError) -> Value {
+    /// - Throws: `code`, with the position where the text is no UTF-8 or no JSON, or nested too deeply.
+    static func parse(
+        _ text: UnsafeRawBufferPointer, code: PluginError.Code = .invalidManifest, what: String = "The manifest"
+    ) throws(PluginError) -> Value {
         guard let start = text.baseAddress, !text.isEmpty else {
-            throw PluginError(.invalidManifest, "The manifest is empty.")
+            throw PluginError(code, "\(what) is empty.")
         }
         do {
             _ = try UTF8Span(validating: text.bindMemory(to: UInt8.self).span)
         } catch {
             throw PluginError(
-                .invalidManifest,
-                "The manifest is no UTF-8: byte \(error.byteOffsets.lowerBound) does not belong there.")
+                code,
+                "\(what) is no UTF-8: byte \(error.byteOffsets.lowerBound) does not belong there.")
         }
-        try checkDepth(text)
+        try checkDepth(text, code, what)
         // Sound: the decoder only reads, and is done with the bytes when this function returns.
         let data = Data(bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: text.count, deallocator: .none)
         do {
             return try JSONDecoder().decode(JSON.self, from: data).value
         } catch {
-            throw PluginError(.invalidManifest, "The manifest is no JSON: \(position(in: data) ?? "\(error)")")
+            throw PluginError(code, "\(what) is no JSON: \(position(in: data) ?? "\(error)")")
         }
     }
 
@@ -39,7 +41,9 @@ enum ManifestJSON {
     static func bytes(base64 text: String) -> Bytes? { Data(base64Encoded: text).map { Bytes($0) } }
 
     /// Brackets outside of strings, so that neither the decoder nor anything after it meets a text nested too deeply.
-    private static func checkDepth(_ text: UnsafeRawBufferPointer) throws(PluginError) {
+    private static func checkDepth(
+        _ text: UnsafeRawBufferPointer, _ code: PluginError.Code, _ what: String
+    ) throws(PluginError) {
         var depth = 0
         var isInString = false
         var isEscaped = false
@@ -62,14 +66,14 @@ enum ManifestJSON {
             }
             guard depth <= PLUGIN_DEPTH_MAX else {
                 throw PluginError(
-                    .invalidManifest,
-                    "The manifest is nested more than \(PLUGIN_DEPTH_MAX) levels deep, at byte \(offset).")
+                    code,
+                    "\(what) is nested more than \(PLUGIN_DEPTH_MAX) levels deep, at byte \(offset).")
             }
         }
     }
 
-    /// Any JSON value.
-    private struct JSON: Decodable {
+    /// Any JSON value, or any of a property list but dates.
+    struct JSON: Decodable {
         let value: Value
 
         init(from decoder: any Decoder) throws {
@@ -91,6 +95,7 @@ enum ManifestJSON {
             if let bool = try? container.decode(Bool.self) { return .bool(bool) }
             if let int = try? container.decode(Int.self) { return .int(int) }
             if container.decodeNil() { return .null }
+            if let data = try? container.decode(Data.self) { return .bytes(Bytes(data)) }
             return .double(try container.decode(Double.self))
         }
 

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import PluginABI
 
-/// The files of a plugins folder that may be modules.
+/// The files of a plugins folder that may be modules or route files.
 enum PluginFolder {
     /// One name in the folder.
     struct Entry: Sendable {
@@ -12,10 +12,12 @@ enum PluginFolder {
         let identity: Result<FileIdentity, PluginError>
     }
 
-    /// Whether a name in a plugins folder is looked at: it ends in `.so` and is not hidden.
-    static func isCandidate(_ name: String) -> Bool { name.hasSuffix(".so") && !name.hasPrefix(".") }
+    /// Whether a name in a plugins folder is looked at: it ends in `.so` or is that of a route file, and is not hidden.
+    static func isCandidate(_ name: String) -> Bool {
+        (name.hasSuffix(".so") || RouteFile.isNamed(name)) && !name.hasPrefix(".")
+    }
 
-    /// The entries whose names end in `.so` and do not begin with a dot, sorted by name.
+    /// The entries whose names are those of modules or route files and do not begin with a dot, sorted by name.
     ///
     /// - Parameter onlyLinks: Leaves out what is no symbolic link.
     /// - Throws: `unreadable` if the folder does not exist, is no folder, or cannot be read. What is wrong with one

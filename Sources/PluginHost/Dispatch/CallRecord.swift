@@ -56,6 +56,14 @@ struct CallRecord {
         return Unmanaged<Endpoint>.fromOpaque(raw).takeUnretainedValue()
     }
 
+    /// Target and action of a call that runs; nil when it is over.
+    static func name(of token: plugin_token) -> String? {
+        guard token != 0, let record = CallRecord(token: token), let endpoint = record.endpoint,
+            record.phase(of: token) != .over
+        else { return nil }
+        return endpoint.name
+    }
+
     /// CLOCK_MONOTONIC nanoseconds; 0 for none.
     var deadline: Int64 { deadlineWord.pointee.load(ordering: .relaxed) }
 

@@ -23,6 +23,12 @@ final class Dispatcher: Sendable {
     /// Asked before every call that comes from another program.
     let remoteGuard = Mutex<RemoteGuard?>(nil)
 
+    /// What modules are told, by their names.
+    let moduleConfiguration = Mutex<[String: Value]>([:])
+
+    /// Whether there are interceptors, for calls that need no table.
+    let isIntercepting = Atomic(false)
+
     /// What stands in for targets that nobody offers.
     let noTargetHandler = Mutex<Callback?>(nil)
 
@@ -98,6 +104,8 @@ final class Dispatcher: Sendable {
         let receiver: Receiver
         /// Whether it gets an instance of its own, whatever the target says.
         var isFresh = false
+        /// The route that led here; the caller holds its table.
+        var route: Unmanaged<RouteEntry>? = nil
     }
 
     /// Runs a lifecycle hook to its end, on this thread.
@@ -129,13 +137,28 @@ final class Dispatcher: Sendable {
         _ target: plugin_string, _ action: plugin_string, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
         _ lane: Lane, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
-        let found = registry.read(lane) { table in
+        let found: Unmanaged<Endpoint>? = registry.read(lane) { table in
+            guard table.interception == nil else { return nil }
             let endpoint = table.find(target, action)
             if let endpoint { occupy(record, endpoint, call) }
             return endpoint
         }
-        guard let found else { return try callFallback(target.text, action.text, entries, call, lane, record) }
+        guard let found else { return try callSlowly(target, action, entries, call, lane, record) }
         return try invoke(found.takeUnretainedValue(), entries, call, lane, record)
+    }
+
+    /// The same where there are interceptors, or the action is not found.
+    private func callSlowly(
+        _ target: plugin_string, _ action: plugin_string, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
+        _ lane: Lane, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        let (found, interception) = registry.read(lane) { table in
+            let endpoint = table.find(target, action)
+            if let endpoint { occupy(record, endpoint, call) }
+            return (endpoint, table.interception)
+        }
+        guard let found else { return try callFallback(target.text, action.text, entries, call, lane, record) }
+        return try invoke(found.takeUnretainedValue(), entries, call, lane, record, through: interception)
     }
 
     /// The target's `notFound`, then the host's handler, then the error.
@@ -150,7 +173,9 @@ final class Dispatcher: Sendable {
                 ("action", .string(action)), ("parameters", parametersAsMap(entries, from: notFound.generation)),
             ])
             return try parameters.withEntries { (entries, count) throws(PluginError) in
-                try invoke(notFound, UnsafeBufferPointer(start: entries, count: count), call, lane, record)
+                try invoke(
+                    notFound, UnsafeBufferPointer(start: entries, count: count), call, lane, record,
+                    through: table.interception)
             }
         }
         if table.targets[target] == nil, !table.isStopped, let handler = noTargetHandler.withLock({ $0 }) {
@@ -189,11 +214,14 @@ final class Dispatcher: Sendable {
         let parameters = try resolution.parameters(
             for: endpoint.map { Array($0.parameters) } ?? [], overriddenBy: given,
             asksForObject: request.flags & PLUGIN_REQUEST_OBJECT != 0)
+        var call = call
+        call.route = resolution.route.map(Unmanaged.passUnretained)
+        defer { withExtendedLifetime(resolution) {} }
         // What the caller gave rides along as it is; what the URL carried has been converted.
         return try parameters.withEntries { (entries, count) throws(PluginError) in
             let all = Array(given) + UnsafeBufferPointer(start: entries, count: count)
             return try all.withUnsafeBufferPointer { (all) throws(PluginError) in
-                try resolution.withNames { (target, action) throws(PluginError) in
+                try resolution.withNames { [call] (target, action) throws(PluginError) in
                     try self.call(target, action, all, call, lane, record)
                 }
             }
@@ -226,13 +254,16 @@ final class Dispatcher: Sendable {
         occupy(record, .passUnretained(endpoint), call)
         record.pointer.pointee.object = handle
         do throws(PluginError) {
-            if named != nil { return try invoke(endpoint, entries, call, lane, record, instance: instance) }
+            let interception = isIntercepting.load(ordering: .relaxed) ? registry.current(lane).interception : nil
+            if named != nil {
+                return try invoke(endpoint, entries, call, lane, record, instance: instance, through: interception)
+            }
             let parameters = Parameters([
                 ("action", .string(action)), ("parameters", parametersAsMap(entries, from: endpoint.generation)),
             ])
             return try parameters.withEntries { (entries, count) throws(PluginError) in
                 let entries = UnsafeBufferPointer(start: entries, count: count)
-                return try invoke(endpoint, entries, call, lane, record, instance: instance)
+                return try invoke(endpoint, entries, call, lane, record, instance: instance, through: interception)
             }
         } catch {
             _ = ObjectTable.release(handle)

@@ -1,6 +1,7 @@
 import CPluginABI
 import CPluginHost
 import PluginABI
+import Synchronization
 
 /// The functions that a module gets: the border, seen from the host. Each finds by the table who calls.
 enum HostTable {
@@ -147,9 +148,26 @@ enum HostTable {
             case PLUGIN_LOG_EXTENSION: UnsafeRawPointer(log)
             case PLUGIN_SERVICES_EXTENSION: UnsafeRawPointer(services)
             case PLUGIN_CONTEXT_EXTENSION: UnsafeRawPointer(caller(host).takeUnretainedValue().context)
+            case PLUGIN_CONFIGURATION_EXTENSION: UnsafeRawPointer(configuration)
             default: nil
             }
         }
+
+    private nonisolated(unsafe) static let configuration: UnsafePointer<plugin_configuration> = {
+        let table = UnsafeMutablePointer<plugin_configuration>.allocate(capacity: 1)
+        table.initialize(
+            to: plugin_configuration(size: UInt32(MemoryLayout<plugin_configuration>.size), reserved: 0) {
+                host, receiver, data in
+                let generation = HostTable.caller(host).takeUnretainedValue()
+                let present = generation.dispatcher.moduleConfiguration.withLock { $0[generation.name] } ?? [:]
+                func lend(_ value: Value) throws(PluginError) {
+                    try value.lend { value in withUnsafePointer(to: value) { receiver?(data, $0) } }
+                }
+                // What cannot cross the border (nested too deeply) is no configuration.
+                if (try? lend(present)) == nil { try? lend([:]) }
+            })
+        return UnsafePointer(table)
+    }()
 
     private nonisolated(unsafe) static let log: UnsafePointer<plugin_log> = {
         let log = UnsafeMutablePointer<plugin_log>.allocate(capacity: 1)
@@ -159,7 +177,7 @@ enum HostTable {
                 generation.dispatcher.settings.log(
                     LogEntry(
                         level: LogLevel(rawValue: Int(level)) ?? .error,
-                        module: generation.isProgram ? nil : generation.name, message: message.text))
+                        module: generation.sourceName, call: CallRecord.name(of: call), message: message.text))
             })
         return UnsafePointer(log)
     }()

@@ -21,9 +21,7 @@ extension Dispatcher {
         _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
         _ record: CallRecord, instance: UnsafeMutableRawPointer? = nil
     ) throws(PluginError) -> plugin_token {
-        if record.depth > PLUGIN_DEPTH_MAX { throw .recursionLimit }
-        if call.isRemote, !endpoint.isRemote { throw .notRemote(endpoint) }
-        if endpoint.isAsync, call.mode == .synchronous { throw .asynchronous(endpoint) }
+        try check(endpoint, call, record)
         let isPooled = endpoint.isAsync || (call.mode == .any && endpoint.gate != nil)
         let count = endpoint.isVariadic ? entries.count : endpoint.parameters.count
         return try withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: count) {
@@ -34,6 +32,14 @@ extension Dispatcher {
             runHere(endpoint, bound, call, lane, record, instance: instance)
             return 0
         }
+    }
+
+    /// Whether the call may be made, whatever its parameters.
+    @inline(__always)
+    func check(_ endpoint: Endpoint, _ call: Call, _ record: CallRecord) throws(PluginError) {
+        if record.depth > PLUGIN_DEPTH_MAX { throw .recursionLimit }
+        if call.isRemote, !endpoint.isRemote { throw .notRemote(endpoint) }
+        if endpoint.isAsync, call.mode == .synchronous { throw .asynchronous(endpoint) }
     }
 
     // MARK: On this thread
@@ -95,7 +101,7 @@ extension Dispatcher {
     }
 
     /// Answers with an error of the host's in place of the action, if nobody has answered.
-    private func fail(_ record: CallRecord, _ token: plugin_token, _ failure: PluginError) {
+    func fail(_ record: CallRecord, _ token: plugin_token, _ failure: PluginError) {
         guard let phase = record.beginReply(token) else { return }
         if phase == .open { failure.lend { record.complete(nil, $0) } }
         finishReply(record, token)

@@ -14,7 +14,7 @@ extension Dispatcher {
         let others = generations.filter { $0.name != module.manifest.name }
         var routes = registry.table.routes
         for route in module.manifest.routes {
-            try routes.add(RouteEntry(route, of: module.manifest.name), besides: routes.all(with: others))
+            try routes.add(RouteEntry(route, of: module.manifest.name), besides: routes.declared(with: others))
         }
         try ServiceEntry.checkConflicts(module, with: others)
         for other in generations where other.name != module.manifest.name {

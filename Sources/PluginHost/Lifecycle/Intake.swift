@@ -9,8 +9,10 @@ extension Lifecycle {
     func look(into folder: String) -> [LoadedModule] {
         let entries: [PluginFolder.Entry]
         do throws(PluginError) {
-            entries = try PluginFolder.list(folder)
+            let all = try PluginFolder.list(folder)
             if !configuration.trustsEveryone { try Trust.check(folder: folder) }
+            entries = all.filter { !RouteFile.isNamed($0.name) }
+            look(atRouteFiles: all.filter { RouteFile.isNamed($0.name) }, in: folder)
             state.withLock { $0.problems[folder] = nil }
         } catch {
             reportProblem(error, folder)
@@ -39,7 +41,9 @@ extension Lifecycle {
             return state.problems[folder] != error
         }
         if isNew { tell(.problem(error)) }
-        if error.code == .unreadable { forgetMissing(in: folder, present: []) }
+        guard error.code == .unreadable else { return }
+        forgetMissing(in: folder, present: [])
+        look(atRouteFiles: [], in: folder)
     }
 
     private func forgetMissing(in folder: String, present: Set<String>) {

@@ -24,6 +24,10 @@ final class Lifecycle: Sendable {
         /// By folder.
         var problems: [String: PluginError] = [:]
         var otherProblems: [PluginError] = []
+        /// By path.
+        var routeFiles: [String: RouteFileRecord] = [:]
+        /// Why routes of files do not stand, by path, as far as it has been told.
+        var toldRouteProblems: [String: PluginError] = [:]
         var draining: [Generation] = []
         /// Files of active modules that are gone, and what to tell of them unless they turn out to be renamed.
         var vanished: [String] = []
@@ -77,6 +81,7 @@ final class Lifecycle: Sendable {
         var loaded: [LoadedModule] = []
         for folder in configuration.folders where folders.contains(folder) { loaded += look(into: folder) }
         settle(loaded)
+        settleRouteFiles()
         tellFailures()
         tellVanished()
         lookAgain()
@@ -85,7 +90,7 @@ final class Lifecycle: Sendable {
     /// Files that are being written are looked at again soon: who writes one through a name in another folder closes it
     /// without the watcher's knowing.
     private func lookAgain() {
-        let folders = Set(records.values.filter(\.isAwaited).map(\.folder))
+        let folders = Set(records.values.filter(\.isAwaited).map(\.folder)).union(foldersOfAwaitedRouteFiles)
         let begins = state.withLock { state in
             guard configuration.watches, !folders.isEmpty, !state.isLookingAgain, !state.isStopped else { return false }
             state.isLookingAgain = true
@@ -175,6 +180,7 @@ final class Lifecycle: Sendable {
     /// What is wrong with folders and with the host's own.
     var problems: [PluginError] {
         state.withLock { state in state.problems.sorted { $0.key < $1.key }.map(\.value) + state.otherProblems }
+            + routeProblems
     }
 
     /// Everything that happens from now on; ends at once after the end.

@@ -1,6 +1,7 @@
 import CPluginABI
 import Dispatch
 public import PluginABI
+import Synchronization
 
 extension PluginHost {
     /// Registers a module that is part of the program: its targets, routes and services, through the same checks and in
@@ -30,7 +31,7 @@ extension PluginHost {
     ///   ``/PluginABI/PluginError/Code/hostStopped``.
     public func register(_ manifest: Manifest) throws(PluginError) {
         let status = try dispatcher.register(manifest.export()) { name in
-            self.configuration.moduleConfiguration[name] ?? [:]
+            self.dispatcher.moduleConfiguration.withLock { $0[name] } ?? [:]
         }
         startedLifecycle?.tell(.added(status))
     }

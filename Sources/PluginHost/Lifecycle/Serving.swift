@@ -100,7 +100,7 @@ extension Lifecycle {
         guard let module = record.module else { return nil }
         do throws(PluginError) {
             try dispatcher.checkConflicts(module, with: generations)
-            let settings = configuration.moduleConfiguration[module.manifest.name] ?? [:]
+            let settings = dispatcher.moduleConfiguration.withLock { $0[module.manifest.name] } ?? [:]
             let generation = Generation(module, dispatcher: dispatcher, configuration: settings)
             try loader.during(.activation, module.staged) { () throws(PluginError) in try generation.activate() }
             var record = record

@@ -88,6 +88,27 @@ struct SourceFile: ~Copyable {
         return total
     }
 
+    /// Everything that is in it now.
+    ///
+    /// - Throws: `unreadable`; `invalidFile` for more than `limit` bytes.
+    func contents(limit: Int) throws(PluginError) -> [UInt8] {
+        let size = Int(identity.size)
+        guard size <= limit else {
+            throw PluginError(.invalidFile, "\(path) is \(size) bytes long; at most \(limit) are accepted.")
+        }
+        var code: Int32 = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            while count < size {
+                let step = pread(descriptor, buffer.baseAddress! + count, size - count, off_t(count))
+                if step < 0 { code = errno }
+                guard step > 0 else { return }
+                count += step
+            }
+        }
+        guard code == 0 else { throw PluginError(.unreadable, "\(path) cannot be read: \(describe(errno: code)).") }
+        return bytes
+    }
+
     private func copyThroughMemory(to output: Int32, _ chunk: Int) -> Int {
         withUnsafeTemporaryAllocation(byteCount: chunk, alignment: 16) { buffer in
             let count = read(descriptor, buffer.baseAddress, chunk)

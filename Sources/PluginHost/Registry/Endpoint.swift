@@ -1,6 +1,7 @@
 import CPluginABI
 import Foundation
 import PluginABI
+import Synchronization
 
 /// One action as the call path sees it: what to check, and what to call. Never freed: calls and status refer to it
 /// without counting.
@@ -24,6 +25,8 @@ final class Endpoint: @unchecked Sendable {
     let gate: SerialGate?
     /// What the crash report says while it runs.
     let label: UnsafePointer<CChar>
+    /// What runs interceptors in its place, once there have been any.
+    let standIns = Mutex<(synchronous: Endpoint?, asynchronous: Endpoint?)>((nil, nil))
 
     /// What the call path must know of a declared parameter. Copied freely: it holds no reference.
     struct Parameter: @unchecked Sendable {  // The key and the default point to memory that is never freed.

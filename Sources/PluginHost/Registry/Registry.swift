@@ -84,6 +84,6 @@ final class Registry: Sendable {
 
     /// Publishes a table with these modules, and the other things as they are.
     func publish(_ generations: [Generation], isStopped: Bool = false) {
-        try? update { Table(generations, routes: $0.routes, isStopped: isStopped) }
+        try? update { Table(generations, routes: $0.routes, interception: $0.interception, isStopped: isStopped) }
     }
 }

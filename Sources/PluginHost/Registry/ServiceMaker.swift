@@ -46,7 +46,7 @@ extension Endpoint {
     /// The same action for objects that bring their instance.
     fileprivate var withoutInstance: Endpoint {
         Endpoint(
-            name: name, parameters: parameters, isAsync: isAsync, isRemote: false, invoke: invoke, data: data,
+            name: name, parameters: Array(parameters), isAsync: isAsync, isRemote: false, invoke: invoke, data: data,
             generation: generation, instances: nil, gate: gate)
     }
 }

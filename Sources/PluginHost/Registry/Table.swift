@@ -16,9 +16,13 @@ final class Table: @unchecked Sendable {
     let routes: Routes
     /// Every route, in no order.
     let allRoutes: [RouteEntry]
+    /// The route files whose routes do not stand, and why.
+    let refusedRouteFiles: [String: PluginError]
     let routeTable: RouteTable<RouteEntry>
     /// By name; of each the one that serves first.
     let services: [String: [ServiceEntry]]
+    /// The program's interceptors; nil where there are none.
+    let interception: Interception?
     private let slots: UnsafeMutableBufferPointer<Slot>
 
     struct TargetEntry {
@@ -34,11 +38,15 @@ final class Table: @unchecked Sendable {
         var endpoint: Unmanaged<Endpoint>?
     }
 
-    init(_ generations: [Generation] = [], routes: Routes = Routes(), isStopped: Bool = false) {
+    init(
+        _ generations: [Generation] = [], routes: Routes = Routes(), interception: Interception? = nil,
+        isStopped: Bool = false
+    ) {
         self.generations = generations
+        self.interception = interception
         self.isStopped = isStopped
         self.routes = routes
-        allRoutes = routes.all(with: generations)
+        (allRoutes, refusedRouteFiles) = routes.standing(with: generations)
         routeTable = RouteTable(allRoutes.map { ($0.pattern, $0) })
         var targets: [String: TargetEntry] = [:]
         for generation in generations {

@@ -51,6 +51,7 @@ extension PluginHost {
             try routes.add(entry, besides: table.allRoutes)
             return table.with(routes)
         }
+        tellRouteProblems()
     }
 
     /// Puts a route in the place of the one that has this pattern, whoever registered it, in one step.
@@ -70,6 +71,7 @@ extension PluginHost {
             try routes.add(entry, besides: table.allRoutes.filter { $0 !== old })
             return table.with(routes)
         }
+        tellRouteProblems()
     }
 
     /// Removes the route with exactly this pattern, whoever registered it.
@@ -95,19 +97,15 @@ extension PluginHost {
             count = meant.count
             return table.with(routes)
         }
+        tellRouteProblems()
         return count
     }
 
     private func entry(
         _ pattern: String, _ action: String, _ name: String?, _ summary: String, _ defaults: [String: Value]
     ) throws(PluginError) -> RouteEntry {
-        let parts = action.split(separator: "/", maxSplits: 1).map(String.init)
-        guard parts.count == 2 else {
-            throw PluginError(.unknownAction, "A route leads to an action, written target/action, not “\(action)”.")
-        }
-        return RouteEntry(
-            try RoutePattern(pattern), target: parts[0], action: parts[1], name: name, summary: summary,
-            defaults: defaults, owner: .program)
+        try RouteEntry(
+            try RoutePattern(pattern), to: action, name: name, summary: summary, defaults: defaults, owner: .program)
     }
 
     /// Whether opening a URL would reach an action: exactly when the URL parses and resolves to an action or to a
@@ -145,5 +143,7 @@ extension PluginHost {
 }
 
 extension Table {
-    func with(_ routes: Routes) -> Table { Table(generations, routes: routes, isStopped: isStopped) }
+    func with(_ routes: Routes) -> Table {
+        Table(generations, routes: routes, interception: interception, isStopped: isStopped)
+    }
 }

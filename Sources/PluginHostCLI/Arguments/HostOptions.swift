@@ -11,7 +11,14 @@ extension OptionSpecification {
     static let retry = OptionSpecification(
         name: "--retry", help: "Load also files that were in progress when the host died.")
     static let config = OptionSpecification(
-        name: "--config", value: "file", help: "A JSON object with the configuration of each module by its name.")
+        name: "--config", value: "file",
+        help: "A JSON object with the configuration of each module by its name; 'run' follows its changes.")
+    static let log = OptionSpecification(
+        name: "--log", value: "form",
+        help: "How the log stands on standard error: 'text', or 'json', an object on each line. (default: text)")
+    static let logLevel = OptionSpecification(
+        name: "--log-level", value: "level",
+        help: "The least level that is logged: debug, info, warning or error. (default: info for 'run', else warning)")
     static let scheme = OptionSpecification(
         name: "--scheme", value: "name", repeats: true,
         help: "A URL scheme whose URLs name target and action; can be given more than once. (default: app)")
@@ -22,7 +29,7 @@ extension OptionSpecification {
         name: "--attach", value: "path", help: "Ask the running host that listens on this socket.")
 
     /// What configures a host of the command's own.
-    static let hosting: [OptionSpecification] = [.plugins, .trust, .retry, .config, .scheme]
+    static let hosting: [OptionSpecification] = [.plugins, .trust, .retry, .config, .scheme, .log, .logLevel]
 }
 
 extension PluginError.Code {
@@ -61,7 +68,9 @@ extension ParsedArguments {
         configuration.retriesQuarantined = has(.retry)
         configuration.log = log
         if has(.scheme) { configuration.schemes = try schemes() }
-        if let file = value(of: .config) { configuration.moduleConfiguration = try moduleConfiguration(file) }
+        if let file = value(of: .config) {
+            configuration.moduleConfiguration = try ConfigurationFile(path: file).read()
+        }
         if let timeout = try timeout { configuration.asyncTimeout = timeout }
         return configuration
     }
@@ -71,27 +80,6 @@ extension ParsedArguments {
             throw PluginError(.usage, "'\(scheme)' is no URL scheme: a letter, then letters, digits, '+', '-' or '.'.")
         }
         return Set(values(of: .scheme).map { $0.lowercased() })
-    }
-
-    private func moduleConfiguration(_ file: String) throws(PluginError) -> [String: Value] {
-        let data: Data
-        do { data = try Data(contentsOf: URL(filePath: file)) } catch {
-            let code: PluginError.Code = FileManager.default.fileExists(atPath: file) ? .unreadable : .fileNotFound
-            throw PluginError(code, "The configuration \(file) cannot be read.")
-        }
-        guard let text = String(validating: data, as: UTF8.self) else {
-            throw PluginError(.invalidConfiguration, "The configuration \(file) is not UTF-8.")
-        }
-        let value: Value
-        do { value = try Value(json: text) } catch {
-            throw PluginError(.invalidConfiguration, "The configuration \(file) is no JSON. \(error.message)")
-        }
-        guard let modules = value.map else {
-            throw PluginError(
-                .invalidConfiguration,
-                "The configuration \(file) must be an object with an entry for each module, not a \(value.kind).")
-        }
-        return modules
     }
 }
 

@@ -25,12 +25,15 @@ struct Run: Command {
 
     func run(_ environment: CommandEnvironment) async throws(PluginError) {
         let announcer = Announcer(console: environment.console, asJSON: arguments.has(.json))
-        let configuration = try arguments.configuration(environment: environment.variables) { entry in
-            if entry.level >= .info { environment.console.log(entry) }
-        }
+        let log = try arguments.log(to: environment.console, from: .info)
+        let configuration = try arguments.configuration(environment: environment.variables, log: log)
         let stop = StopRequest()
-        let host = try HostSession.started(configuration, environment.console)
+        let host = try HostSession.started(configuration)
         defer { host.shutdown() }
+        let watcher = arguments.value(of: .config).map { path in
+            ConfigurationWatcher(ConfigurationFile(path: path), host, log: log)
+        }
+        defer { watcher?.stop() }
         let changes = host.changes
         announcer.started(host.modules)
         announcer.watching(configuration.folders)

@@ -34,10 +34,6 @@ final class Console: Sendable {
     /// Writes a line to standard error.
     func diagnose(_ line: String) { write(line, to: 2) }
 
-    func warn(_ error: PluginError) {
-        diagnose(errorStyle("Warning:", .yellow) + " " + error.line)
-    }
-
     /// Reports why a command failed: in words on standard error or, for programs, on standard output.
     func report(_ error: PluginError, asJSON: Bool) {
         if asJSON {

@@ -43,6 +43,10 @@ extension HostChange {
         case .superseded(let module): ["event": "superseded", "module": module.record]
         case .changedOnDisk(let module, let message):
             ["event": "changedOnDisk", "module": module.record, "message": .string(message)]
+        case .routesChanged(let file, let count):
+            ["event": "routesChanged", "file": .string(file), "routes": .int(count)]
+        case .configurationChanged(let modules):
+            ["event": "configurationChanged", "modules": .list(modules.map { .string($0) })]
         case .problem(let error): ["event": "problem", "error": error.record]
         }
     }

@@ -14,34 +14,19 @@ enum HostSession {
             return (try AttachedHost(path: path), {})
         }
         let console = environment.console
-        var configuration = try arguments.configuration(environment: environment.variables) { entry in
-            if entry.level >= .warning { console.log(entry) }
-        }
+        var configuration = try arguments.configuration(
+            environment: environment.variables, log: try arguments.log(to: console, from: .warning))
         configuration.watches = false
-        let host = try started(configuration, console)
+        let host = try started(configuration)
         return (LocalHost(host: host, trustsEveryone: configuration.trustsEveryone), { host.shutdown() })
     }
 
     /// Starts a host and says what is wrong with its folders.
-    static func started(
-        _ configuration: PluginHost.Configuration, _ console: Console
-    ) throws(PluginError) -> PluginHost {
+    static func started(_ configuration: PluginHost.Configuration) throws(PluginError) -> PluginHost {
         PluginHost.installFatalSignalReport()
         let host = PluginHost(configuration)
         try host.start()
-        for problem in host.problems { console.warn(problem) }
+        for problem in host.problems { configuration.log(LogEntry(level: .warning, message: problem.line)) }
         return host
-    }
-}
-
-extension Console {
-    func log(_ entry: LogEntry) {
-        let text = (entry.module.map { "\($0): " } ?? "") + entry.message.printable
-        switch entry.level {
-        case .error: diagnose(errorStyle("Error:", .red) + " " + text)
-        case .warning: diagnose(errorStyle("Warning:", .yellow) + " " + text)
-        case .info: diagnose(text)
-        case .debug: diagnose(errorStyle(text, .dim))
-        }
     }
 }

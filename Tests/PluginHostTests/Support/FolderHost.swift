@@ -79,7 +79,8 @@ extension HostChange {
         switch self {
         case .added(let status), .failed(let status), .superseded(let status), .changedOnDisk(let status, _):
             (status.file as NSString).lastPathComponent
-        case .problem: nil
+        case .routesChanged(let file, _): (file as NSString).lastPathComponent
+        case .problem, .configurationChanged: nil
         }
     }
 

@@ -1,0 +1,49 @@
+internal import Foundation
+internal import Glibc
+internal import PluginABI
+internal import PluginHost
+internal import Testing
+
+@testable import PluginHostCLI
+
+/// `--config`, `--log` and `--log-level`, of the program as it is built.
+@Suite(.timeLimit(.minutes(1))) struct ConfigurationAndLogTests {
+    private let folder = TemporaryFolder()
+
+    private func write(_ text: String) throws {
+        try text.write(toFile: folder.path + "/c.json", atomically: true, encoding: .utf8)
+    }
+
+    @Test func `run follows its configuration, and keeps it where the file is broken`() throws {
+        try write(#"{"ModuleA": {"a": 1}}"#)
+        let host = try ProgramProcess([
+            "run", "--plugins", folder.path, "--config", folder.path + "/c.json", "--json", "--log", "json",
+        ])
+        #expect(host.line { $0.contains("\"watching\"") } != nil)
+        try write(#"{"ModuleA": {"a": 2}, "ModuleB": {}}"#)
+        let change = host.line { $0.contains("\"configurationChanged\"") }
+        #expect(try change.map { try Value(json: $0) }?["modules"] == ["ModuleA"])
+        try write("{")
+        usleep(1_200_000)
+        try write(#"{"ModuleB": {"b": 1}, "ModuleA": {"a": 2}}"#)
+        let next = host.line { $0.contains("\"configurationChanged\"") }
+        #expect(try next.map { try Value(json: $0) }?["modules"] == ["ModuleB"])
+        host.signal(SIGTERM)
+        let outcome = try host.finish()
+        let lines = try outcome.errors.split(separator: "\n").map { try Value(json: String($0)) }
+        #expect(lines.count == 1)
+        #expect(lines.first?["level"] == "error" && lines.first?["module"] == .some(.null))
+        #expect(lines.first?["message"]?.string?.contains("c.json is no JSON") == true)
+        #expect(lines.first?["time"]?.string?.hasSuffix("Z") == true)
+    }
+
+    @Test func `the log is text or JSON, from a level on`() throws {
+        let missing = folder.path + "/none"
+        let json = try ProgramProcess.run("list", "--plugins", missing, "--log", "json")
+        #expect(try Value(json: json.errors)["level"] == "warning")
+        #expect(try ProgramProcess.run("list", "--plugins", missing).errors.hasPrefix("Warning: The plugins folder"))
+        #expect(try ProgramProcess.run("list", "--plugins", missing, "--log-level", "error").errors.isEmpty)
+        #expect(try ProgramProcess.run("list", "--plugins", missing, "--log", "xml").code == 64)
+        #expect(try ProgramProcess.run("list", "--plugins", missing, "--log-level", "loud").code == 64)
+    }
+}

@@ -1,0 +1,225 @@
+import Foundation
+import PluginABI
+import PluginHost
+import Synchronization
+import Testing
+
+/// Code of the program around calls.
+@Suite(.timeLimit(.minutes(2))) struct InterceptorTests {
+    let test: TestHost
+    var host: PluginHost { test.host }
+
+    init() throws { test = try TestHost.withSamples() }
+
+    @Test func `An interceptor changes parameters, answers, refuses and measures`() throws {
+        let seen = Mutex<[InterceptedCall]>([])
+        let interceptor = host.intercept(.action("C", "add")) { call, next in
+            seen.withLock { $0.append(call) }
+            var call = call
+            if call.parameters["a"] == 0 { return "answered" }
+            if call.parameters["a"] == 1 { throw PluginError("tired", "Not today.") }
+            call.parameters["b"] = 40
+            return try next(call)
+        }
+        #expect(try host.perform("C", "add", [2, 3]) == 42)
+        #expect(try host.perform("C", "add", ["a": 0]) == "answered")
+        let error = try test.failure("C", "add", ["a": 1, "b": 1])
+        #expect(error.code == "tired" && error.source == nil)
+        let calls = seen.withLock { $0 }
+        #expect(calls.count == 3 && calls[0].parameters == ["a": 2, "b": 3] && calls[0].origin == .local)
+        #expect(calls[0].target == "C" && calls[0].action == "add" && calls[0].route == nil)
+        interceptor.remove()
+        #expect(try host.perform("C", "add", [2, 3]) == 5)
+        #expect(try host.perform("C", "add", ["a": 0, "b": 0]) == 0)
+    }
+
+    @Test func `Priority, then registration decide the order`() throws {
+        let order = Mutex<[String]>([])
+        func note(_ name: String, _ priority: Int) {
+            host.intercept(.all, priority: priority) { call, next in
+                order.withLock { $0.append(name) }
+                defer { order.withLock { $0.append("/" + name) } }
+                return try next(call)
+            }
+        }
+        note("c", 0)
+        note("d", 0)
+        note("a", 2)
+        note("e", -1)
+        note("b", 2)
+        #expect(try host.perform("Echo", "any", ["x"]) == "x")
+        #expect(order.withLock { $0 } == ["a", "b", "c", "d", "e", "/e", "/d", "/c", "/b", "/a"])
+    }
+
+    @Test func `A scope says which calls are seen`() async throws {
+        let counts = Mutex<[String: Int]>([:])
+        try host.addRoute("app://sum/:a/:b", to: "C/add")
+        for scope: InterceptionScope in [.all, .target("C"), .action("Echo", "any"), .route("app://sum/:x/:y")] {
+            host.intercept(scope) { call, next in
+                counts.withLock { $0[scope.description, default: 0] += 1 }
+                return try next(call)
+            }
+        }
+        #expect(try host.perform("C", "add", [1, 2]) == 3)
+        #expect(try host.perform("Echo", "any", [1]) == 1)
+        #expect(try await host.open("app://sum/1/2") == 3)
+        #expect(try await host.open("app://C/add?a=1&b=2", origin: .local) == 3)
+        #expect(
+            counts.withLock { $0 } == [
+                "for all calls": 4, "for the target C": 3, "for Echo/any": 1,
+                "for the route “app://sum/:x/:y”": 1,
+            ])
+    }
+
+    @Test func `Calls of objects, of modules among themselves and of notFound are seen, callbacks are not`() throws {
+        let seen = Mutex<[String]>([])
+        host.intercept(.all) { call, next in
+            seen.withLock { $0.append("\(call.target)/\(call.action)") }
+            return try next(call)
+        }
+        let link = try #require(try host.perform("Callbacks", "link").object)
+        #expect(try link.perform("number", [7]) == 7)
+        #expect(try host.perform("C", "relay", ["name": "C"]) == "Hello, C!")
+        _ = try host.perform("Lost", "gone")
+        let callback = try #require(try host.perform("Callbacks", "make").object)
+        #expect(try callback.perform("call", [1, 2]) == 2)
+        #expect(
+            seen.withLock { $0 } == [
+                "Callbacks/link", "Link/number", "C/relay", "B/greet", "Lost/notFound", "Callbacks/make",
+            ])
+    }
+
+    @Test func `An interceptor tries again`() throws {
+        let attempts = Mutex(0)
+        host.intercept(.target("Failing")) { call, next in
+            for _ in 0..<2 {
+                attempts.withLock { $0 += 1 }
+                if let value = try? next(call) { return value }
+            }
+            return try next(call)
+        }
+        let error = try test.failure("Failing", "coded")
+        #expect(error.code == "outOfStock" && error.source == "FixtureModule")
+        #expect(attempts.withLock { $0 } == 2)
+    }
+
+    @Test func `Asynchronous code stands around both kinds, and perform says that it cannot wait`() async throws {
+        host.intercept(.target("Echo")) { call, next async throws -> Value in
+            try await Task.sleep(for: .milliseconds(1))
+            let result = try await next(call)
+            return ["result": result, "origin": .string("\(call.origin)")]
+        }
+        #expect(try await host.call("Echo", "any", ["x"]) == ["result": "x", "origin": "local"])
+        #expect(try await host.call("Echo", "nothingAsync") == ["result": nil, "origin": "local"])
+        let error = try test.failure("Echo", "any", ["x"])
+        #expect(error.code == .asynchronousAction && error.message.contains("Echo/any"))
+    }
+
+    @Test func `Synchronous code stands around asynchronous actions, many at a time`() async throws {
+        let count = Mutex(0)
+        host.intercept(.all) { call, next in
+            let result = try next(call)
+            count.withLock { $0 += 1 }
+            return result
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<20 {
+                group.addTask {
+                    let text = "\(number)x"
+                    let result = try await host.call("B", "slowly", ["text": .string(text)])
+                    #expect(result == .string(String(text.reversed())))
+                    try await host.call("Echo", "nothingAsync")
+                    let overlap = try await host.call("Serial", "overlap", [1])
+                    #expect(overlap == 0)
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(count.withLock { $0 } == 60)
+        let error = await #expect(throws: PluginError.self) { try await host.call("Failing", "later") }
+        #expect(error?.code == "outOfStock")
+    }
+
+    @Test func `What is refused to other programs does not reach an interceptor`() async throws {
+        let count = Mutex(0)
+        host.intercept(.all) { call, next in
+            count.withLock { $0 += 1 }
+            #expect(call.origin == .remote)
+            return try next(call)
+        }
+        let error = await #expect(throws: PluginError.self) {
+            try await host.open("app://Echo/nothing", origin: .remote)
+        }
+        #expect(error?.code == .notRemote && count.withLock { $0 } == 0)
+        #expect(try await host.open("app://B/greet?name=x", origin: .remote) == "Hello, x!")
+        #expect(count.withLock { $0 } == 1)
+    }
+
+    @Test func `An interceptor that calls what it guards ends at the depth limit, in both forms`() async throws {
+        let host = host
+        host.intercept(.action("C", "add")) { _, _ in try host.perform("C", "add", [1, 2]) }
+        #expect(try test.failure("C", "add", [1, 2]).code == .recursionLimit)
+        host.intercept(.action("Echo", "nothingAsync")) { _, _ async throws -> Value in
+            try await host.call("Echo", "nothingAsync")
+        }
+        let error = await #expect(throws: PluginError.self) { try await host.call("Echo", "nothingAsync") }
+        #expect(error?.code == .recursionLimit)
+    }
+
+    @Test func `Running past the deadline ends the call, and the log names the interceptor`() async throws {
+        host.intercept(.target("C")) { call, next in
+            usleep(30_000)
+            return try next(call)
+        }
+        let error = #expect(throws: PluginError.self) {
+            try host.perform("C", "add", [1, 2], timeout: .milliseconds(5))
+        }
+        #expect(error?.code == .deadlineExceeded)
+        #expect(test.log.contains { $0.message.contains("for the target C ran past the deadline of a call of C/add") })
+        host.intercept(.target("Later")) { call, next async throws -> Value in
+            try? await Task.sleep(for: .seconds(600))
+            return try await next(call)
+        }
+        let late = await #expect(throws: PluginError.self) {
+            try await host.call("Later", "atOnce", timeout: .milliseconds(20))
+        }
+        #expect(late?.code == .deadlineExceeded)
+        #expect(await becomesTrue { test.log.contains { $0.message.contains("for the target Later ran past") } })
+    }
+
+    @Test func `Cancelling a call reaches the action through its interceptors`() async throws {
+        let before = try host.perform("Later", "cancelled").int ?? 0
+        let began = Mutex(false)
+        host.intercept(.action("Later", "untilCancelled")) { call, next in
+            began.withLock { $0 = true }
+            return try next(call)
+        }
+        host.intercept(.action("Later", "untilCancelled")) { call, next async throws -> Value in try await next(call) }
+        let host = host
+        let task = Task { try await host.call("Later", "untilCancelled") }
+        #expect(await becomesTrue { began.withLock { $0 } })
+        try await Task.sleep(for: .milliseconds(50))
+        task.cancel()
+        await #expect(throws: PluginError.self) { try await task.value }
+        #expect(await becomesTrue { (try? host.perform("Later", "cancelled").int ?? 0) == before + 1 })
+    }
+
+    @Test func `Interceptors come and go while calls run`() async throws {
+        let host = host
+        let isOver = Mutex(false)
+        async let changes: [Void] = onThreads(1) { _ in
+            while !isOver.withLock({ $0 }) {
+                let token = host.intercept(.all) { call, next in try next(call) }
+                token.remove()
+            }
+        }
+        _ = try await onThreads(3) { _ in
+            for number in 0..<2000 {
+                let sum = try host.perform("C", "add", [.int(number), 1])
+                #expect(sum == .int(number + 1))
+            }
+        }
+        isOver.withLock { $0 = true }
+        _ = try await changes
+    }
+}

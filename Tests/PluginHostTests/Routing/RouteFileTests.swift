@@ -1,0 +1,208 @@
+import Foundation
+import PluginABI
+import Testing
+
+@testable import PluginHost
+
+/// Route files in the folder of a host that watches it.
+@Suite(.timeLimit(.minutes(2))) struct RouteFileTests {
+    private let host: FolderHost
+
+    init() throws {
+        host = try FolderHost()
+        try PlainModule().build(into: host.plugins, as: "good.so")
+    }
+
+    private func start() async throws {
+        let host = host
+        try await onThread { try host.start() }
+    }
+
+    /// Puts a file into the folder at once, as a rename does.
+    private func put(_ text: String, _ name: String) throws {
+        try put(Data(text.utf8), name)
+    }
+
+    private func put(_ data: Data, _ name: String) throws {
+        let new = try host.folder.file(UUID().uuidString, data)
+        guard rename(new, "\(host.plugins)/\(name)") == 0 else { throw POSIXError(.EIO) }
+    }
+
+    private var owners: [String: String] {
+        Dictionary(host.host.routes.map { ($0.pattern, ($0.owner as NSString).lastPathComponent) }) { $1 }
+    }
+
+    private func opens(_ url: String) -> Bool { host.host.canOpen(url) }
+    private var problems: [String] { host.host.problems.map(\.message) }
+    private var toldProblems: [String] {
+        host.changes.compactMap { if case .problem(let error) = $0 { error.message } else { nil } }
+    }
+
+    @Test func `both forms of a route lead to the action, in JSON and in a property list`() async throws {
+        try put(
+            """
+            {"app://a/:key": "Good/answer",
+             "app://b": {"action": "Good/answer", "name": "b", "summary": "Two", "defaults": {"n": 1.5, "l": [true]}}}
+            """, "x.routes.json")
+        try put(
+            """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+            <plist version="1.0"><dict>
+              <key>app://c</key><string>Good/answer</string>
+              <key>app://d</key><dict><key>action</key><string>Good/answer</string><key>defaults</key>
+                <dict><key>n</key><integer>3</integer><key>b</key><true/></dict></dict>
+            </dict></plist>
+            """, "y.routes.plist")
+        try await start()
+        #expect(problems == [])
+        let routes = Dictionary(host.host.routes.map { ($0.pattern, $0) }) { $1 }
+        #expect(routes.count == 4)
+        #expect(routes["app://b"]?.name == "b" && routes["app://b"]?.summary == "Two")
+        #expect(routes["app://b"]?.defaults == ["n": 1.5, "l": [true]])
+        #expect(routes["app://d"]?.defaults == ["n": 3, "b": true])
+        #expect(routes["app://b"]?.owner == "the file \(host.plugins)/x.routes.json")
+        #expect(opens("app://c"))
+    }
+
+    @Test func `files are taken, changed and removed while the host runs`() async throws {
+        try await start()
+        #expect(!opens("app://a"))
+        try put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
+        #expect(await becomesTrue { opens("app://a") })
+        try put(#"{"app://b": "Good/answer"}"#, "x.routes.json")
+        #expect(await becomesTrue { opens("app://b") })
+        #expect(!opens("app://a"))
+        try FileManager.default.removeItem(atPath: host.plugins + "/x.routes.json")
+        #expect(await becomesTrue { !opens("app://b") })
+        #expect(problems == [])
+    }
+
+    @Test func `a file is taken when its writer closes it`() async throws {
+        try await start()
+        let path = host.plugins + "/x.routes.json"
+        let writer = open(path, O_WRONLY | O_CREAT, 0o644)
+        _ = #"{"app://a": "Go"#.withCString { write(writer, $0, strlen($0)) }
+        try put(#"{"app://marker": "Good/answer"}"#, "y.routes.json")
+        #expect(await becomesTrue { opens("app://marker") })
+        #expect(problems == [])
+        _ = #"od/answer"}"#.withCString { write(writer, $0, strlen($0)) }
+        close(writer)
+        #expect(await becomesTrue { opens("app://a") })
+    }
+
+    @Test func `a broken file changes nothing, says what and where, once`() async throws {
+        try put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
+        try await start()
+        try put(#"{"app://b": "Good/answer", }{"#, "x.routes.json")
+        #expect(await becomesTrue { toldProblems.count == 1 })
+        #expect(opens("app://a") && !opens("app://b"))
+        #expect(problems.count == 1 && problems[0].contains("x.routes.json is no JSON: "))
+        try put(#"{"app://m": "Good/answer"}"#, "y.routes.json")
+        #expect(await becomesTrue { opens("app://m") })
+        #expect(toldProblems.count == 1)
+        try put(#"{"app://b": "Good/answer"}"#, "x.routes.json")
+        #expect(await becomesTrue { opens("app://b") })
+        #expect(problems == [])
+    }
+
+    @Test func `of two files with one pattern that whose name sorts first stands, whoever came first`() async throws {
+        try put(#"{"app://a/:x": "Good/answer", "app://second": "Good/answer"}"#, "b.routes.json")
+        try await start()
+        #expect(opens("app://second"))
+        try put(#"{"app://a/:y": "Good/answer", "app://first": "Good/answer"}"#, "a.routes.json")
+        #expect(await becomesTrue { opens("app://first") })
+        #expect(!opens("app://second"))
+        #expect(owners == ["app://a/:y": "a.routes.json", "app://first": "a.routes.json"])
+        #expect(problems.count == 1 && problems[0].contains("a.routes.json") && problems[0].contains("b.routes.json"))
+        #expect(await becomesTrue { toldProblems == problems })
+        try FileManager.default.removeItem(atPath: host.plugins + "/a.routes.json")
+        #expect(await becomesTrue { opens("app://second") })
+        #expect(problems == [] && owners["app://a/:x"] == "b.routes.json")
+    }
+
+    @Test func `a module that comes later and the program displace a file, which comes back after them`() async throws {
+        try put(#"{"app://a": "Good/answer", "app://mine": "Good/answer"}"#, "x.routes.json")
+        try put(#"{"app://p": "Good/answer"}"#, "y.routes.json")
+        try await start()
+        #expect(owners["app://a"] == "x.routes.json")
+        let manifest = """
+            {"name": "R", "version": "1.0.0", "targets": [{"name": "R", "actions": [{"name": "answer"}]}],
+             "routes": [{"pattern": "app://a", "action": "R/answer"}]}
+            """
+        try PlainModule(name: "R", manifest: manifest).build(into: host.plugins, as: "r.so")
+        #expect(await becomesTrue { owners["app://a"] == "module R" })
+        #expect(!opens("app://mine"))
+        #expect(await becomesTrue { toldProblems.count == 1 })
+        #expect(problems == toldProblems && problems[0].contains("module R"))
+
+        try host.host.addRoute("app://p", to: "Good/answer")
+        #expect(owners["app://p"] == "the program")
+        #expect(await becomesTrue { toldProblems.count == 2 })
+        host.host.removeRoute("app://p")
+        #expect(owners["app://p"] == "y.routes.json")
+        #expect(throws: PluginError.self) { try host.host.addRoute("app://a", to: "Good/answer") }
+    }
+
+    @Test func `a route of a file can be removed and updated like any other`() async throws {
+        try put(#"{"app://a": "Good/answer", "app://b": "Good/answer"}"#, "x.routes.json")
+        try await start()
+        #expect(host.host.removeRoute("app://a"))
+        #expect(owners == ["app://b": "x.routes.json"])
+        try host.host.updateRoute("app://b", to: "Good/answer", summary: "mine")
+        #expect(owners == ["app://b": "the program"] && problems == [])
+    }
+
+    @Test func `what others can write is not taken`() async throws {
+        try put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
+        chmod(host.plugins + "/x.routes.json", 0o666)
+        try await start()
+        #expect(!opens("app://a") && host.host.problems.map(\.code) == [.untrusted])
+        chmod(host.plugins + "/x.routes.json", 0o644)
+        #expect(await becomesTrue { opens("app://a") })
+    }
+
+    @Test(
+        arguments: [
+            ("", "is empty"), ("[]", "must be an object"), (#"{"app://a": 3}"#, "“app://a”: It must be"),
+            (#"{"app://a": "nowhere"}"#, "“app://a”: A route leads to an action"),
+            (#"{"app://(": "A/b"}"#, "route “app://(”: "), (#"{"app://a": {"summary": "x"}}"#, "\"action\" is missing"),
+            (#"{"app://a": {"acton": "A/b"}}"#, "Did you mean “action”?"),
+            (#"{"app://a": {"action": "A/b", "defaults": []}}"#, "\"defaults\" must be an object"),
+            (#"{"app://a": "A/b", "app://a": "A/c"}"#, "maps a pattern twice"),
+            (#"{"app://:a/x": "A/b", "app://:b/x": "A/c"}"#, "match the same URLs"),
+            (#"{"app://a": {"action": "A/b", "name": "n"}, "app://b": {"action": "A/b", "name": "n"}}"#, "both named"),
+            ("{\"a\": " + String(repeating: "[", count: 200), "nested more than 128"), ("{\"\u{7f}", "is no JSON"),
+        ])
+    func `a JSON file that is wrong says where`(text: String, message: String) {
+        let error = #expect(throws: PluginError.self) {
+            try RouteFile.parse(Array(text.utf8), path: "/p/x.routes.json")
+        }
+        #expect(error?.code == .invalidRouteFile)
+        #expect(error?.message.contains("/p/x.routes.json") == true)
+        #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")
+    }
+
+    @Test(
+        arguments: [
+            "", "text", "<plist>", "<plist><dict><key>a</key></dict></plist>", "<plist><array/></plist>", "bplist00",
+            String(repeating: "<array>", count: 100_000), "<plist><dict><key>a</key><date>2000-01-01T00:00:00Z</date>",
+            "<!DOCTYPE plist [<!ENTITY a \"b\">]><plist><string>&a;</string></plist>", "<",
+        ])
+    func `a property list that is wrong is an error`(text: String) {
+        let error = #expect(throws: PluginError.self) {
+            try RouteFile.parse(Array(text.utf8), path: "/p/x.routes.plist")
+        }
+        #expect(error?.code == .invalidRouteFile)
+        #expect(error?.message.hasPrefix("/p/x.routes.plist") == true)
+    }
+
+    @Test func `files that are too large or have too many routes are refused, quickly`() async throws {
+        let many = (0...RouteFile.routeLimit).map { "\"app://a/\($0)\":\"Good/answer\"" }.joined(separator: ",")
+        try put("{\(many)}", "many.routes.json")
+        try put(Data(count: RouteFile.sizeLimit + 1), "large.routes.json")
+        try await start()
+        #expect(problems.count == 2)
+        #expect(problems[0].contains("at most \(RouteFile.sizeLimit)") && problems[1].contains("at most 100000"))
+    }
+}
