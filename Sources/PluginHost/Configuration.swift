@@ -18,8 +18,10 @@ extension PluginHost {
         public var schemes: Set<String> = ["app"]
         /// How long an asynchronous call may take when its caller does not say. Default: 60 s.
         public var asyncTimeout: Duration = .seconds(60)
-        /// How long the end waits for running calls and for each `tearDown`. Default: 5 s.
+        /// How long the end waits for running calls, and for each `willStop` and `tearDown`. Default: 5 s.
         public var shutdownTimeout: Duration = .seconds(5)
+        /// How long an asynchronous hook (`setUp`, `init`, `didStart`) may take. Default: 30 s.
+        public var hookTimeout: Duration = .seconds(30)
         /// What modules are told, by their names; each value is a map.
         public var moduleConfiguration: [String: Value] = [:]
         /// Where copies of the modules are opened from. Default: `$XDG_RUNTIME_DIR/pluginhost`, or a folder of this

@@ -86,6 +86,8 @@ public final class ModuleDescription {
         ]
         if !manifest.summary.isEmpty { entries["summary"] = .string(manifest.summary) }
         if manifest.concurrency != .concurrent { entries["concurrency"] = .string(manifest.concurrency.rawValue) }
+        if manifest.level != .normal { entries["level"] = .string(manifest.level.rawValue) }
+        if manifest.priority != 0 { entries["priority"] = .int(manifest.priority) }
         if !types.isEmpty { entries["types"] = .list(types) }
         if !routes.isEmpty { entries["routes"] = .list(routes) }
         if !hooks.isEmpty { entries["hooks"] = .list(hooks) }

@@ -7,13 +7,21 @@ struct ModuleManifest: Sendable, Equatable {
     var version: SemanticVersion
     var summary = ""
     var concurrency = Concurrency.concurrent
+    var level = Level.normal
+    /// Among modules of one level, those with a higher number have their turn first.
+    var priority = 0
     var targets: [Target] = []
     var types: [ObjectType] = []
     var routes: [Route] = []
     var hooks: [Hook] = []
+    /// Those of the hooks that reply later.
+    var asyncHooks: Set<Hook> = []
 
     /// Whether calls overlap.
     enum Concurrency: String, Sendable, CaseIterable { case concurrent, serial }
+
+    /// Stages of the start, in their order.
+    enum Level: String, Sendable, CaseIterable { case basic, normal }
 
     /// How the instances of a target are made.
     enum Instance: String, Sendable, CaseIterable { case none, shared, perCall }
@@ -74,7 +82,9 @@ extension ModuleManifest {
         }
         let node = try ManifestNode(
             value: try ManifestJSON.parse(text), place: "", skipsUnknown: abiMinor > UInt16(PLUGIN_ABI_MINOR))
-        try node.checkKeys(["name", "version", "summary", "concurrency", "targets", "types", "routes", "hooks"])
+        try node.checkKeys([
+            "name", "version", "summary", "concurrency", "level", "priority", "targets", "types", "routes", "hooks",
+        ])
         name = try node.name()
         let versionText = try node.required("version", \.string, "a string")
         guard let version = SemanticVersion(versionText) else {
@@ -83,12 +93,14 @@ extension ModuleManifest {
         self.version = version
         summary = try node.summary()
         concurrency = try node.choice("concurrency", default: .concurrent)
+        level = try node.choice("level", default: .normal)
+        priority = try node.optional("priority", \.int, "a whole number") ?? 0
         targets = try node.list("targets", "target") { [concurrency] target throws(PluginError) in
             try Target(target, concurrency)
         }
         types = try node.list("types", "type") { type throws(PluginError) in try ObjectType(type) }
         routes = try node.routes(to: targets)
-        hooks = try node.hooks()
+        (hooks, asyncHooks) = try node.hooks()
     }
 }
 
@@ -226,17 +238,28 @@ extension ManifestNode {
         try list("actions", "action") { action throws(PluginError) in try ModuleManifest.Action(action) }
     }
 
-    fileprivate func hooks() throws(PluginError) -> [ModuleManifest.Hook] {
+    /// Each hook by its name, or as an object with `name` and `async`.
+    fileprivate func hooks() throws(PluginError) -> ([ModuleManifest.Hook], Set<ModuleManifest.Hook>) {
         var hooks: [ModuleManifest.Hook] = []
+        var asyncHooks: Set<ModuleManifest.Hook> = []
         for value in try optional("hooks", \.list, "a list") ?? [] {
-            guard let text = value.string else { throw error("each of its hooks must be a string") }
+            var isAsync = false
+            if value.map != nil {
+                let node = try ManifestNode(value: value, place: "a hook", skipsUnknown: skipsUnknown)
+                try node.checkKeys(["name", "async"])
+                isAsync = try node.flag("async")
+            }
+            guard let text = value.string ?? value["name"]?.string else {
+                throw error("each of its hooks must be a string, or an object with a name")
+            }
             guard let hook = ModuleManifest.Hook(rawValue: text) else {
                 if skipsUnknown { continue }
                 throw unknown("hook", text, ModuleManifest.Hook.allCases.map(\.rawValue))
             }
             guard !hooks.contains(hook) else { throw error("the hook \(text) is there twice") }
             hooks.append(hook)
+            if isAsync { asyncHooks.insert(hook) }
         }
-        return hooks
+        return (hooks, asyncHooks)
     }
 }

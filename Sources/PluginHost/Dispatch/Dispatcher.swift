@@ -88,28 +88,6 @@ final class Dispatcher: Sendable {
         let receiver: Receiver
     }
 
-    /// Runs a lifecycle hook to its end, on this thread.
-    func run(_ endpoint: Endpoint) throws(PluginError) {
-        guard let lane = Lane.current, let record = lane.next else { throw .recursionLimit }
-        var failure: PluginError?
-        withUnsafeMutablePointer(to: &failure) { failure in
-            let receiver = Receiver(
-                completion: { data, _, error in
-                    guard let error else { return }
-                    data!.assumingMemoryBound(to: PluginError?.self).pointee = PluginError(error.pointee)
-                }, data: failure)
-            let call = Call(parent: 0, timeout: 0, isRemote: false, mode: .synchronous, receiver: receiver)
-            occupy(record, .passUnretained(endpoint), call)
-            do throws(PluginError) {
-                _ = try invoke(endpoint, UnsafeBufferPointer(start: nil, count: 0), call, lane, record)
-            } catch {
-                record.vacate()
-                receiver.receive(error)
-            }
-        }
-        if let failure { throw failure }
-    }
-
     // MARK: Resolvers, one for each kind of address
 
     /// Target and action.

@@ -105,8 +105,9 @@ final class Lifecycle: Sendable {
                 return !state.isStopped
             }
             guard isFirst else { return }
-            let deadline = DispatchTime.now() + .nanoseconds(Int(configuration.shutdownTimeout.nanoseconds))
             var remaining = dispatcher.registry.table.generations
+            announceStop(to: remaining)
+            let deadline = DispatchTime.now() + configuration.shutdownTimeout.dispatchInterval
             for generation in remaining.reversed() {
                 remaining.removeLast()
                 dispatcher.registry.publish(remaining, isStopped: true)
@@ -129,30 +130,6 @@ final class Lifecycle: Sendable {
             return observers ?? [:]
         }
         for observer in last.values { observer.finish() }
-    }
-
-    func tearDown(_ generation: Generation, before deadline: DispatchTime) {
-        while generation.callsInFlight > 0, DispatchTime.now() < deadline { usleep(1000) }
-        guard generation.callsInFlight == 0 else {
-            return log(.warning, generation, "was still running calls when the host stopped; it was not torn down.")
-        }
-        let done = DispatchSemaphore(value: 0)
-        Thread.detachNewThread {
-            self.runTearDown(generation)
-            done.signal()
-        }
-        if done.wait(timeout: max(deadline, .now() + .seconds(1))) == .timedOut {
-            log(.warning, generation, "did not end its tearDown in time.")
-        }
-    }
-
-    private func runTearDown(_ generation: Generation) {
-        do throws(PluginError) { try generation.tearDown() } catch { log(.error, generation, error.message) }
-    }
-
-    private func log(_ level: LogLevel, _ generation: Generation, _ message: String) {
-        dispatcher.settings.log(
-            LogEntry(level: level, module: generation.name, message: "\(generation.label) \(message)"))
     }
 
     // MARK: Who wants to know

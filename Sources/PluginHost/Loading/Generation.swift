@@ -120,7 +120,8 @@ final class Generation: @unchecked Sendable {
         }
         routes = manifest.routes.map { RouteEntry($0, of: name) }
         for hook in manifest.hooks {
-            hooks[hook.rawValue] = endpoint(ModuleManifest.Action(name: ""), "@\(hook)", module, nil, nil)
+            let action = ModuleManifest.Action(name: "", isAsync: manifest.asyncHooks.contains(hook))
+            hooks[hook.rawValue] = endpoint(action, "@\(hook)", module, nil, nil)
         }
     }
 
@@ -142,7 +143,7 @@ extension Generation {
     /// Hands the module the host's table and runs its `setUp`.
     ///
     /// - Throws: `activationFailed`, or what `setUp` has thrown.
-    func activate() throws(PluginError) {
+    func activate(timeout: Duration) throws(PluginError) {
         if let activate = description?.pointee.activate {
             let answer = activate(description!.pointee.data, hostTable)
             guard answer == 0 else {
@@ -151,7 +152,7 @@ extension Generation {
             }
         }
         do throws(PluginError) {
-            try runHook("setUp")
+            try beginHook(.setUp, timeout: timeout)?.wait()
         } catch {
             // It has the table, and may have begun something with it.
             description?.pointee.deactivate?(description!.pointee.data)
@@ -160,22 +161,14 @@ extension Generation {
     }
 
     /// Runs `tearDown`, lets go of shared instances, and tells the module that nothing will be called any more.
-    func tearDown() throws(PluginError) {
-        defer {
-            for provider in providers { provider.destroyShared() }
-            description?.pointee.deactivate?(description!.pointee.data)
-        }
-        try runHook("tearDown")
+    func tearDown(timeout: Duration) throws(PluginError) {
+        defer { deactivate() }
+        try beginHook(.tearDown, timeout: timeout)?.wait()
     }
 
-    private func runHook(_ hook: String) throws(PluginError) {
-        guard let endpoint = hooks[hook] else { return }
-        do {
-            try dispatcher.run(endpoint)
-        } catch {
-            throw PluginError(
-                .activationFailed, "\(hook) of \(name) (\(file)) failed: \(error.message)", source: error.source)
-        }
+    private func deactivate() {
+        for provider in providers { provider.destroyShared() }
+        description?.pointee.deactivate?(description!.pointee.data)
     }
 
     /// The calls that run in it now.
