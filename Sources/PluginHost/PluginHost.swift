@@ -1,4 +1,5 @@
 import CPluginHost
+import Foundation
 public import PluginABI
 import Synchronization
 
@@ -15,7 +16,7 @@ public final class PluginHost: Sendable {
     /// What the host was told when it was made.
     public let configuration: Configuration
     let dispatcher: Dispatcher
-    private let lifecycle = Mutex<Lifecycle?>(nil)
+    let lifecycle = Mutex<Lifecycle?>(nil)
     /// The program as a caller: the same table of functions that modules get.
     let program: HostContext
 
@@ -25,7 +26,10 @@ public final class PluginHost: Sendable {
         dispatcher = Dispatcher(
             .init(
                 schemes: Set(configuration.schemes.map { $0.lowercased() }), asyncTimeout: configuration.asyncTimeout,
-                log: configuration.log))
+                context: HostInformation(
+                    environment: configuration.environment, arguments: configuration.arguments,
+                    launchTime: Date.now.timeIntervalSince1970, values: configuration.context
+                ).value, log: configuration.log))
         program = HostContext(host: dispatcher.program.hostTable)
     }
 

@@ -63,8 +63,11 @@ import Testing
     @Test func `The extensions of the host have their layouts`() {
         expect(plugin_log.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.write, 8)])
         expect(
-            plugin_context.self, 72, 8,
-            [(\.size, 0), (\.reserved, 4), (\.module, 8), (\.file, 24), (\.folder, 40), (\.configuration, 56)])
+            plugin_context.self, 88, 8,
+            [
+                (\.size, 0), (\.reserved, 4), (\.module, 8), (\.file, 24), (\.folder, 40), (\.configuration, 56),
+                (\.values, 72),
+            ])
     }
 
     @Test func `The numbers have their values`() {
@@ -79,6 +82,7 @@ import Testing
                 PLUGIN_KIND_BYTES, PLUGIN_KIND_LIST, PLUGIN_KIND_MAP, PLUGIN_KIND_OBJECT,
             ] == Array(0...8))
         #expect([PLUGIN_ADDRESS_ACTION, PLUGIN_ADDRESS_URL, PLUGIN_ADDRESS_OBJECT] == [0, 1, 2])
+        #expect((PLUGIN_ADDRESS_EVENT, PLUGIN_REQUEST_STICKY) == (4, 8))
         #expect([PLUGIN_CALL_REMOTE, PLUGIN_REQUEST_REMOTE, PLUGIN_OBJECT_ASYNC] == [1, 1, 1])
         #expect([PLUGIN_REPLY_ACCEPTED, PLUGIN_REPLY_STALE, PLUGIN_REPLY_REFUSED] == [0, 1, 2])
         #expect([PLUGIN_LOG_DEBUG, PLUGIN_LOG_INFO, PLUGIN_LOG_WARNING, PLUGIN_LOG_ERROR] == [0, 1, 2, 3])

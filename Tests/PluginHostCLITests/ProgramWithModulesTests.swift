@@ -42,6 +42,18 @@ internal import Testing
         #expect(table.output.hasPrefix("MODULE ") && table.output.contains("\nModuleA "))
     }
 
+    @Test func `run writes a Chrome trace and prints the profile at its end`() throws {
+        let trace = NSTemporaryDirectory() + "/pluginhost-trace-\(UUID().uuidString).json"
+        defer { try? FileManager.default.removeItem(atPath: trace) }
+        let host = try ProgramProcess(["run", "--plugins", folder.path, "--trace", trace, "--profile"])
+        #expect(host.line { $0.contains("Watching") } != nil)
+        host.signal(SIGTERM)
+        let outcome = try host.finish()
+        #expect(outcome.code == 0 && outcome.output.contains("PHASE") && outcome.output.contains("loading"))
+        let events = try Value(json: String(contentsOfFile: trace, encoding: .utf8))["traceEvents"]?.list ?? []
+        #expect(events.contains { $0["cat"] == "loading" && $0["name"]?.string?.hasSuffix("ModuleA.so") == true })
+    }
+
     @Test func `call prints the result, for people and for programs`() throws {
         let people = try run("call", "B", "greet", "name=World")
         #expect(people.code == 0 && people.output == "Hello, World!\n")

@@ -126,7 +126,7 @@ extension HostContext {
         about.flatMap { Value(copying: $0.pointee.configuration, host: host).map } ?? [:]
     }
 
-    private var about: UnsafePointer<plugin_context>? {
+    var about: UnsafePointer<plugin_context>? {
         host.pointee.get_extension(host, plugin_string("pluginhost.context/1"))?
             .assumingMemoryBound(to: plugin_context.self)
     }

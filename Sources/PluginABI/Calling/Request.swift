@@ -10,6 +10,7 @@ enum Address {
     /// A URL that is to give an object.
     case objectURL(String)
     case object(Object, String)
+    case event(String, isSticky: Bool)
 
     /// Lends the request in the form in which it crosses the border.
     func withRequest<Result>(
@@ -38,6 +39,13 @@ enum Address {
                 return url.withPluginString { url in
                     request.address = PLUGIN_ADDRESS_URL
                     request.target = url
+                    return body(&request)
+                }
+            case .event(let name, let isSticky):
+                if isSticky { request.flags |= PLUGIN_REQUEST_STICKY }
+                return name.withPluginString { name in
+                    request.address = PLUGIN_ADDRESS_EVENT
+                    request.target = name
                     return body(&request)
                 }
             case .object(let object, let action):

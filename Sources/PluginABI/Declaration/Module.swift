@@ -24,6 +24,7 @@ public final class ModuleDescription {
     var types: [Value] = []
     var routes: [Value] = []
     var hooks: [Value] = []
+    var events: [Value] = []
     private let manifest: Manifest
     private var functions: [plugin_function] = []
     private var boundActions: [BoundAction] = []
@@ -90,6 +91,7 @@ public final class ModuleDescription {
         if manifest.priority != 0 { entries["priority"] = .int(manifest.priority) }
         if !types.isEmpty { entries["types"] = .list(types) }
         if !routes.isEmpty { entries["routes"] = .list(routes) }
+        if !events.isEmpty { entries["events"] = .list(events) }
         if !hooks.isEmpty { entries["hooks"] = .list(hooks) }
         return Value.map(entries).json
     }

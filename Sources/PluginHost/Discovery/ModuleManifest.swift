@@ -13,6 +13,8 @@ struct ModuleManifest: Sendable, Equatable {
     var targets: [Target] = []
     var types: [ObjectType] = []
     var routes: [Route] = []
+    /// Subscriptions: actions that are named like the events.
+    var events: [Action] = []
     var hooks: [Hook] = []
     /// Those of the hooks that reply later.
     var asyncHooks: Set<Hook> = []
@@ -83,7 +85,8 @@ extension ModuleManifest {
         let node = try ManifestNode(
             value: try ManifestJSON.parse(text), place: "", skipsUnknown: abiMinor > UInt16(PLUGIN_ABI_MINOR))
         try node.checkKeys([
-            "name", "version", "summary", "concurrency", "level", "priority", "targets", "types", "routes", "hooks",
+            "name", "version", "summary", "concurrency", "level", "priority", "targets", "types", "routes", "events",
+            "hooks",
         ])
         name = try node.name()
         let versionText = try node.required("version", \.string, "a string")
@@ -100,6 +103,7 @@ extension ModuleManifest {
         }
         types = try node.list("types", "type") { type throws(PluginError) in try ObjectType(type) }
         routes = try node.routes(to: targets)
+        events = try node.list("events", "event") { event throws(PluginError) in try Action(subscription: event) }
         (hooks, asyncHooks) = try node.hooks()
     }
 }
@@ -196,6 +200,14 @@ extension ModuleManifest.Action {
             throw node.error(
                 "it is declared remote, and actions whose names begin with \"native\" are for calls within the program")
         }
+    }
+}
+
+extension ModuleManifest.Action {
+    /// What is done when an event of the action's name is posted.
+    fileprivate init(subscription node: ManifestNode) throws(PluginError) {
+        try node.checkKeys(["name", "summary", "async", "parameters"])
+        try self.init(node)
     }
 }
 

@@ -1,4 +1,5 @@
 import CPluginABI
+import CPluginHost
 import Dispatch
 import PluginABI
 import Synchronization
@@ -8,9 +9,10 @@ extension Dispatcher {
     /// exactly once, before this returns or, by an asynchronous endpoint, later.
     ///
     /// - Parameter enter: Occupies the record; false if the endpoint must not be called any more.
+    /// - Returns: Whether it was called, and the receiver is told.
     func call(
         _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
-        enter: (Lane, CallRecord) -> Bool
+        instance: UnsafeMutableRawPointer? = nil, enter: (Lane, CallRecord) -> Bool
     ) -> Bool {
         guard let lane = Lane.current, let record = lane.next else {
             call.receiver.receive(.recursionLimit)
@@ -18,47 +20,43 @@ extension Dispatcher {
         }
         guard enter(lane, record) else { return false }
         do throws(PluginError) {
-            _ = try invoke(endpoint, entries, call, lane, record)
+            _ = try invoke(endpoint, entries, call, lane, record, instance: instance)
         } catch {
+            let object = record.pointer.pointee.object
             record.vacate()
+            if object != 0 { _ = ObjectTable.release(object) }
             call.receiver.receive(error)
         }
         return true
     }
 }
 
-/// A hook that was started, and may have ended.
-final class HookRun: Sendable {
-    private let ended = DispatchSemaphore(value: 0)
+/// The outcome of a call, for a thread that waits for it.
+final class AwaitedOutcome: Sendable {
+    private let arrived = DispatchSemaphore(value: 0)
     private let failure = Mutex<PluginError?>(nil)
+    /// CLOCK_MONOTONIC nanoseconds of the end; 0 before it.
+    let end = Atomic<Int64>(0)
 
-    /// Starts a hook; a synchronous one has ended when this returns.
-    init(_ endpoint: Endpoint, timeout: Duration) {
-        let dispatcher = endpoint.generation.dispatcher
-        let call = Dispatcher.Call(
-            parent: 0, timeout: endpoint.isAsync ? timeout.nanoseconds : 0, isRemote: false, mode: .any,
-            receiver: Dispatcher.Receiver(completion: Self.completion, data: Unmanaged.passRetained(self).toOpaque()))
-        _ = dispatcher.call(endpoint, UnsafeBufferPointer(start: nil, count: 0), call) { _, record in
-            dispatcher.occupy(record, .passUnretained(endpoint), call)
-            return true
-        }
+    /// To be told exactly once.
+    func receiver() -> Dispatcher.Receiver {
+        Dispatcher.Receiver(completion: Self.completion, data: Unmanaged.passRetained(self).toOpaque())
     }
 
     private static let completion: plugin_completion = { data, _, error in
-        let run = Unmanaged<HookRun>.fromOpaque(data!).takeRetainedValue()
+        let outcome = Unmanaged<AwaitedOutcome>.fromOpaque(data!).takeRetainedValue()
         if let error {
             let failure = PluginError(error.pointee)
-            run.failure.withLock { $0 = failure }
+            outcome.failure.withLock { $0 = failure }
         }
-        run.ended.signal()
+        outcome.end.store(monotonicNow(), ordering: .releasing)
+        outcome.arrived.signal()
     }
 
-    /// Waits for the end, which comes at the deadline at the latest.
-    ///
-    /// - Throws: `activationFailed` with what the hook has thrown, or `deadlineExceeded`.
+    /// Blocks this thread until the outcome is there.
     func wait() throws(PluginError) {
-        ended.wait()
-        ended.signal()
+        arrived.wait()
+        arrived.signal()
         if let failure = failure.withLock({ $0 }) { throw failure }
     }
 }

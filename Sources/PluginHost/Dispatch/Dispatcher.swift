@@ -8,12 +8,15 @@ import Synchronization
 final class Dispatcher: Sendable {
     let registry = Registry()
     let settings: Settings
+    let profiler = Profiler()
 
     struct Settings: Sendable {
         /// The schemes of URLs that address `scheme://target/action`, in lower case.
         var schemes: Set<String>
         /// How long an asynchronous call may take when its caller does not say.
         var asyncTimeout: Duration
+        /// What every module is told: a map.
+        var context: Value = [:]
         var log: @Sendable (LogEntry) -> Void
     }
 
@@ -23,12 +26,21 @@ final class Dispatcher: Sendable {
     /// What stands in for targets that nobody offers.
     let noTargetHandler = Mutex<Callback?>(nil)
 
+    /// Who subscribes in the program, and what is kept for those who come later.
+    let events = EventBoard()
+
     /// The program as a caller, and the owner of its callbacks.
     private(set) nonisolated(unsafe) var program: Generation!  // Set in init, and never again.
+
+    /// What the record of an event shows while it is on its way; never invoked.
+    private(set) nonisolated(unsafe) var posting: Endpoint!  // Set in init, and never again.
 
     init(_ settings: Settings) {
         self.settings = settings
         program = Generation(programOf: self)
+        posting = Endpoint(
+            name: "posting of an event", parameters: [], isAsync: true, isRemote: false, invoke: { _, _, _, _ in },
+            data: nil, generation: program, instances: nil, gate: nil)
     }
 
     /// Who is told the outcome of a call.
@@ -69,6 +81,8 @@ final class Dispatcher: Sendable {
                 return try open(request, call, lane, record)
             case PLUGIN_ADDRESS_OBJECT:
                 return try callObject(request, call, lane, record)
+            case PLUGIN_ADDRESS_EVENT:
+                return try post(request, call, from: caller)
             default:
                 throw PluginError(.invalidValue, "A request has the address kind \(request.address), which is unknown.")
             }
@@ -151,6 +165,7 @@ final class Dispatcher: Sendable {
         let given = UnsafeBufferPointer(start: request.parameters, count: Int(request.parameter_count))
         let table = registry.current(lane)
         let resolution = try resolve(request.target.text, given, isRemote: call.isRemote, table)
+        if call.isRemote { postHostEvent("host.openURL", ["url": .string(resolution.url.text)]) }
         let endpoint = table.targets[resolution.target]?.actions[resolution.action]
         let parameters = try resolution.parameters(
             for: endpoint?.parameters ?? [], overriddenBy: given,

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import PluginABI
+import Synchronization
 
 // The moments of a module's life at which the host calls it.
 
@@ -36,7 +37,17 @@ extension [Generation] {
 extension Generation {
     /// Starts a hook; nil if the module has none of that name. A synchronous one has ended when this returns.
     func beginHook(_ hook: ModuleManifest.Hook, timeout: Duration) -> StartedHook? {
-        hooks[hook.rawValue].map { StartedHook(hook: hook, generation: self, run: HookRun($0, timeout: timeout)) }
+        guard let endpoint = hooks[hook.rawValue] else { return nil }
+        let outcome = AwaitedOutcome()
+        let start = monotonicNow()
+        let call = Dispatcher.Call(
+            parent: 0, timeout: endpoint.isAsync ? timeout.nanoseconds : 0, isRemote: false, mode: .any,
+            receiver: outcome.receiver())
+        _ = dispatcher.call(endpoint, UnsafeBufferPointer(start: nil, count: 0), call) { _, record in
+            dispatcher.occupy(record, .passUnretained(endpoint), call)
+            return true
+        }
+        return StartedHook(hook: hook, generation: self, start: start, outcome: outcome)
     }
 }
 
@@ -44,14 +55,21 @@ extension Generation {
 struct StartedHook {
     let hook: ModuleManifest.Hook
     let generation: Generation
-    let run: HookRun
+    /// CLOCK_MONOTONIC nanoseconds.
+    let start: Int64
+    let outcome: AwaitedOutcome
 
     /// Waits for the end of the hook.
     ///
     /// - Throws: `activationFailed`, with what the hook has thrown or that its deadline has passed.
     func wait() throws(PluginError) {
+        defer {
+            generation.dispatcher.profiler.note(
+                .hook, hook.rawValue, module: generation.name, from: start,
+                to: outcome.end.load(ordering: .acquiring))
+        }
         do throws(PluginError) {
-            try run.wait()
+            try outcome.wait()
         } catch {
             throw PluginError(
                 .activationFailed,

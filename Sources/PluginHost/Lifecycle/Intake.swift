@@ -9,8 +9,11 @@ extension Lifecycle {
     func look(into folder: String) -> [LoadedModule] {
         let entries: [PluginFolder.Entry]
         do throws(PluginError) {
-            entries = try PluginFolder.list(folder)
-            if !configuration.trustsEveryone { try Trust.check(folder: folder) }
+            entries = try dispatcher.profiler.measure(.discovery, folder) { () throws(PluginError) in
+                let entries = try PluginFolder.list(folder)
+                if !configuration.trustsEveryone { try Trust.check(folder: folder) }
+                return entries
+            }
             state.withLock { $0.problems[folder] = nil }
         } catch {
             reportProblem(error, folder)
@@ -100,6 +103,10 @@ extension Lifecycle {
 
     /// Stages, opens and checks a file; what goes wrong stands in its record.
     private func load(_ record: FileRecord) -> LoadedModule? {
+        dispatcher.profiler.measure(.loading, record.path) { stageAndLoad(record) }
+    }
+
+    private func stageAndLoad(_ record: FileRecord) -> LoadedModule? {
         do throws(PluginError) {
             guard
                 case .staged(let staged) = try staging.stage(
@@ -176,7 +183,10 @@ extension Lifecycle {
             defer { state.failures = [] }
             return state.failures.compactMap { state.records[$0] }
         }
-        for record in failures where record.isFailure { tell(.failed(record.status)) }
+        for record in failures where record.isFailure {
+            tell(.failed(record.status))
+            postFailed(record.status)
+        }
     }
 
     /// Tells, once, that the file of an active module is not what was loaded. One that was only touched, linked or

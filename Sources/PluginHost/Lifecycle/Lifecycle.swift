@@ -32,6 +32,8 @@ final class Lifecycle: Sendable {
         var isLookingAgain = false
         var watcher: FolderWatcher?
         var isStopped = false
+        var hasTriedMemory = false
+        var memoryPressure: MemoryPressure?
     }
 
     init(_ configuration: PluginHost.Configuration, dispatcher: Dispatcher) throws(PluginError) {
@@ -59,6 +61,7 @@ final class Lifecycle: Sendable {
             state.withLock { $0.watcher = watcher }
             if let problem = watcher.problem { state.withLock { $0.otherProblems.append(problem) } }
         }
+        watchMemoryIfAwaited()
         queue.sync { update(Set(configuration.folders)) }
     }
 
@@ -99,6 +102,7 @@ final class Lifecycle: Sendable {
             return Thread.detachNewThread { self.stop() }
         }
         state.withLock { $0.watcher }?.stop()
+        state.withLock { $0.memoryPressure.take() }?.stop()
         queue.sync {
             let isFirst = state.withLock { state in
                 defer { state.isStopped = true }
@@ -106,12 +110,14 @@ final class Lifecycle: Sendable {
             }
             guard isFirst else { return }
             var remaining = dispatcher.registry.table.generations
+            dispatcher.postHostEvent("host.willTerminate", waitingAtMost: configuration.shutdownTimeout)
             announceStop(to: remaining)
             let deadline = DispatchTime.now() + configuration.shutdownTimeout.dispatchInterval
             for generation in remaining.reversed() {
                 remaining.removeLast()
                 dispatcher.registry.publish(remaining, isStopped: true)
                 tearDown(generation, before: deadline)
+                postRemoved(generation)
             }
             dispatcher.registry.publish([], isStopped: true)
             for generation in state.withLock({ $0.draining }) { tearDown(generation, before: deadline) }

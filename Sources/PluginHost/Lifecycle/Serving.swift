@@ -44,7 +44,8 @@ extension Lifecycle {
         }
         dispatcher.registry.publish(generations.inOrder)
         changes.forEach(tell)
-        start(newcomers)
+        watchMemoryIfAwaited()
+        start(newcomers, sticky: dispatcher.events.sticky)
     }
 
     /// A generation that was set up and published, and is not started yet.
@@ -58,7 +59,7 @@ extension Lifecycle {
     }
 
     /// Initialises newcomers. Who fails goes again, and what served before serves on; the others start.
-    private func start(_ newcomers: [Newcomer]) {
+    private func start(_ newcomers: [Newcomer], sticky: [EventBoard.StickyEvent]) {
         let failures = initialize(newcomers.map(\.generation))
         for failure in failures {
             withdraw(newcomers.first { $0.generation === failure.generation }!, failure.error)
@@ -69,6 +70,8 @@ extension Lifecycle {
             newcomer.stepped.forEach(tell)
         }
         announceStart(to: started.map(\.generation))
+        deliverSticky(sticky, to: started.map(\.generation))
+        for newcomer in started { postAdded(newcomer.generation, insteadOf: newcomer.predecessor?.generation) }
         let replaced = started.compactMap(\.predecessor?.generation)
         announceStop(to: replaced)
         retire(replaced + failures.map(\.generation))

@@ -28,6 +28,8 @@ final class Generation: @unchecked Sendable {
     private(set) var routes: [RouteEntry] = []
     private(set) var types: [String: ObjectTypeEntry] = [:]
     private(set) var hooks: [String: Endpoint] = [:]
+    /// By event.
+    private(set) var subscriptions: [String: Endpoint] = [:]
     private(set) var providers: [InstanceProvider] = []
     /// The type of callbacks made from synchronous and from asynchronous closures.
     private(set) var callbackTypes: (synchronous: ObjectTypeEntry, asynchronous: ObjectTypeEntry)!
@@ -83,7 +85,7 @@ final class Generation: @unchecked Sendable {
             to: plugin_context(
                 size: UInt32(MemoryLayout<plugin_context>.size), reserved: 0, module: .immortal(name),
                 file: .immortal(file), folder: .immortal((file as NSString).deletingLastPathComponent),
-                configuration: .immortal(configuration)))
+                configuration: .immortal(configuration), values: .immortal(dispatcher.settings.context)))
         self.context = UnsafePointer(context)
         hostTable = HostTable.make(for: self)
         callbackTypes = (CallbackBox.type(in: self, isAsync: false), CallbackBox.type(in: self, isAsync: true))
@@ -119,6 +121,9 @@ final class Generation: @unchecked Sendable {
             types[type.name] = ObjectTypeEntry(name: type.name, actions: actions, generation: self)
         }
         routes = manifest.routes.map { RouteEntry($0, of: name) }
+        for event in manifest.events {
+            subscriptions[event.name] = endpoint(event, "!\(event.name)", module, nil, moduleGate)
+        }
         for hook in manifest.hooks {
             let action = ModuleManifest.Action(name: "", isAsync: manifest.asyncHooks.contains(hook))
             hooks[hook.rawValue] = endpoint(action, "@\(hook)", module, nil, nil)
