@@ -42,6 +42,31 @@ internal import Testing
         #expect(table.output.hasPrefix("MODULE ") && table.output.contains("\nModuleA "))
     }
 
+    @Test func `post tells how many got an event, and which failed`() throws {
+        try add("FixtureModule")
+        let people = try run("post", "fixture.sync", "item=tea")
+        #expect(people.code == 0 && people.output == "1 subscriber\n")
+        let program = try run("post", "fixture.fails", "--json")
+        #expect(program.code == 0 && program.json?["delivered"] == 1)
+        #expect(program.json?["failures"]?.list?.first?["source"] == "FixtureModule")
+    }
+
+    @Test func `run posts that it is suspended, stops, and posts that it goes on`() throws {
+        try add("FixtureModule")
+        let host = try ProgramProcess(["run", "--plugins", folder.path])
+        #expect(host.line { $0.contains("Watching") } != nil)
+        host.signal(SIGTSTP)
+        usleep(500_000)
+        host.signal(SIGCONT)
+        usleep(500_000)
+        host.signal(SIGTERM)
+        let outcome = try host.finish()
+        #expect(outcome.code == 0)
+        let lines = outcome.errors.split(separator: "\n").filter { $0.contains("heard") }
+        #expect(lines.count == 2)
+        #expect(lines.first?.contains("it is suspended") == true && lines.last?.contains("it goes on") == true)
+    }
+
     @Test func `run writes a Chrome trace and prints the profile at its end`() throws {
         let trace = NSTemporaryDirectory() + "/pluginhost-trace-\(UUID().uuidString).json"
         defer { try? FileManager.default.removeItem(atPath: trace) }

@@ -152,6 +152,8 @@ struct FixtureModule: Module {
                 try await Task.sleep(for: .milliseconds(30))
                 context.log(.info, "async \(item ?? "nothing")")
             }
+            Action("host.suspended", .context()) { context in context.log(.info, "heard that it is suspended") }
+            Action("host.resumed", .context()) { context in context.log(.info, "heard that it goes on") }
             Action("fixture.fails") { () async throws in throw PluginError("outOfStock", "There are no more.") }
             Action("fixture.again", .context()) { context in try context.post("fixture.again") }
             Action("fixture.swallows", .context()) { context in
