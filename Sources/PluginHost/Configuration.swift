@@ -18,8 +18,16 @@ extension PluginHost {
         public var schemes: Set<String> = ["app"]
         /// How long an asynchronous call may take when its caller does not say. Default: 60 s.
         public var asyncTimeout: Duration = .seconds(60)
-        /// How long the end waits for running calls and for each `tearDown`. Default: 5 s.
+        /// How long the end waits for running calls, and for each `willStop` and `tearDown`. Default: 5 s.
         public var shutdownTimeout: Duration = .seconds(5)
+        /// How long an asynchronous hook (`setUp`, `init`, `didStart`) may take. Default: 30 s.
+        public var hookTimeout: Duration = .seconds(30)
+        /// What the program runs as, for every module: `production`, `test`, or a word of its own.
+        public var environment = "production"
+        /// The arguments of the program, for every module. Default: those of the process.
+        public var arguments = CommandLine.arguments
+        /// The program's own values for every module. They are copied when the host is made, and never change.
+        public var context: [String: Value] = [:]
         /// What modules are told, by their names; each value is a map.
         public var moduleConfiguration: [String: Value] = [:]
         /// Where copies of the modules are opened from. Default: `$XDG_RUNTIME_DIR/pluginhost`, or a folder of this

@@ -1,4 +1,5 @@
 import CPluginHost
+import Foundation
 public import PluginABI
 import Synchronization
 
@@ -15,7 +16,7 @@ public final class PluginHost: Sendable {
     /// What the host was told when it was made.
     public let configuration: Configuration
     let dispatcher: Dispatcher
-    private let lifecycle = Mutex<Lifecycle?>(nil)
+    let lifecycle = Mutex<Lifecycle?>(nil)
     /// The program as a caller: the same table of functions that modules get.
     let program: HostContext
 
@@ -25,7 +26,10 @@ public final class PluginHost: Sendable {
         dispatcher = Dispatcher(
             .init(
                 schemes: Set(configuration.schemes.map { $0.lowercased() }), asyncTimeout: configuration.asyncTimeout,
-                log: configuration.log))
+                context: HostInformation(
+                    environment: configuration.environment, arguments: configuration.arguments,
+                    launchTime: Date.now.timeIntervalSince1970, values: configuration.context
+                ).value, log: configuration.log))
         program = HostContext(host: dispatcher.program.hostTable)
         dispatcher.moduleConfiguration.withLock { $0 = configuration.moduleConfiguration }
     }
@@ -193,13 +197,16 @@ extension PluginHost {
     public var problems: [PluginError] { lifecycle.withLock { $0 }?.problems ?? [] }
 
     /// Replaces what modules are told, in place of ``Configuration/moduleConfiguration``. A module that asks from now on
-    /// gets what is new; ``HostChange/configurationChanged(_:)`` names the modules that are concerned.
+    /// gets what is new; ``HostChange/configurationChanged(_:)`` names the modules that are concerned, and so does the
+    /// event `configuration.changed` in its parameter `modules`.
     public func updateConfiguration(_ modules: [String: Value]) {
         let changed = dispatcher.moduleConfiguration.withLock { present in
             defer { present = modules }
             return Set(present.keys).union(modules.keys).filter { (present[$0] ?? [:]) != (modules[$0] ?? [:]) }
         }
-        if !changed.isEmpty { lifecycle.withLock { $0 }?.tell(.configurationChanged(changed.sorted())) }
+        guard !changed.isEmpty else { return }
+        lifecycle.withLock { $0 }?.tell(.configurationChanged(changed.sorted()))
+        dispatcher.postHostEvent("configuration.changed", ["modules": .list(changed.sorted().map(Value.string))])
     }
 
     /// Tells which route files a change has displaced.

@@ -9,7 +9,7 @@ struct Program {
     static let version = "0.1.0"
     private static let overview = "Load modules from shared libraries and perform their actions."
     static let commands: [any Command.Type] = [
-        Run.self, List.self, Inspect.self, Call.self, Open.self, Routes.self, Services.self, Match.self,
+        Run.self, List.self, Inspect.self, Call.self, Open.self, Post.self, Routes.self, Services.self, Match.self,
     ]
 
     private let console: Console

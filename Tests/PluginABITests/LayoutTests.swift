@@ -64,8 +64,11 @@ import Testing
         expect(plugin_log.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.write, 8)])
         expect(plugin_configuration.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.read, 8)])
         expect(
-            plugin_context.self, 72, 8,
-            [(\.size, 0), (\.reserved, 4), (\.module, 8), (\.file, 24), (\.folder, 40), (\.configuration, 56)])
+            plugin_context.self, 88, 8,
+            [
+                (\.size, 0), (\.reserved, 4), (\.module, 8), (\.file, 24), (\.folder, 40), (\.configuration, 56),
+                (\.values, 72),
+            ])
         expect(
             plugin_services.self, 32, 8,
             [(\.size, 0), (\.reserved, 4), (\.info, 8), (\.request, 16), (\.wait, 24)])
@@ -83,8 +86,12 @@ import Testing
                 PLUGIN_KIND_BYTES, PLUGIN_KIND_LIST, PLUGIN_KIND_MAP, PLUGIN_KIND_OBJECT,
             ] == Array(0...8))
         #expect(
-            [PLUGIN_ADDRESS_ACTION, PLUGIN_ADDRESS_URL, PLUGIN_ADDRESS_OBJECT, PLUGIN_ADDRESS_SERVICE] == [0, 1, 2, 3])
-        #expect([PLUGIN_REQUEST_REMOTE, PLUGIN_REQUEST_OBJECT, PLUGIN_REQUEST_FRESH] == [1, 2, 4])
+            [
+                PLUGIN_ADDRESS_ACTION, PLUGIN_ADDRESS_URL, PLUGIN_ADDRESS_OBJECT, PLUGIN_ADDRESS_SERVICE,
+                PLUGIN_ADDRESS_EVENT,
+            ] == [0, 1, 2, 3, 4])
+        #expect(
+            [PLUGIN_REQUEST_REMOTE, PLUGIN_REQUEST_OBJECT, PLUGIN_REQUEST_FRESH, PLUGIN_REQUEST_STICKY] == [1, 2, 4, 8])
         #expect(PLUGIN_SERVICES_EXTENSION == "pluginhost.services/1")
         #expect([PLUGIN_CALL_REMOTE, PLUGIN_REQUEST_REMOTE, PLUGIN_OBJECT_ASYNC] == [1, 1, 1])
         #expect([PLUGIN_REPLY_ACCEPTED, PLUGIN_REPLY_STALE, PLUGIN_REPLY_REFUSED] == [0, 1, 2])

@@ -35,6 +35,7 @@ import Testing
             Service("Full", version: "1.0.0", target: "S", priority: 2, singleton: true).summary("s")
             On(.setUp) { _ in }
             On(.tearDown) { _ in }
+            On(.initialize) { _ in try await Task.sleep(for: .milliseconds(1)) }
         }
         .summary("Has everything.").concurrency(.serial)
     }
@@ -60,7 +61,7 @@ import Testing
         let manifest = try manifest
         #expect(manifest["name"] == "Everything" && manifest["version"] == "1.2.3-rc.1")
         #expect(manifest["summary"] == "Has everything." && manifest["concurrency"] == "serial")
-        #expect(manifest["hooks"] == ["setUp", "tearDown"])
+        #expect(manifest["hooks"] == ["setUp", "tearDown", ["name": "init", "async": true]])
     }
 
     @Test func `An action is as asynchronous as its closure`() throws {
@@ -105,9 +106,9 @@ import Testing
         #expect(
             Set(functions.map(\.name.text)) == [
                 "T/plain", "T/nothing", "T/later", "T/replies", "T/remote", "T/parameters", "S/n", "P/n", "O#n",
-                "@setUp", "@tearDown",
+                "@setUp", "@tearDown", "@init",
             ])
-        #expect(functions.count == 11)
+        #expect(functions.count == 12)
         let factories = UnsafeBufferPointer(
             start: module.pointee.factories, count: Int(module.pointee.factory_count))
         #expect(factories.map(\.target.text) == ["S", "P"])

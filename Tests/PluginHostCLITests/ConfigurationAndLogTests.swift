@@ -7,7 +7,7 @@ internal import Testing
 @testable import PluginHostCLI
 
 /// `--config`, `--log` and `--log-level`, of the program as it is built.
-@Suite(.timeLimit(.minutes(1))) struct ConfigurationAndLogTests {
+@Suite(.timeLimit(.minutes(30))) struct ConfigurationAndLogTests {
     private let folder = TemporaryFolder()
 
     private func write(_ text: String) throws {

@@ -8,7 +8,7 @@ internal import Testing
 
 @testable import PluginHostCLI
 
-@Suite(.timeLimit(.minutes(1))) struct ControlServerTests {
+@Suite(.timeLimit(.minutes(30))) struct ControlServerTests {
     private let folder = TemporaryFolder()
     private var path: String { folder.path + "/s" }
 

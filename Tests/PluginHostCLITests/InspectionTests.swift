@@ -4,7 +4,7 @@ internal import Testing
 
 @testable import PluginHostCLI
 
-@Suite(.timeLimit(.minutes(1))) struct InspectionTests {
+@Suite(.timeLimit(.minutes(30))) struct InspectionTests {
     /// Inspects with a shell script in place of the child; it finds the report descriptor as 3.
     private func inspect(_ script: String, deadline: Duration = .seconds(10)) async throws -> Value {
         var inspection = Inspection(file: "/dev/null", trustsEveryone: false, deadline: deadline)

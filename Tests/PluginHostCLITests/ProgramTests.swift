@@ -6,7 +6,7 @@ internal import Testing
 
 @testable import PluginHostCLI
 
-@Suite(.timeLimit(.minutes(1))) struct ProgramTests {
+@Suite(.timeLimit(.minutes(30))) struct ProgramTests {
     private let folder = TemporaryFolder()
 
     @Test(arguments: [["--help"], ["-h"], ["help"], []])

@@ -7,7 +7,7 @@ internal import Testing
 @testable import PluginHostCLI
 
 /// The program with the sample modules A and B, as they lie beside the test executable.
-@Suite(.timeLimit(.minutes(2))) struct ProgramWithModulesTests {
+@Suite(.timeLimit(.minutes(30))) struct ProgramWithModulesTests {
     private let folder = TemporaryFolder()
 
     init() throws {
@@ -15,9 +15,9 @@ internal import Testing
     }
 
     private func add(_ module: String, as name: String? = nil) throws {
-        try FileManager.default.copyItem(
-            atPath: ProgramProcess.folder.appending(path: "lib\(module).so").path,
-            toPath: "\(folder.path)/\(name ?? module).so")
+        try copyFile(
+            ProgramProcess.folder.appending(path: "lib\(module).so").path,
+            to: "\(folder.path)/\(name ?? module).so")
     }
 
     private func run(_ arguments: String...) throws -> ProgramProcess.Outcome {
@@ -48,6 +48,43 @@ internal import Testing
         #expect(services.first?["module"] == "ModuleA" && services.first?["version"] == "1.2.0")
         let table = try run("services").output
         #expect(table.hasPrefix("SERVICE ") && table.contains("\nHomeService  1.2.0    ModuleA"))
+    }
+
+    @Test func `post tells how many got an event, and which failed`() throws {
+        try add("FixtureModule")
+        let people = try run("post", "fixture.sync", "item=tea")
+        #expect(people.code == 0 && people.output == "1 subscriber\n")
+        let program = try run("post", "fixture.fails", "--json")
+        #expect(program.code == 0 && program.json?["delivered"] == 1)
+        #expect(program.json?["failures"]?.list?.first?["source"] == "FixtureModule")
+    }
+
+    @Test func `run posts that it is suspended, stops, and posts that it goes on`() throws {
+        try add("FixtureModule")
+        let host = try ProgramProcess(["run", "--plugins", folder.path])
+        #expect(host.line { $0.contains("Watching") } != nil)
+        host.signal(SIGTSTP)
+        usleep(500_000)
+        host.signal(SIGCONT)
+        usleep(500_000)
+        host.signal(SIGTERM)
+        let outcome = try host.finish()
+        #expect(outcome.code == 0)
+        let lines = outcome.errors.split(separator: "\n").filter { $0.contains("heard") }
+        #expect(lines.count == 2)
+        #expect(lines.first?.contains("it is suspended") == true && lines.last?.contains("it goes on") == true)
+    }
+
+    @Test func `run writes a Chrome trace and prints the profile at its end`() throws {
+        let trace = NSTemporaryDirectory() + "/pluginhost-trace-\(UUID().uuidString).json"
+        defer { try? FileManager.default.removeItem(atPath: trace) }
+        let host = try ProgramProcess(["run", "--plugins", folder.path, "--trace", trace, "--profile"])
+        #expect(host.line { $0.contains("Watching") } != nil)
+        host.signal(SIGTERM)
+        let outcome = try host.finish()
+        #expect(outcome.code == 0 && outcome.output.contains("PHASE") && outcome.output.contains("loading"))
+        let events = try Value(json: String(contentsOfFile: trace, encoding: .utf8))["traceEvents"]?.list ?? []
+        #expect(events.contains { $0["cat"] == "loading" && $0["name"]?.string?.hasSuffix("ModuleA.so") == true })
     }
 
     @Test func `call prints the result, for people and for programs`() throws {

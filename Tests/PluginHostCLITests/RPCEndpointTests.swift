@@ -127,5 +127,9 @@ struct StubService: HostService {
         _ url: String, _ parameters: [String: Value], isLocal: Bool, timeout: Duration?
     ) async throws(PluginError) -> Value { [.string(url), .map(parameters), .bool(isLocal)] }
 
+    func post(
+        _ event: String, _ parameters: [String: Value], sticky: Bool, timeout: Duration?
+    ) async throws(PluginError) -> Value { [.string(event), .map(parameters), .bool(sticky)] }
+
     func inspect(_ file: String, timeout: Duration?) async throws(PluginError) -> Value { .string(file) }
 }

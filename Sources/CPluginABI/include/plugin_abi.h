@@ -124,8 +124,9 @@ typedef struct plugin_call {
  * later and from any thread if the manifest says "async": true. */
 typedef void (*plugin_invoke)(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count);
 
-/* The function behind one action: "target/action", "type#action", or "@hook" for a lifecycle hook. Each
- * action in the manifest has exactly one, and there are no others. */
+/* The function behind one action: "target/action", "type#action", "@hook" for a lifecycle hook, or "!event" for
+ * a subscription to an event. Each action, hook and subscription in the manifest has exactly one, and there are no
+ * others. */
 typedef struct plugin_function {
     plugin_string name;
     plugin_invoke invoke;
@@ -179,10 +180,18 @@ typedef const plugin_module *(*plugin_module_entry_function)(void);
 #define PLUGIN_ADDRESS_URL 1u    /* target is the URL */
 #define PLUGIN_ADDRESS_OBJECT 2u /* object, action */
 #define PLUGIN_ADDRESS_SERVICE 3u /* target is the name of a service; action; version: the smallest that will do */
+#define PLUGIN_ADDRESS_EVENT 4u  /* target is the name of an event, which everybody gets who subscribes to it; see below */
 
 #define PLUGIN_REQUEST_REMOTE 1u /* treat it as coming from another program: remote actions only */
 #define PLUGIN_REQUEST_OBJECT 2u /* of a URL: the caller wants an object; the action sees it as the parameter _object */
 #define PLUGIN_REQUEST_FRESH 4u  /* an instance of the target is made for this call, whatever the manifest says */
+
+#define PLUGIN_REQUEST_STICKY 8u /* of an event: modules that come later get it, too, when they have started */
+
+/* An event goes to all subscribers, modules first, in the order of level, priority and name. Its parameters have names;
+ * those that a subscriber does not declare are left out for it. `perform` starts the asynchronous subscribers and does
+ * not wait for them, `call` waits. One that fails does not stop the others. The result is a map: "delivered" (int), how
+ * many got it, and "failures" (list), a map with "code", "message" and "source" for each that failed. */
 
 /* What is asked for. Borrowed until the function that takes it returns. */
 typedef struct plugin_request {
@@ -280,6 +289,8 @@ typedef struct plugin_context {
     plugin_string file;         /* the file it came from, in the plugins folder (what runs is a copy) */
     plugin_string folder;       /* the folder of that file: resources lie beside it */
     plugin_value configuration; /* a map, empty when nothing was configured for the module when it was loaded */
+    plugin_value values; /* what every module is told: a map with "environment" (string), "arguments" (list of strings),
+                          * "launchTime" (double, seconds since 1970) and "values" (map, the program's own) */
 } plugin_context;
 
 /* Services: what implements them, instances that last longer than a call, and waiting for them. A single call needs
@@ -304,6 +315,7 @@ typedef struct plugin_services {
     plugin_token (*wait)(const plugin_host *host, plugin_token parent, plugin_string name, plugin_string version,
                          int64_t timeout, plugin_completion completion, void *data);
 } plugin_services;
+
 /* What is configured for the module now; it can change while the module runs. */
 #define PLUGIN_CONFIGURATION_EXTENSION "pluginhost.configuration/1"
 typedef struct plugin_configuration {
@@ -388,7 +400,7 @@ PLUGIN_ABI_ASSERT(offsetof(plugin_request, version) == 80, "plugin_request.versi
 PLUGIN_ABI_ASSERT(offsetof(plugin_host, perform) == 16, "plugin_host.perform");
 PLUGIN_ABI_ASSERT(sizeof(plugin_host) == 104, "plugin_host");
 PLUGIN_ABI_ASSERT(sizeof(plugin_log) == 16, "plugin_log");
-PLUGIN_ABI_ASSERT(sizeof(plugin_context) == 72, "plugin_context");
+PLUGIN_ABI_ASSERT(sizeof(plugin_context) == 88, "plugin_context");
 PLUGIN_ABI_ASSERT(sizeof(plugin_services) == 32, "plugin_services");
 
 #ifdef __cplusplus

@@ -153,7 +153,7 @@ extension HostContext {
         return received.entries
     }
 
-    private var about: UnsafePointer<plugin_context>? {
+    var about: UnsafePointer<plugin_context>? {
         host.pointee.get_extension(host, plugin_string("pluginhost.context/1"))?
             .assumingMemoryBound(to: plugin_context.self)
     }

@@ -12,6 +12,7 @@ enum Address {
     case object(Object, String)
     /// A service by its name and the smallest version that will do, and an action.
     case service(String, String?, String)
+    case event(String, isSticky: Bool)
 
     /// Lends the request in the form in which it crosses the border.
     func withRequest<Result>(
@@ -53,6 +54,13 @@ enum Address {
                             return body(&request)
                         }
                     }
+                }
+            case .event(let name, let isSticky):
+                if isSticky { request.flags |= PLUGIN_REQUEST_STICKY }
+                return name.withPluginString { name in
+                    request.address = PLUGIN_ADDRESS_EVENT
+                    request.target = name
+                    return body(&request)
                 }
             case .object(let object, let action):
                 return action.withPluginString { action in

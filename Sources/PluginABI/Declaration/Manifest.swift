@@ -10,6 +10,8 @@ public struct Manifest: Sendable {
     let version: String
     private(set) var summary = ""
     private(set) var concurrency = Concurrency.concurrent
+    private(set) var level = Level.normal
+    private(set) var priority = 0
     let parts: [any ManifestPart]
 
     /// Makes a manifest.
@@ -37,6 +39,30 @@ public struct Manifest: Sendable {
         copy.concurrency = concurrency
         return copy
     }
+}
+
+extension Manifest {
+    /// When the module's turn comes, in hooks and events. Default: ``Level/normal``.
+    public func level(_ level: Level) -> Self {
+        var copy = self
+        copy.level = level
+        return copy
+    }
+
+    /// Among modules of one level, those with a higher number have their turn first. Default: 0.
+    public func priority(_ priority: Int) -> Self {
+        var copy = self
+        copy.priority = priority
+        return copy
+    }
+}
+
+/// A stage of the start: modules of the first level have their turn before those of the second.
+public enum Level: String, Sendable {
+    /// What others build on: logs, stores, settings.
+    case basic
+    /// Everything else.
+    case normal
 }
 
 /// Whether calls may run at the same time.

@@ -30,6 +30,7 @@ public final class ModuleDescription {
     var routes: [Value] = []
     var services: [Value] = []
     var hooks: [Value] = []
+    var events: [Value] = []
     private let manifest: Manifest
     private var functions: [plugin_function] = []
     private var boundActions: [BoundAction] = []
@@ -92,9 +93,12 @@ public final class ModuleDescription {
         ]
         if !manifest.summary.isEmpty { entries["summary"] = .string(manifest.summary) }
         if manifest.concurrency != .concurrent { entries["concurrency"] = .string(manifest.concurrency.rawValue) }
+        if manifest.level != .normal { entries["level"] = .string(manifest.level.rawValue) }
+        if manifest.priority != 0 { entries["priority"] = .int(manifest.priority) }
         if !types.isEmpty { entries["types"] = .list(types) }
         if !routes.isEmpty { entries["routes"] = .list(routes) }
         if !services.isEmpty { entries["services"] = .list(services) }
+        if !events.isEmpty { entries["events"] = .list(events) }
         if !hooks.isEmpty { entries["hooks"] = .list(hooks) }
         return Value.map(entries).json
     }

@@ -100,30 +100,3 @@ public struct ObjectType<Instance: Sendable>: ManifestPart {
         module.types.append(["name": .string(name), "actions": module.add(actions, prefix: name + "#")])
     }
 }
-
-/// A hook of the module's life.
-///
-///     On(.setUp) { context in context.log(.info, "ready") }
-public struct On: ManifestPart {
-    /// When a hook runs. Hooks of one module never overlap.
-    public enum Hook: String, Sendable {
-        /// Before the module's actions can be called. What it throws refuses the activation.
-        case setUp
-        /// After the last call has ended, when the module goes or the host ends.
-        case tearDown
-    }
-
-    let hook: Hook
-    let action: Action<Never>
-
-    /// Runs `body` at a moment of the module's life, with a context that can call others.
-    public init(_ hook: Hook, _ body: @escaping @Sendable (HostContext) throws -> Void) {
-        self.hook = hook
-        action = Action("@" + hook.rawValue, .context(), body)
-    }
-
-    public func add(to module: ModuleDescription) {
-        module.hooks.append(.string(hook.rawValue))
-        _ = module.add([action], prefix: "")
-    }
-}

@@ -7,14 +7,24 @@ struct ModuleManifest: Sendable, Equatable {
     var version: SemanticVersion
     var summary = ""
     var concurrency = Concurrency.concurrent
+    var level = Level.normal
+    /// Among modules of one level, those with a higher number have their turn first.
+    var priority = 0
     var targets: [Target] = []
     var types: [ObjectType] = []
     var routes: [Route] = []
     var services: [Service] = []
+    /// Subscriptions: actions that are named like the events.
+    var events: [Action] = []
     var hooks: [Hook] = []
+    /// Those of the hooks that reply later.
+    var asyncHooks: Set<Hook> = []
 
     /// Whether calls overlap.
     enum Concurrency: String, Sendable, CaseIterable { case concurrent, serial }
+
+    /// Stages of the start, in their order.
+    enum Level: String, Sendable, CaseIterable { case basic, normal }
 
     /// How the instances of a target are made.
     enum Instance: String, Sendable, CaseIterable { case none, shared, perCall }
@@ -76,7 +86,8 @@ extension ModuleManifest {
         let node = try ManifestNode(
             value: try ManifestJSON.parse(text), place: "", skipsUnknown: abiMinor > UInt16(PLUGIN_ABI_MINOR))
         try node.checkKeys([
-            "name", "version", "summary", "concurrency", "targets", "types", "routes", "services", "hooks",
+            "name", "version", "summary", "concurrency", "level", "priority", "targets", "types", "routes", "services",
+            "events", "hooks",
         ])
         name = try node.name()
         let versionText = try node.required("version", \.string, "a string")
@@ -86,13 +97,16 @@ extension ModuleManifest {
         self.version = version
         summary = try node.summary()
         concurrency = try node.choice("concurrency", default: .concurrent)
+        level = try node.choice("level", default: .normal)
+        priority = try node.optional("priority", \.int, "a whole number") ?? 0
         targets = try node.list("targets", "target") { [concurrency] target throws(PluginError) in
             try Target(target, concurrency)
         }
         types = try node.list("types", "type") { type throws(PluginError) in try ObjectType(type) }
         routes = try node.routes(to: targets)
         services = try node.services(of: targets)
-        hooks = try node.hooks()
+        events = try node.list("events", "event") { event throws(PluginError) in try Action(subscription: event) }
+        (hooks, asyncHooks) = try node.hooks()
     }
 }
 
@@ -191,6 +205,14 @@ extension ModuleManifest.Action {
     }
 }
 
+extension ModuleManifest.Action {
+    /// What is done when an event of the action's name is posted.
+    fileprivate init(subscription node: ManifestNode) throws(PluginError) {
+        try node.checkKeys(["name", "summary", "async", "parameters"])
+        try self.init(node)
+    }
+}
+
 extension ModuleManifest.Parameter {
     fileprivate init(_ node: ManifestNode) throws(PluginError) {
         try node.checkKeys(["name", "type", "required", "default", "summary"])
@@ -230,17 +252,28 @@ extension ManifestNode {
         try list("actions", "action") { action throws(PluginError) in try ModuleManifest.Action(action) }
     }
 
-    fileprivate func hooks() throws(PluginError) -> [ModuleManifest.Hook] {
+    /// Each hook by its name, or as an object with `name` and `async`.
+    fileprivate func hooks() throws(PluginError) -> ([ModuleManifest.Hook], Set<ModuleManifest.Hook>) {
         var hooks: [ModuleManifest.Hook] = []
+        var asyncHooks: Set<ModuleManifest.Hook> = []
         for value in try optional("hooks", \.list, "a list") ?? [] {
-            guard let text = value.string else { throw error("each of its hooks must be a string") }
+            var isAsync = false
+            if value.map != nil {
+                let node = try ManifestNode(value: value, place: "a hook", skipsUnknown: skipsUnknown)
+                try node.checkKeys(["name", "async"])
+                isAsync = try node.flag("async")
+            }
+            guard let text = value.string ?? value["name"]?.string else {
+                throw error("each of its hooks must be a string, or an object with a name")
+            }
             guard let hook = ModuleManifest.Hook(rawValue: text) else {
                 if skipsUnknown { continue }
                 throw unknown("hook", text, ModuleManifest.Hook.allCases.map(\.rawValue))
             }
             guard !hooks.contains(hook) else { throw error("the hook \(text) is there twice") }
             hooks.append(hook)
+            if isAsync { asyncHooks.insert(hook) }
         }
-        return hooks
+        return (hooks, asyncHooks)
     }
 }

@@ -11,12 +11,15 @@ final class Dispatcher: Sendable {
     let settings: Settings
     /// Changes of the registry's modules run here, one at a time.
     let changes = DispatchQueue(label: "pluginhost.lifecycle")
+    let profiler = Profiler()
 
     struct Settings: Sendable {
         /// The schemes of URLs that address `scheme://target/action`, in lower case.
         var schemes: Set<String>
         /// How long an asynchronous call may take when its caller does not say.
         var asyncTimeout: Duration
+        /// What every module is told: a map.
+        var context: Value = [:]
         var log: @Sendable (LogEntry) -> Void
     }
 
@@ -32,16 +35,24 @@ final class Dispatcher: Sendable {
     /// What stands in for targets that nobody offers.
     let noTargetHandler = Mutex<Callback?>(nil)
 
+    /// Who subscribes in the program, and what is kept for those who come later.
+    let events = EventBoard()
+
     /// The program as a caller, and the owner of its callbacks.
     private(set) nonisolated(unsafe) var program: Generation!  // Set in init, and never again.
 
     /// Waits for services. Set in init, and never again.
     private(set) nonisolated(unsafe) var serviceWaiter: Endpoint!
+    /// What the record of an event shows while it is on its way; never invoked.
+    private(set) nonisolated(unsafe) var posting: Endpoint!  // Set in init, and never again.
 
     init(_ settings: Settings) {
         self.settings = settings
         program = Generation(programOf: self)
         serviceWaiter = Self.makeServiceWaiter(program)
+        posting = Endpoint(
+            name: "posting of an event", parameters: [], isAsync: true, isRemote: false, invoke: { _, _, _, _ in },
+            data: nil, generation: program, instances: nil, gate: nil)
     }
 
     /// Who is told the outcome of a call.
@@ -85,6 +96,8 @@ final class Dispatcher: Sendable {
                 return try callObject(request, call, lane, record)
             case PLUGIN_ADDRESS_SERVICE:
                 return try callService(request, call, lane, record)
+            case PLUGIN_ADDRESS_EVENT:
+                return try post(request, call, from: caller)
             default:
                 throw PluginError(.invalidValue, "A request has the address kind \(request.address), which is unknown.")
             }
@@ -106,28 +119,6 @@ final class Dispatcher: Sendable {
         var isFresh = false
         /// The route that led here; the caller holds its table.
         var route: Unmanaged<RouteEntry>? = nil
-    }
-
-    /// Runs a lifecycle hook to its end, on this thread.
-    func run(_ endpoint: Endpoint) throws(PluginError) {
-        guard let lane = Lane.current, let record = lane.next else { throw .recursionLimit }
-        var failure: PluginError?
-        withUnsafeMutablePointer(to: &failure) { failure in
-            let receiver = Receiver(
-                completion: { data, _, error in
-                    guard let error else { return }
-                    data!.assumingMemoryBound(to: PluginError?.self).pointee = PluginError(error.pointee)
-                }, data: failure)
-            let call = Call(parent: 0, timeout: 0, isRemote: false, mode: .synchronous, receiver: receiver)
-            occupy(record, .passUnretained(endpoint), call)
-            do throws(PluginError) {
-                _ = try invoke(endpoint, UnsafeBufferPointer(start: nil, count: 0), call, lane, record)
-            } catch {
-                record.vacate()
-                receiver.receive(error)
-            }
-        }
-        if let failure { throw failure }
     }
 
     // MARK: Resolvers, one for each kind of address
@@ -210,6 +201,7 @@ final class Dispatcher: Sendable {
         let given = UnsafeBufferPointer(start: request.parameters, count: Int(request.parameter_count))
         let table = registry.current(lane)
         let resolution = try resolve(request.target.text, given, isRemote: call.isRemote, table)
+        if call.isRemote { postHostEvent("host.openURL", ["url": .string(resolution.url.text)]) }
         let endpoint = table.targets[resolution.target]?.actions[resolution.action]
         let parameters = try resolution.parameters(
             for: endpoint.map { Array($0.parameters) } ?? [], overriddenBy: given,

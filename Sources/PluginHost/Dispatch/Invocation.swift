@@ -204,7 +204,7 @@ extension Dispatcher {
     }
 
     /// Lets go of a record of the pool; the last one cleans up behind the call.
-    private func release(_ record: CallRecord, _ endpoint: Endpoint, leavesGate: Bool) {
+    func release(_ record: CallRecord, _ endpoint: Endpoint, leavesGate: Bool) {
         if !leavesGate { record.pointer.pointee.flags = CallRecord.isOutsideGate }
         guard record.letGo() else { return }
         if let own = record.pointer.pointee.instance { endpoint.instances?.destroy(own) }
@@ -244,7 +244,7 @@ extension Dispatcher {
 
 /// The time of CLOCK_MONOTONIC at which a timeout has passed; 0, which means never, where there is none.
 @inline(__always)
-private func deadline(in timeout: Int64) -> Int64 {
+func deadline(in timeout: Int64) -> Int64 {
     guard timeout > 0 else { return 0 }
     let (sum, overflow) = monotonicNow().addingReportingOverflow(timeout)
     return overflow ? 0 : sum

@@ -9,8 +9,11 @@ extension Lifecycle {
     func look(into folder: String) -> [LoadedModule] {
         let entries: [PluginFolder.Entry]
         do throws(PluginError) {
-            let all = try PluginFolder.list(folder)
-            if !configuration.trustsEveryone { try Trust.check(folder: folder) }
+            let all = try dispatcher.profiler.measure(.discovery, folder) { () throws(PluginError) in
+                let all = try PluginFolder.list(folder)
+                if !configuration.trustsEveryone { try Trust.check(folder: folder) }
+                return all
+            }
             entries = all.filter { !RouteFile.isNamed($0.name) }
             look(atRouteFiles: all.filter { RouteFile.isNamed($0.name) }, in: folder)
             state.withLock { $0.problems[folder] = nil }
@@ -104,6 +107,10 @@ extension Lifecycle {
 
     /// Stages, opens and checks a file; what goes wrong stands in its record.
     private func load(_ record: FileRecord) -> LoadedModule? {
+        dispatcher.profiler.measure(.loading, record.path) { stageAndLoad(record) }
+    }
+
+    private func stageAndLoad(_ record: FileRecord) -> LoadedModule? {
         do throws(PluginError) {
             guard
                 case .staged(let staged) = try staging.stage(
@@ -180,7 +187,10 @@ extension Lifecycle {
             defer { state.failures = [] }
             return state.failures.compactMap { state.records[$0] }
         }
-        for record in failures where record.isFailure { tell(.failed(record.status)) }
+        for record in failures where record.isFailure {
+            tell(.failed(record.status))
+            postFailed(record.status)
+        }
     }
 
     /// Tells, once, that the file of an active module is not what was loaded. One that was only touched, linked or

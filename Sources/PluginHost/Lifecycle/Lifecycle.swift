@@ -36,6 +36,8 @@ final class Lifecycle: Sendable {
         var isLookingAgain = false
         var watcher: FolderWatcher?
         var isStopped = false
+        var hasTriedMemory = false
+        var memoryPressure: MemoryPressure?
     }
 
     init(_ configuration: PluginHost.Configuration, dispatcher: Dispatcher) throws(PluginError) {
@@ -63,6 +65,7 @@ final class Lifecycle: Sendable {
             state.withLock { $0.watcher = watcher }
             if let problem = watcher.problem { state.withLock { $0.otherProblems.append(problem) } }
         }
+        watchMemoryIfAwaited()
         queue.sync { update(Set(configuration.folders)) }
         if !configuration.watches { waitForWriters() }
     }
@@ -113,18 +116,22 @@ final class Lifecycle: Sendable {
             return Thread.detachNewThread { self.stop() }
         }
         state.withLock { $0.watcher }?.stop()
+        state.withLock { $0.memoryPressure.take() }?.stop()
         queue.sync {
             let isFirst = state.withLock { state in
                 defer { state.isStopped = true }
                 return !state.isStopped
             }
             guard isFirst else { return }
-            let deadline = DispatchTime.now() + .nanoseconds(Int(configuration.shutdownTimeout.nanoseconds))
             var remaining = dispatcher.registry.table.generations
+            dispatcher.postHostEvent("host.willTerminate", waitingAtMost: configuration.shutdownTimeout)
+            announceStop(to: remaining)
+            let deadline = DispatchTime.now() + configuration.shutdownTimeout.dispatchInterval
             for generation in remaining.reversed() {
                 remaining.removeLast()
                 dispatcher.registry.publish(remaining, isStopped: true)
                 tearDown(generation, before: deadline)
+                postRemoved(generation)
             }
             dispatcher.registry.publish([], isStopped: true)
             for generation in state.withLock({ $0.draining }) { tearDown(generation, before: deadline) }
@@ -143,30 +150,6 @@ final class Lifecycle: Sendable {
             return observers ?? [:]
         }
         for observer in last.values { observer.finish() }
-    }
-
-    func tearDown(_ generation: Generation, before deadline: DispatchTime) {
-        while generation.callsInFlight > 0, DispatchTime.now() < deadline { usleep(1000) }
-        guard generation.callsInFlight == 0 else {
-            return log(.warning, generation, "was still running calls when the host stopped; it was not torn down.")
-        }
-        let done = DispatchSemaphore(value: 0)
-        Thread.detachNewThread {
-            self.runTearDown(generation)
-            done.signal()
-        }
-        if done.wait(timeout: max(deadline, .now() + .seconds(1))) == .timedOut {
-            log(.warning, generation, "did not end its tearDown in time.")
-        }
-    }
-
-    private func runTearDown(_ generation: Generation) {
-        do throws(PluginError) { try generation.tearDown() } catch { log(.error, generation, error.message) }
-    }
-
-    private func log(_ level: LogLevel, _ generation: Generation, _ message: String) {
-        dispatcher.settings.log(
-            LogEntry(level: level, module: generation.name, message: "\(generation.label) \(message)"))
     }
 
     // MARK: Who wants to know

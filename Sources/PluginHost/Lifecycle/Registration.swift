@@ -21,7 +21,7 @@ extension PluginHost {
     ///         }
     ///     })
     ///
-    /// Its `setUp` runs on this thread, before anything can be called. What a registration takes is never given back, like
+    /// Its `setUp` runs on this thread, before anything can be called; then its `init`, which can refuse, and `didStart`. What a registration takes is never given back, like
     /// the code of a module.
     ///
     /// - Parameter manifest: Its name must not be that of another module.
@@ -30,7 +30,7 @@ extension PluginHost {
     ///   ``/PluginABI/PluginError/Code/circularWait`` from code that a change of modules runs, such as a `setUp`;
     ///   ``/PluginABI/PluginError/Code/hostStopped``.
     public func register(_ manifest: Manifest) throws(PluginError) {
-        let status = try dispatcher.register(manifest.export()) { name in
+        let status = try dispatcher.register(manifest.export(), hookTimeout: configuration.hookTimeout) { name in
             self.dispatcher.moduleConfiguration.withLock { $0[name] } ?? [:]
         }
         startedLifecycle?.tell(.added(status))
@@ -47,7 +47,12 @@ extension PluginHost {
         let lifecycle = startedLifecycle
         return try dispatcher.change { () throws(PluginError) in
             guard let generation = self.dispatcher.withdraw(name) else { return false }
-            if let lifecycle { lifecycle.retire([generation]) } else { self.dispatcher.drain(generation) }
+            if let lifecycle {
+                lifecycle.announceStop(to: [generation])
+                lifecycle.retire([generation])
+            } else {
+                self.dispatcher.drain(generation, timeout: self.configuration.hookTimeout)
+            }
             return true
         }
     }
@@ -74,7 +79,7 @@ extension Dispatcher {
     }
 
     fileprivate func register(
-        _ description: UnsafePointer<plugin_module>, configuration: @Sendable (String) -> Value
+        _ description: UnsafePointer<plugin_module>, hookTimeout: Duration, configuration: @Sendable (String) -> Value
     ) throws(PluginError) -> ModuleStatus {
         let loader = ModuleLoader(journal: nil, allowsOtherToolchains: true)
         let module = try loader.check(description, .program)
@@ -87,8 +92,22 @@ extension Dispatcher {
             try checkConflicts(module, with: table.generations)
             let generation = Generation(
                 module, dispatcher: self, configuration: configuration(module.manifest.name))
-            try loader.during(.activation, module.staged) { () throws(PluginError) in try generation.activate() }
-            registry.publish((table.generations + [generation]).sorted { $0.name < $1.name })
+            try loader.during(.activation, module.staged) { () throws(PluginError) in
+                try generation.activate(timeout: hookTimeout)
+            }
+            registry.publish((table.generations + [generation]).inOrder)
+            do throws(PluginError) {
+                try generation.beginHook(.`init`, timeout: hookTimeout)?.wait()
+            } catch {
+                registry.publish(registry.table.generations.filter { $0 !== generation })
+                drain(generation, timeout: hookTimeout)
+                throw error
+            }
+            do throws(PluginError) {
+                try generation.beginHook(.didStart, timeout: hookTimeout)?.wait()
+            } catch {
+                log(error, of: generation)
+            }
             return generation.programStatus
         }
     }
@@ -102,17 +121,18 @@ extension Dispatcher {
     }
 
     /// Tears a module down when it is not used any more.
-    fileprivate func drain(_ generation: Generation) {
+    fileprivate func drain(_ generation: Generation, timeout: Duration) {
         guard generation.isDrained else {
-            return changes.asyncAfter(deadline: .now() + .milliseconds(20)) { self.drain(generation) }
+            return changes.asyncAfter(deadline: .now() + .milliseconds(20)) {
+                self.drain(generation, timeout: timeout)
+            }
         }
-        do throws(PluginError) {
-            try generation.tearDown()
-        } catch {
-            settings.log(
-                LogEntry(
-                    level: .error, module: generation.name, message: "\(generation.label) \(error.message)"))
-        }
+        do throws(PluginError) { try generation.tearDown(timeout: timeout) } catch { log(error, of: generation) }
+    }
+
+    private func log(_ error: PluginError, of generation: Generation) {
+        settings.log(
+            LogEntry(level: .error, module: generation.name, message: "\(generation.label) \(error.message)"))
     }
 
     /// For a host that ends and was never started.
@@ -120,7 +140,7 @@ extension Dispatcher {
         guard !registry.table.generations.isEmpty else { return }
         _ = try? change { () throws(PluginError) in
             for generation in registry.table.generations.reversed() {
-                if let generation = withdraw(generation.name) { drain(generation) }
+                if let generation = withdraw(generation.name) { drain(generation, timeout: .seconds(5)) }
             }
         }
     }

@@ -6,41 +6,100 @@ import Synchronization
 // Which file of a module serves, and how a newcomer comes to serve. Runs on the lifecycle queue.
 
 extension Lifecycle {
-    /// Chooses for each module name the file that serves, activates the newcomers and publishes the next table.
+    /// Chooses for each module name the file that serves, sets the newcomers up, publishes the next table, and starts
+    /// them.
     ///
     /// What serves depends on what is in the folders, never on the order in which it arrived: the highest version, of
     /// equal ones the file name that sorts first.
     func settle(_ loaded: [LoadedModule]) {
         guard !loaded.isEmpty else { return }
         var generations = dispatcher.registry.table.generations
-        var replaced: [Generation] = []
+        var newcomers: [Newcomer] = []
         var changes: [HostChange] = []
-        for name in Set(loaded.map(\.manifest.name)).sorted() {
+        for name in namesInOrder(loaded) {
             adoptMoved(name)
             let candidates = candidates(name)
             let active = candidates.first { $0.generation != nil && !$0.isGone }
+            let before = candidates.first { $0.generation != nil }
+            var newcomer: Newcomer?
+            var stepped: [HostChange] = []
             var serving: FileRecord?
             for candidate in candidates where candidate.path != serving?.path {
                 // The same again, under a name that sorts first, is no reason to start anew.
                 if serving == nil, let active, isSame(candidate, active) { serving = active }
                 if let serving {
                     guard candidate.path != serving.path else { continue }
-                    if let change = stepBack(candidate, behind: serving) { changes.append(change) }
+                    if let change = stepBack(candidate, behind: serving) { stepped.append(change) }
                 } else if candidate.generation != nil {
                     serving = candidate
                 } else if let generation = activate(candidate, among: generations) {
-                    replaced += generations.filter { $0.name == name }
+                    newcomer = Newcomer(generation: generation, path: candidate.path, predecessor: before)
                     generations.removeAll { $0.name == name }
                     generations.append(generation)
                     serving = records[candidate.path]
-                    changes.append(.added(serving!.status))
                 }
             }
+            newcomer?.stepped = stepped
+            if let newcomer { newcomers.append(newcomer) } else { changes += stepped }
         }
-        generations.sort { $0.name < $1.name }
-        dispatcher.registry.publish(generations)
+        dispatcher.registry.publish(generations.inOrder)
         changes.forEach(tell)
-        retire(replaced)
+        watchMemoryIfAwaited()
+        start(newcomers, sticky: dispatcher.events.sticky)
+    }
+
+    /// A generation that was set up and published, and is not started yet.
+    private struct Newcomer {
+        let generation: Generation
+        let path: String
+        /// The file whose generation served before.
+        let predecessor: FileRecord?
+        /// What is to be told of the other files of the module.
+        var stepped: [HostChange] = []
+    }
+
+    /// Initialises newcomers. Who fails goes again, and what served before serves on; the others start.
+    private func start(_ newcomers: [Newcomer], sticky: [EventBoard.StickyEvent]) {
+        let failures = initialize(newcomers.map(\.generation))
+        for failure in failures {
+            withdraw(newcomers.first { $0.generation === failure.generation }!, failure.error)
+        }
+        let started = newcomers.filter { newcomer in !failures.contains { $0.generation === newcomer.generation } }
+        for newcomer in started {
+            if let record = records[newcomer.path] { tell(.added(record.status)) }
+            newcomer.stepped.forEach(tell)
+        }
+        announceStart(to: started.map(\.generation))
+        deliverSticky(sticky, to: started.map(\.generation))
+        for newcomer in started { postAdded(newcomer.generation, insteadOf: newcomer.predecessor?.generation) }
+        let replaced = started.compactMap(\.predecessor?.generation)
+        announceStop(to: replaced)
+        retire(replaced + failures.map(\.generation))
+        // Another file of the module may serve in its place.
+        settle(
+            failures.flatMap { failure in
+                let others = candidates(failure.generation.name)
+                return others.contains { $0.generation != nil } ? [] : others.compactMap(\.module)
+            })
+    }
+
+    /// Takes a module out whose `init` has failed.
+    private func withdraw(_ newcomer: Newcomer, _ error: PluginError) {
+        let failed = newcomer.generation
+        var generations = dispatcher.registry.table.generations.filter { $0 !== failed }
+        if let record = records[newcomer.path] { fail(record, error) }
+        if let predecessor = newcomer.predecessor, let generation = predecessor.generation {
+            generations.append(generation)
+            put(predecessor)
+        }
+        dispatcher.registry.publish(generations.inOrder)
+    }
+
+    /// The names of the modules in the order in which they have their turn.
+    private func namesInOrder(_ loaded: [LoadedModule]) -> [String] {
+        Set(loaded.map(\.manifest.name))
+            .compactMap { candidates($0).first?.module.map { ModuleOrder($0.manifest) } }
+            .sorted().map(\.name)
     }
 
     /// The files of a module, the one that should serve first.
@@ -102,7 +161,9 @@ extension Lifecycle {
             try dispatcher.checkConflicts(module, with: generations)
             let settings = dispatcher.moduleConfiguration.withLock { $0[module.manifest.name] } ?? [:]
             let generation = Generation(module, dispatcher: dispatcher, configuration: settings)
-            try loader.during(.activation, module.staged) { () throws(PluginError) in try generation.activate() }
+            try loader.during(.activation, module.staged) { () throws(PluginError) in
+                try generation.activate(timeout: configuration.hookTimeout)
+            }
             var record = record
             record.state = .active(generation, module)
             record.since = Date()
@@ -124,7 +185,7 @@ extension Lifecycle {
     private func tearDownDrained() {
         for generation in state.withLock({ $0.draining }) where generation.isDrained {
             state.withLock { $0.draining.removeAll { $0 === generation } }
-            tearDown(generation, before: .now() + .nanoseconds(Int(configuration.shutdownTimeout.nanoseconds)))
+            tearDown(generation, before: .now() + configuration.shutdownTimeout.dispatchInterval)
         }
         guard state.withLock({ !$0.draining.isEmpty && !$0.isStopped }) else { return }
         queue.asyncAfter(deadline: .now() + .milliseconds(20)) { [weak self] in self?.tearDownDrained() }

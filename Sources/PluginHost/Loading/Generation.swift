@@ -30,6 +30,8 @@ final class Generation: @unchecked Sendable {
     private(set) var services: [ServiceEntry] = []
     private(set) var types: [String: ObjectTypeEntry] = [:]
     private(set) var hooks: [String: Endpoint] = [:]
+    /// By event.
+    private(set) var subscriptions: [String: Endpoint] = [:]
     private(set) var providers: [InstanceProvider] = []
     /// The type of callbacks made from synchronous and from asynchronous closures.
     private(set) var callbackTypes: (synchronous: ObjectTypeEntry, asynchronous: ObjectTypeEntry)!
@@ -85,7 +87,7 @@ final class Generation: @unchecked Sendable {
             to: plugin_context(
                 size: UInt32(MemoryLayout<plugin_context>.size), reserved: 0, module: .immortal(name),
                 file: .immortal(file), folder: .immortal((file as NSString).deletingLastPathComponent),
-                configuration: .immortal(configuration)))
+                configuration: .immortal(configuration), values: .immortal(dispatcher.settings.context)))
         self.context = UnsafePointer(context)
         hostTable = HostTable.make(for: self)
         callbackTypes = (CallbackBox.type(in: self, isAsync: false), CallbackBox.type(in: self, isAsync: true))
@@ -124,8 +126,12 @@ final class Generation: @unchecked Sendable {
             types[type.name] = ObjectTypeEntry(name: type.name, actions: actions, generation: self)
         }
         routes = manifest.routes.map { RouteEntry($0, of: name) }
+        for event in manifest.events {
+            subscriptions[event.name] = endpoint(event, "!\(event.name)", module, nil, moduleGate)
+        }
         for hook in manifest.hooks {
-            hooks[hook.rawValue] = endpoint(ModuleManifest.Action(name: ""), "@\(hook)", module, nil, nil)
+            let action = ModuleManifest.Action(name: "", isAsync: manifest.asyncHooks.contains(hook))
+            hooks[hook.rawValue] = endpoint(action, "@\(hook)", module, nil, nil)
         }
     }
 
@@ -147,7 +153,7 @@ extension Generation {
     /// Hands the module the host's table and runs its `setUp`.
     ///
     /// - Throws: `activationFailed`, or what `setUp` has thrown.
-    func activate() throws(PluginError) {
+    func activate(timeout: Duration) throws(PluginError) {
         if let activate = description?.pointee.activate {
             let answer = activate(description!.pointee.data, hostTable)
             guard answer == 0 else {
@@ -156,7 +162,7 @@ extension Generation {
             }
         }
         do throws(PluginError) {
-            try runHook("setUp")
+            try beginHook(.setUp, timeout: timeout)?.wait()
         } catch {
             // It has the table, and may have begun something with it.
             description?.pointee.deactivate?(description!.pointee.data)
@@ -165,22 +171,14 @@ extension Generation {
     }
 
     /// Runs `tearDown`, lets go of shared instances, and tells the module that nothing will be called any more.
-    func tearDown() throws(PluginError) {
-        defer {
-            for provider in providers { provider.destroyShared() }
-            description?.pointee.deactivate?(description!.pointee.data)
-        }
-        try runHook("tearDown")
+    func tearDown(timeout: Duration) throws(PluginError) {
+        defer { deactivate() }
+        try beginHook(.tearDown, timeout: timeout)?.wait()
     }
 
-    private func runHook(_ hook: String) throws(PluginError) {
-        guard let endpoint = hooks[hook] else { return }
-        do {
-            try dispatcher.run(endpoint)
-        } catch {
-            throw PluginError(
-                .activationFailed, "\(hook) of \(name) (\(file)) failed: \(error.message)", source: error.source)
-        }
+    private func deactivate() {
+        for provider in providers { provider.destroyShared() }
+        description?.pointee.deactivate?(description!.pointee.data)
     }
 
     /// The calls that run in it now.

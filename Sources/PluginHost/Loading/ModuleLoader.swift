@@ -14,7 +14,7 @@ struct LoadedModule: @unchecked Sendable {  // The pointers point to static data
     /// The manifest as it is written.
     let manifestText: String
     let description: UnsafePointer<plugin_module>
-    /// By name: `target/action`, `type#action`, `@hook`.
+    /// By name: `target/action`, `type#action`, `@hook`, `!event`.
     let functions: [String: plugin_function]
     /// By target.
     let factories: [String: plugin_factory]
@@ -223,6 +223,7 @@ struct ModuleLoader {
         for target in manifest.targets { declared.formUnion(target.actions.map { "\(target.name)/\($0.name)" }) }
         for type in manifest.types { declared.formUnion(type.actions.map { "\(type.name)#\($0.name)" }) }
         declared.formUnion(manifest.hooks.map { "@\($0.rawValue)" })
+        declared.formUnion(manifest.events.map { "!\($0.name)" })
         if let missing = declared.subtracting(functions.keys).sorted().first {
             throw PluginError(
                 .invalidManifest,

@@ -57,7 +57,7 @@ final class Endpoint: @unchecked Sendable {
     }
 
     /// The action in messages: `A/fetchDetail of ModuleA`.
-    var title: String { "\(name) of \(generation.name)" }
+    var title: String { generation.isProgram ? "\(name)" : "\(name) of \(generation.name)" }
 }
 
 extension Endpoint.Parameter {

@@ -49,7 +49,8 @@ struct Call: Question {
         return error
     }
 
-    private static func parameters(_ words: ArraySlice<String>) throws(PluginError) -> [String: Value] {
+    /// Parameters that are written `name=value`.
+    static func parameters(_ words: ArraySlice<String>) throws(PluginError) -> [String: Value] {
         var parameters: [String: Value] = [:]
         for word in words {
             let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)

@@ -5,7 +5,9 @@ internal import PluginABI
 /// Takes commands from the person at the terminal, for the host that runs here.
 struct Prompt: Sendable {
     private static let text = "pluginhost> "
-    private static let commands: [any Question.Type] = [List.self, Call.self, Open.self, Routes.self, Inspect.self]
+    private static let commands: [any Question.Type] = [
+        List.self, Call.self, Open.self, Post.self, Routes.self, Inspect.self,
+    ]
 
     let service: any HostService
     let console: Console

@@ -12,12 +12,18 @@ struct Run: Command {
         name: OptionSpecification.timeout.name, value: "seconds",
         help: "The deadline of asynchronous calls that bring none of their own.")
 
+    static let trace = OptionSpecification(
+        name: "--trace", value: "file", help: "At the end, write where the time has gone, as a Chrome trace.")
+
+    static let profile = OptionSpecification(
+        name: "--profile", help: "At the end, print where the time has gone.")
+
     static let specification = CommandSpecification(
         name: "run",
         overview: "Load the modules, watch their folders, and serve until SIGINT or SIGTERM.",
         discussion: "Prints what is loaded and each change as it happens. On a terminal it takes the other commands "
             + "at a prompt.",
-        options: OptionSpecification.hosting + [socket, timeout, .json])
+        options: OptionSpecification.hosting + [socket, timeout, trace, profile, .json])
 
     private let arguments: ParsedArguments
 
@@ -27,6 +33,7 @@ struct Run: Command {
         let announcer = Announcer(console: environment.console, asJSON: arguments.has(.json))
         let log = try arguments.log(to: environment.console, from: .info)
         let configuration = try arguments.configuration(environment: environment.variables, log: log)
+        if let file = arguments.value(of: Self.trace) { try Self.write("", to: file) }
         let stop = StopRequest()
         let host = try HostSession.started(configuration)
         defer { host.shutdown() }
@@ -34,6 +41,8 @@ struct Run: Command {
             ConfigurationWatcher(ConfigurationFile(path: path), host, log: log)
         }
         defer { watcher?.stop() }
+        let suspension = host.installSignalEvents()
+        defer { suspension.cancel() }
         let changes = host.changes
         announcer.started(host.modules)
         announcer.watching(configuration.folders)
@@ -60,6 +69,18 @@ struct Run: Command {
         announcer.stopping()
         await server?.stop()
         follower.cancel()
+        host.shutdown()
+        if arguments.has(Self.profile) {
+            let table = ProfileTable(profile: host.profile, console: environment.console)
+            environment.console.print(arguments.has(.json) ? host.profile.record.json : table.text)
+        }
+        if let file = arguments.value(of: Self.trace) { try Self.write(host.profile.chromeTrace, to: file) }
+    }
+
+    private static func write(_ text: String, to file: String) throws(PluginError) {
+        do { try Data(text.utf8).write(to: URL(filePath: file)) } catch {
+            throw PluginError(.unreadable, "The trace \(file) cannot be written.")
+        }
     }
 }
 

@@ -52,6 +52,15 @@ final class AttachedHost: HostService {
         return try await request("open", fields, timeout: timeout)
     }
 
+    func post(
+        _ event: String, _ parameters: [String: Value], sticky: Bool, timeout: Duration?
+    ) async throws(PluginError) -> Value {
+        let fields: [String: Value] = [
+            "event": .string(event), "parameters": .map(parameters), "sticky": .bool(sticky),
+        ]
+        return try await request("post", fields, timeout: timeout)
+    }
+
     func inspect(_ file: String, timeout: Duration?) async throws(PluginError) -> Value {
         try await request("inspect", ["file": .string(file)], timeout: timeout)
     }

@@ -2,7 +2,7 @@ internal import PluginABI
 
 /// The methods of the control socket. They are named like the commands and give what `--json` prints as `result`.
 struct ControlMethods: Sendable {
-    static let names = ["list", "routes", "services", "call", "open", "inspect"]
+    static let names = ["list", "routes", "services", "call", "open", "post", "inspect"]
 
     let service: any HostService
 
@@ -26,6 +26,11 @@ struct ControlMethods: Sendable {
                 let fields = try Fields(parameters, known: ["url", "parameters", "local", "timeout"])
                 return try await service.open(
                     fields.text("url"), fields.map("parameters"), isLocal: fields.flag("local"),
+                    timeout: fields.timeout)
+            case "post":
+                let fields = try Fields(parameters, known: ["event", "parameters", "sticky", "timeout"])
+                return try await service.post(
+                    fields.text("event"), fields.map("parameters"), sticky: fields.flag("sticky"),
                     timeout: fields.timeout)
             case "inspect":
                 let fields = try Fields(parameters, known: ["file", "timeout"])

@@ -19,5 +19,10 @@ protocol HostService: Sendable {
         _ url: String, _ parameters: [String: Value], isLocal: Bool, timeout: Duration?
     ) async throws(PluginError) -> Value
 
+    /// What has become of an event: how many got it, and which failed.
+    func post(
+        _ event: String, _ parameters: [String: Value], sticky: Bool, timeout: Duration?
+    ) async throws(PluginError) -> Value
+
     func inspect(_ file: String, timeout: Duration?) async throws(PluginError) -> Value
 }

@@ -28,6 +28,14 @@ struct LocalHost: HostService {
         }
     }
 
+    func post(
+        _ event: String, _ parameters: [String: Value], sticky: Bool, timeout: Duration?
+    ) async throws(PluginError) -> Value {
+        try await withTaskExecutorPreference(BlockingExecutor.shared) { () async throws(PluginError) in
+            try await host.post(event, Parameters(parameters), sticky: sticky, timeout: timeout).value
+        }
+    }
+
     func inspect(_ file: String, timeout: Duration?) async throws(PluginError) -> Value {
         try await Inspection(file: file, trustsEveryone: trustsEveryone, deadline: timeout).run()
     }

@@ -144,8 +144,39 @@ struct FixtureModule: Module {
             ) { context, _, _ in try context.perform("LostForever", "gone") }
         }
 
+        Subscribe {
+            Action("fixture.sync", .context(), .optional("item", String.self)) { context, item in
+                context.log(.info, "sync \(item ?? "nothing")")
+            }
+            Action("fixture.async", .context(), .optional("item", String.self)) { context, item in
+                try await Task.sleep(for: .milliseconds(30))
+                context.log(.info, "async \(item ?? "nothing")")
+            }
+            Action("host.suspended", .context()) { context in context.log(.info, "heard that it is suspended") }
+            Action("host.resumed", .context()) { context in context.log(.info, "heard that it goes on") }
+            Action("fixture.fails") { () async throws in throw PluginError("outOfStock", "There are no more.") }
+            Action("fixture.again", .context()) { context in try context.post("fixture.again") }
+            Action("fixture.swallows", .context()) { context in
+                for _ in 1...2 { _ = try? context.post("fixture.swallows") }
+            }
+            Action("fixture.againLater", .context()) { context in try await context.post("fixture.againLater") }
+        }
+        Target("Poster") {
+            Action("post", .context(), .required("event", String.self)) { context, event in
+                let outcome = try context.post(event, ["item": "tea"])
+                return outcome.delivered
+            }
+        }
+
         Target("About") {
             Action("configuration", .context()) { context -> Value in .map(context.configuration) }
+            Action("program", .context()) { context -> Value in
+                let program = context.hostContext
+                return [
+                    "environment": .string(program.environment), "tenant": program["tenant"] ?? .null,
+                    "arguments": .int(program.arguments.count), "launchTime": .double(program.launchTime),
+                ]
+            }
             Action("folder", .context()) { context in context.folder }
         }
     }

@@ -156,7 +156,7 @@ import Testing
             for key in path { value = value?[key] as? [String: Any] }
             return value?["enum"] as? [String] ?? []
         }
-        #expect(words(schema, "properties", "hooks", "items") == ModuleManifest.Hook.allCases.map(\.rawValue))
+        #expect(definitions["hook"]?["enum"] as? [String] == ModuleManifest.Hook.allCases.map(\.rawValue))
         #expect(words(definitions["concurrency"]) == ModuleManifest.Concurrency.allCases.map(\.rawValue))
         #expect(
             words(definitions["target"], "properties", "instance") == ModuleManifest.Instance.allCases.map(\.rawValue))

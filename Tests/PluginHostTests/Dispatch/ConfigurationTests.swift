@@ -4,7 +4,7 @@ import PluginHost
 import Testing
 
 /// What modules are told, and what they write to the log.
-@Suite(.timeLimit(.minutes(1))) struct ConfigurationTests {
+@Suite(.timeLimit(.minutes(30))) struct ConfigurationTests {
     @Test func `A module reads its present configuration, and the change is told`() async throws {
         let test = try TestHost([builtLibrary("libFixtureModule.so")]) {
             $0.moduleConfiguration = ["FixtureModule": ["a": 1], "Other": ["b": 2]]

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Code of the program around calls.
-@Suite(.timeLimit(.minutes(2))) struct InterceptorTests {
+@Suite(.timeLimit(.minutes(30))) struct InterceptorTests {
     let test: TestHost
     var host: PluginHost { test.host }
 

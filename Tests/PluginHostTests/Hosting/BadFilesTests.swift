@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 
 /// Every kind of bad file in one folder, beside a good module.
-@Suite(.timeLimit(.minutes(5)), .serialized) struct BadFilesTests {
+@Suite(.timeLimit(.minutes(30)), .serialized) struct BadFilesTests {
     /// A file, what makes it, and words that its error must hold.
     struct Case: Sendable {
         let file: String
@@ -31,7 +31,7 @@ import Testing
                 let name = (file as NSString).deletingPathExtension
                 var module = PlainModule(name: name)
                 change(&module)
-                try FileManager.default.copyItem(atPath: module.build(flags), toPath: path)
+                try copyFile(module.build(flags), to: path)
             }
         }
     }
@@ -65,18 +65,18 @@ import Testing
         },
         Case("program.so", .invalidFile, "executable") { path in
             let program = try CFixture.program("int main(void) { return 0; }")
-            try FileManager.default.copyItem(atPath: program, toPath: path)
+            try copyFile(program, to: path)
         },
         Case("no-entry.so", .invalidFile, "plugin_module_entry") { path in
             let library = try CFixture.build("int something_else(void) { return 0; }")
-            try FileManager.default.copyItem(atPath: library, toPath: path)
+            try copyFile(library, to: path)
         },
         Case("dependency.so", .openFailed, "libmissing-for-test.so") { path in
             let library = try CFixture.build(
                 "int missing_for_test(void) { return 0; }", ["-Wl,-soname,libmissing-for-test.so"],
                 name: "libmissing-for-test.so")
             let module = try PlainModule(name: "Needy").build([library, "-Wl,--no-as-needed"])
-            try FileManager.default.copyItem(atPath: module, toPath: path)
+            try copyFile(module, to: path)
         },
         Case("symbol.so", .openFailed, "nobody_defines_this") {
             $0.code = "void nobody_defines_this(void);"

@@ -3,7 +3,7 @@ import PluginABI
 import Testing
 
 /// Modules that kill their host: what the dying host says, and what the next one does.
-@Suite(.timeLimit(.minutes(5)), .serialized) struct CrashTests {
+@Suite(.timeLimit(.minutes(30)), .serialized) struct CrashTests {
     let program: HostProgram
 
     init() throws { program = try HostProgram() }

@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 
 /// Folders that are not as they should be when a host starts.
-@Suite(.timeLimit(.minutes(5)), .serialized) struct FoldersTests {
+@Suite(.timeLimit(.minutes(30)), .serialized) struct FoldersTests {
     @Test func `A folder that does not exist is a problem, and is taken when it is made`() throws {
         let test = try FolderHost { configuration, folder in configuration.folders.append("\(folder.path)/later") }
         try PlainModule(name: "First").build(into: test.plugins, as: "first.so")

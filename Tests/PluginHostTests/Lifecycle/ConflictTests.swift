@@ -6,7 +6,7 @@ import Testing
 
 /// Two files with one name, or two modules that claim the same. Each is tried with both there at the start, and arriving
 /// one after the other in both orders: what serves is the same.
-@Suite(.timeLimit(.minutes(5)), .serialized) struct ConflictTests {
+@Suite(.timeLimit(.minutes(30)), .serialized) struct ConflictTests {
     enum Arrival: CaseIterable { case together, firstEarlier, secondEarlier }
 
     /// A host to which two files have come.

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Modules that the program registers itself.
-@Suite(.timeLimit(.minutes(2))) struct RegistrationTests {
+@Suite(.timeLimit(.minutes(30))) struct RegistrationTests {
     struct Clock: Module {
         static let manifest = Manifest("Clock", version: "1.1.0") {
             Target("Clock") {

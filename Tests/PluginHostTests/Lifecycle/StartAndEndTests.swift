@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 
 /// Starting, ending, and what happens in between.
-@Suite(.timeLimit(.minutes(5)), .serialized) struct StartAndEndTests {
+@Suite(.timeLimit(.minutes(30)), .serialized) struct StartAndEndTests {
     @Test func `Nothing can be called before the start`() throws {
         let test = try FolderHost()
         try PlainModule().build(into: test.plugins, as: "a.so")

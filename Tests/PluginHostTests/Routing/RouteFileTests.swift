@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 
 /// Route files in the folder of a host that watches it.
-@Suite(.timeLimit(.minutes(2))) struct RouteFileTests {
+@Suite(.timeLimit(.minutes(30))) struct RouteFileTests {
     private let host: FolderHost
 
     init() throws {

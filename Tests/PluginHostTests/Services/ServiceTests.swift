@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Services: by name and smallest version, from whatever module.
-@Suite(.timeLimit(.minutes(3))) struct ServiceTests {
+@Suite(.timeLimit(.minutes(30))) struct ServiceTests {
     /// A module that offers services, each implemented by a target of the module's own name, with instances that count.
     struct Offer {
         var name: String
@@ -97,9 +97,9 @@ import Testing
         let first = Offer(name: "A", services: [service("1.0.0")]).module
         let second = Offer(name: "B", services: [service("1.0.0+other")]).module
         let folder = try TemporaryFolder()
-        try FileManager.default.copyItem(atPath: first.build(), toPath: "\(test.plugins)/a.so")
+        try copyFile(first.build(), to: "\(test.plugins)/a.so")
         try test.start()
-        try FileManager.default.copyItem(atPath: second.build(), toPath: "\(folder.path)/b.so")
+        try copyFile(second.build(), to: "\(folder.path)/b.so")
         rename("\(folder.path)/b.so", "\(test.plugins)/b.so")
         #expect(eventually { test.states == ["a.so": "active", "b.so": "failed"] })
         let error = try #require(test.status("b.so")?.error)
@@ -199,12 +199,12 @@ import Testing
             name: "A", services: [service("1.0.0", ",\"singleton\":true"), "\"name\":\"O\",\"version\":\"1.0.0\""])
         let new = Offer(
             name: "B", services: [service("2.0.0", ",\"singleton\":true"), "\"name\":\"O\",\"version\":\"2.0.0\""])
-        try FileManager.default.copyItem(atPath: old.module.build(), toPath: "\(test.plugins)/a.so")
+        try copyFile(old.module.build(), to: "\(test.plugins)/a.so")
         try test.start()
         let (shared, own) = (try test.host.service("S"), try test.host.service("O"))
         #expect(try own.perform("instance") == 1 && shared.perform("instance") == 2)
         let built = try new.module.build()
-        try FileManager.default.copyItem(atPath: built, toPath: "\(test.folder.path)/b.so")
+        try copyFile(built, to: "\(test.folder.path)/b.so")
         rename("\(test.folder.path)/b.so", "\(test.plugins)/b.so")
         #expect(eventually { (try? test.host.serviceInfo("S").module) == "B" })
         try shared.perform("instance")
@@ -221,7 +221,7 @@ import Testing
             ("a.so", Offer(name: "A", services: [service("1.0.0")])),
             ("b.so", Offer(name: "B", services: [service("2.1.0")])),
         ] {
-            try FileManager.default.copyItem(atPath: offer.module.build(), toPath: "\(test.folder.path)/\(file)")
+            try copyFile(offer.module.build(), to: "\(test.folder.path)/\(file)")
             rename("\(test.folder.path)/\(file)", "\(test.plugins)/\(file)")
         }
         #expect(try await waited.module == "B")
@@ -256,7 +256,7 @@ import Testing
             for _ in 0..<100 {
                 group.addTask { try await host.waitForService("S", timeout: .seconds(60)).module }
             }
-            try FileManager.default.copyItem(atPath: module, toPath: "\(test.folder.path)/a.so")
+            try copyFile(module, to: "\(test.folder.path)/a.so")
             rename("\(test.folder.path)/a.so", "\(test.plugins)/a.so")
             return try await group.reduce(into: []) { $0.append($1) }
         }

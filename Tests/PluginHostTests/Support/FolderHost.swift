@@ -140,7 +140,7 @@ struct HostProgram {
         // What it says of a crash is looked at, not what the Swift runtime adds.
         let variables = [
             "PATH": "/usr/bin:/bin", "HOME": folder.path, "TMPDIR": folder.path, "SWIFT_BACKTRACE": "enable=no",
-        ].merging(ProcessInfo.processInfo.environment.filter { $0.key.hasSuffix("SAN_OPTIONS") }) { $1 }
+        ].merging(sanitizerOptions) { $1 }
             .merging(environment) { $1 }
         var words = ([program] + arguments + ["--plugins", plugins]).map { strdup($0) } + [nil]
         var settings = variables.map { strdup("\($0)=\($1)") } + [nil]
@@ -162,5 +162,14 @@ struct HostProgram {
             signal: signal, code: signal == 0 ? status >> 8 & 0xFF : 0,
             output: try String(contentsOfFile: output, encoding: .utf8),
             errors: try String(contentsOfFile: errors, encoding: .utf8))
+    }
+}
+
+/// What the sanitizers were told, for programs that are started; there they leave fatal signals to the program.
+private var sanitizerOptions: [String: String] {
+    let signals = ["segv", "sigbus", "abort", "sigill", "sigfpe", "sigtrap"].map { "handle_\($0)=0" }
+    return ["ASAN_OPTIONS", "TSAN_OPTIONS"].reduce(into: [:]) { options, name in
+        let told = ProcessInfo.processInfo.environment[name].map { [$0] } ?? []
+        options[name] = (told + signals + ["use_sigaltstack=0"]).joined(separator: ":")
     }
 }

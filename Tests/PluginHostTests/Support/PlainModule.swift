@@ -22,6 +22,13 @@ struct PlainModule {
     /// The body of `setUp` and `tearDown`, if it has these hooks; they resolve at their end.
     var setUp: String?
     var tearDown: String?
+    /// The bodies of other hooks, by their names; they resolve at their end unless they are asynchronous.
+    var hooks: KeyValuePairs<String, String> = [:]
+    var asyncHooks: Set<String> = []
+    /// More of the manifest that fits: `"level": "basic",`
+    var moreManifest = ""
+    /// Subscriptions: the event, more of its manifest, and the body, which resolves at its end unless it is asynchronous.
+    var events: [(name: String, manifest: String, body: String)] = []
     /// The body of the entry function before it returns the description.
     var entry = ""
 
@@ -47,22 +54,29 @@ struct PlainModule {
     @discardableResult
     func build(into folder: String, as file: String, _ flags: [String] = []) throws -> String {
         let new = "\(folder)/.\(UUID().uuidString)"
-        try FileManager.default.copyItem(atPath: build(flags), toPath: new)
+        try copyFile(build(flags), to: new)
         guard rename(new, "\(folder)/\(file)") == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
         return "\(folder)/\(file)"
     }
 
-    private var hooks: [(name: String, body: String)] {
+    private var allHooks: [(name: String, body: String)] {
         [("setUp", setUp), ("tearDown", tearDown)].compactMap { name, body in body.map { (name, $0) } }
+            + hooks.map { ($0, $1) }
     }
 
     private var fittingManifest: String {
         let names = (["answer"] + actions.map(\.name)).map { "{\"name\": \"\($0)\"}" }.joined(separator: ", ")
-        let hooks = hooks.map { "\"\($0.name)\"" }.joined(separator: ", ")
+        let hooks = allHooks.map { "{\"name\": \"\($0.name)\", \"async\": \(asyncHooks.contains($0.name))}" }
+            .joined(separator: ", ")
+        let events = events.map { "{\"name\": \"\($0.name)\"\($0.manifest)}" }.joined(separator: ", ")
         return """
-            {"name": "\(name)", "version": "\(version)", "hooks": [\(hooks)],
+            {"name": "\(name)", "version": "\(version)", \(moreManifest)"hooks": [\(hooks)],\(events.isEmpty ? "" : " \"events\": [\(events)],")
              "targets": [{"name": "\(target ?? name)", "actions": [\(names)]}]}
             """
+    }
+
+    private func resolving(_ body: String, unless isAsync: Bool) -> String {
+        isAsync ? body : "\(body)\nreply(call, \"\");"
     }
 
     private func function(_ name: String, _ body: String) -> String {
@@ -80,7 +94,8 @@ struct PlainModule {
         let bytes = Array((manifest ?? fittingManifest).utf8)
         let table =
             all.map { "{TEXT(\"\(target ?? name)/\($0.0)\"), action_\($0.0), NULL}," }
-            + hooks.map { "{TEXT(\"@\($0.name)\"), hook_\($0.name), NULL}," }
+            + allHooks.map { "{TEXT(\"@\($0.name)\"), hook_\($0.name), NULL}," }
+            + events.enumerated().map { "{TEXT(\"!\($1.name)\"), event_\($0), NULL}," }
         return """
             #define _GNU_SOURCE
             #include <errno.h>
@@ -107,9 +122,24 @@ struct PlainModule {
                 int descriptor = open(file, O_WRONLY | O_CREAT | O_APPEND, 0600);
                 if (descriptor >= 0 && write(descriptor, line, strlen(line)) >= 0) close(descriptor);
             }
+            static inline void *reply_later(void *token) {
+                usleep(50000);
+                plugin_value value = plugin_value_null();
+                host->resolve(host, (plugin_token)token, &value);
+                return NULL;
+            }
+            /* Replies after a while, from a thread of its own. */
+            static inline void start_reply(const plugin_call *call) {
+                pthread_t thread;
+                if (pthread_create(&thread, NULL, reply_later, (void *)call->token) == 0) pthread_detach(thread);
+            }
             \(code)
             \(all.map { function("action_\($0.0)", $0.1) }.joined())
-            \(hooks.map { function("hook_\($0.name)", "\($0.body)\nreply(call, \"\");") }.joined())
+            \(allHooks.map { function("hook_\($0.name)", resolving($0.body, unless: asyncHooks.contains($0.name))) }
+                .joined())
+            \(events.enumerated().map {
+                function("event_\($0)", resolving($1.body, unless: $1.manifest.contains("\"async\": true")))
+            }.joined())
             static const char manifest[] = {\(bytes.map(String.init).joined(separator: ","))};
             static const plugin_function functions[] = {\(table.joined(separator: "\n"))\(moreFunctions)};
             static int32_t activate(void *data, const plugin_host *table) {

@@ -37,7 +37,7 @@ final class TemporaryFolder: Sendable {
     @discardableResult
     func copy(_ source: String, as name: String) throws -> String {
         let file = "\(path)/\(name)"
-        try FileManager.default.copyItem(atPath: source, toPath: file)
+        try copyFile(source, to: file)
         return file
     }
 }
@@ -49,4 +49,19 @@ func eventually(_ condition: () -> Bool) -> Bool {
         usleep(10_000)
     }
     return false
+}
+
+/// Copies a file. Unlike FileManager's copy it leaves no descriptor open for writing in programs that a parallel test
+/// starts meanwhile, by which a host would see a file that is being written.
+func copyFile(_ source: String, to destination: String) throws {
+    let content = try Data(contentsOf: URL(fileURLWithPath: source))
+    let descriptor = open(destination, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o755)
+    guard descriptor >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+    defer { close(descriptor) }
+    var written = 0
+    while written < content.count {
+        let count = content[written...].withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        guard count > 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+        written += count
+    }
 }

@@ -1,0 +1,267 @@
+import Foundation
+import PluginABI
+import Synchronization
+import Testing
+
+@testable import PluginHost
+
+/// Events: who gets them, in which order, and what happens when one fails.
+@Suite(.timeLimit(.minutes(30))) struct EventTests {
+    // MARK: Modules
+
+    @Test func `Subscribers get an event in the order of level, priority and name`() throws {
+        let test = try FolderHost()
+        for (name, manifest) in [("C", #""level": "basic","#), ("B", ""), ("A", #""priority": -1,"#)] {
+            var module = PlainModule(name: name)
+            module.moreManifest = manifest
+            module.events = [("shop.sold", "", "note(\"\(test.noteFile)\", \"\(name) \");")]
+            try module.build(into: test.plugins, as: "\(name).so")
+        }
+        try test.start()
+        let outcome = try test.host.post("shop.sold")
+        #expect(test.notes == "C B A ")
+        #expect(outcome == EventOutcome(delivered: 3, failures: []))
+    }
+
+    @Test func `A subscriber gets the parameters that it declares, converted, and no others`() throws {
+        let test = try FolderHost()
+        var module = PlainModule()
+        module.events = [
+            (
+                "shop.sold", #", "parameters": [{"name": "count", "type": "int", "required": true}]"#,
+                """
+                char line[64];
+                snprintf(line, sizeof line, "%u %ld", count, (long)arguments[0].as.integer);
+                note("\(test.noteFile)", line);
+                """
+            )
+        ]
+        try module.build(into: test.plugins, as: "a.so")
+        try test.start()
+        try test.host.post("shop.sold", ["item": "tea", "count": 3.0])
+        #expect(test.notes == "1 3")
+        let outcome = try test.host.post("shop.sold", ["count": "x"])
+        #expect(outcome.delivered == 1 && outcome.failures.map(\.code) == [.mistypedParameter])
+        #expect(outcome.failures.first?.source == "Good")
+    }
+
+    @Test func `One that fails does not stop the others, and is named`() throws {
+        let test = try FolderHost()
+        for name in ["A", "B"] {
+            var module = PlainModule(name: name)
+            let body = name == "A" ? "refuse(call, \"no money\"); return;" : "note(\"\(test.noteFile)\", \"B\");"
+            module.events = [("shop.sold", "", body)]
+            try module.build(into: test.plugins, as: "\(name).so")
+        }
+        try test.start()
+        let outcome = try test.host.post("shop.sold")
+        #expect(test.notes == "B" && outcome.delivered == 2)
+        #expect(outcome.failures == [PluginError("refused", "no money", source: "A")])
+        #expect(test.messages.contains { $0.contains("“shop.sold” failed in A") && $0.contains("no money") })
+    }
+
+    @Test func `Asynchronous subscribers are awaited by await, and only started else`() async throws {
+        let test = try TestHost.withFixture()
+        let outcome = try await test.host.post("fixture.async", ["item": "tea"])
+        #expect(outcome.delivered == 1 && test.log.contains { $0.message == "async tea" })
+        try await onThread {
+            let started = try test.host.post("fixture.async", ["item": "salt"])
+            #expect(started.delivered == 1)
+            #expect(!test.log.contains { $0.message == "async salt" })
+        }
+        #expect(await becomesTrue { test.log.contains { $0.message == "async salt" } })
+    }
+
+    @Test func `The failure of an asynchronous subscriber is told and logged`() async throws {
+        let test = try TestHost.withFixture()
+        let outcome = try await test.host.post("fixture.fails")
+        #expect(outcome.failures == [PluginError("outOfStock", "There are no more.", source: "FixtureModule")])
+        #expect(test.log.contains { $0.level == .error && $0.message.contains("fixture.fails") })
+    }
+
+    @Test func `A post that waits ends at its deadline, while the subscriber goes on`() async throws {
+        let test = try TestHost.withFixture()
+        let error = await #expect(throws: PluginError.self) {
+            try await test.host.post("fixture.async", timeout: .milliseconds(1))
+        }
+        #expect(error?.code == .deadlineExceeded)
+        #expect(await becomesTrue { test.log.contains { $0.message == "async nothing" } })
+    }
+
+    @Test func `Modules post to each other`() throws {
+        let test = try TestHost.withFixture()
+        #expect(try test.host.perform("Poster", "post", ["fixture.sync"]) == 1)
+        #expect(test.log.contains { $0.message == "sync tea" })
+    }
+
+    @Test func `A module in C posts by an address`() throws {
+        let test = try FolderHost()
+        var module = PlainModule()
+        module.events = [("shop.sold", "", "note(\"\(test.noteFile)\", \"got \");")]
+        module.code = """
+            static void pass_on(void *data, const plugin_value *value, const plugin_error *error) {
+                plugin_token token = *(plugin_token *)data;
+                if (error) host->reject(host, token, error); else host->resolve(host, token, value);
+            }
+            """
+        module.body = """
+            plugin_token token = call->token;
+            plugin_request request = {.size = sizeof request, .address = PLUGIN_ADDRESS_EVENT,
+                .target = PLUGIN_STRING("shop.sold")};
+            host->perform(host, token, &request, pass_on, &token);
+            return;
+            """
+        try module.build(into: test.plugins, as: "a.so")
+        try test.start()
+        #expect(try test.host.perform("Good", "answer") == ["delivered": 1, "failures": []])
+        #expect(test.notes == "got ")
+    }
+
+    @Test func `A module cannot post events of the host`() throws {
+        let test = try TestHost.withFixture()
+        let error = try test.failure("Poster", "post", ["host.willTerminate"])
+        #expect(error.code == .refused)
+    }
+
+    @Test func `An event without subscribers is no error`() async throws {
+        let test = try TestHost.withFixture()
+        #expect(try await test.host.post("nobody.cares") == EventOutcome(delivered: 0, failures: []))
+    }
+
+    @Test func `Parameters without a name are refused`() async throws {
+        let test = try TestHost.withFixture()
+        let error = await #expect(throws: PluginError.self) { try await test.host.post("fixture.sync", ["tea"]) }
+        #expect(error?.code == .invalidValue)
+    }
+
+    // MARK: Without end
+
+    @Test(arguments: ["fixture.again", "fixture.againLater"])
+    func `An event that is posted from inside its own handler without end is an error`(event: String) async throws {
+        let test = try TestHost.withFixture()
+        let error = await #expect(throws: PluginError.self) { try await test.host.post(event) }
+        #expect(error?.code == .recursionLimit)
+    }
+
+    @Test func `Handlers that swallow that error end soon all the same`() async throws {
+        let test = try TestHost.withFixture()
+        #expect(try await test.host.post("fixture.swallows").delivered == 1)
+    }
+
+    @Test func `The program's own handlers end, too`() async throws {
+        let test = try TestHost.withFixture()
+        let host = test.host
+        let subscription = host.on("loop") { [weak host] _ in try host?.post("loop") }
+        let error = await #expect(throws: PluginError.self) { try await host.post("loop") }
+        #expect(error?.code == .recursionLimit)
+        subscription.cancel()
+    }
+
+    // MARK: The program
+
+    @Test func `The program subscribes until it cancels`() async throws {
+        let test = try TestHost.withFixture()
+        let got = Mutex<[[String: Value]]>([])
+        let subscription = test.host.on("fixture.sync") { parameters in got.withLock { $0.append(parameters) } }
+        #expect(try await test.host.post("fixture.sync", ["item": "tea", "count": 2]).delivered == 2)
+        #expect(got.withLock { $0 } == [["item": "tea", "count": 2]])
+        subscription.cancel()
+        #expect(try await test.host.post("fixture.sync").delivered == 1)
+    }
+
+    @Test func `A subscription that is dropped is over`() async throws {
+        let test = try TestHost.withFixture()
+        _ = test.host.on("mine") { _ in }
+        #expect(try await test.host.post("mine").delivered == 0)
+    }
+
+    @Test func `An asynchronous handler of the program is awaited, and its error told`() async throws {
+        let test = try TestHost.withFixture()
+        let subscription = test.host.on("mine") { _ in
+            try await Task.sleep(for: .milliseconds(20))
+            throw PluginError("tired", "Not now.")
+        }
+        let outcome = try await test.host.post("mine")
+        #expect(outcome.failures == [PluginError("tired", "Not now.")])
+        subscription.cancel()
+    }
+
+    // MARK: Sticky
+
+    @Test func `A sticky event reaches who comes later, after didStart, with the last parameters`() async throws {
+        let test = try FolderHost()
+        try test.start()
+        for item in ["salt", "tea"] { try await test.host.post("shop.sold", ["item": .string(item)], sticky: true) }
+        try await test.host.post("shop.closed")
+        var module = PlainModule()
+        module.hooks = ["didStart": "note(\"\(test.noteFile)\", \"didStart \");"]
+        module.events = [
+            (
+                "shop.sold", #", "parameters": [{"name": "item", "type": "string"}]"#,
+                "char item[9] = {0}; memcpy(item, arguments[0].as.string, arguments[0].count);"
+                    + "note(\"\(test.noteFile)\", item);"
+            ), ("shop.closed", "", "note(\"\(test.noteFile)\", \"closed\");"),
+        ]
+        try module.build(into: test.plugins, as: "a.so")
+        #expect(await becomesTrue { test.notes == "didStart tea" })
+        let got = Mutex<[Value?]>([])
+        let subscription = test.host.on("shop.sold") { parameters in got.withLock { $0.append(parameters["item"]) } }
+        #expect(got.withLock { $0 } == ["tea"])
+        subscription.cancel()
+    }
+}
+
+/// Events that the host posts itself.
+@Suite(.timeLimit(.minutes(30)), .serialized) struct HostEventTests {
+    @Test func `Modules that come, are replaced, fail and go are events`() async throws {
+        let test = try FolderHost()
+        let got = Mutex<[String]>([])
+        let subscriptions = [
+            "module.added", "module.replaced", "module.failed", "module.removed", "host.willTerminate",
+        ]
+        .map { event in
+            test.host.on(event) { parameters in
+                let version = parameters["previousVersion"]?.string.map { " after \($0)" } ?? ""
+                got.withLock { $0.append("\(event) \(parameters["name"]?.string ?? "")\(version)") }
+            }
+        }
+        try PlainModule().build(into: test.plugins, as: "a.so")
+        try test.start()
+        #expect(got.withLock { $0 } == ["module.added Good"])
+        try PlainModule(version: "2.0.0").build(into: test.plugins, as: "b.so")
+        #expect(await becomesTrue { got.withLock { $0.last } == "module.replaced Good after 1.0.0" })
+        try test.folder.file("plugins/c.so")
+        #expect(await becomesTrue { got.withLock { $0.last } == "module.failed " })
+        test.host.shutdown()
+        #expect(got.withLock { $0.suffix(2) } == ["host.willTerminate ", "module.removed Good"])
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test func `A URL of another program is an event, a local one is not`() async throws {
+        let test = try TestHost.withSamples()
+        let got = Mutex<[Value?]>([])
+        let subscription = test.host.on("host.openURL") { parameters in got.withLock { $0.append(parameters["url"]) } }
+        _ = try? await test.host.open("app://A/nothing", origin: .local)
+        _ = try? await test.host.open("app://A/nothing", origin: .remote)
+        #expect(got.withLock { $0 } == ["app://A/nothing"])
+        subscription.cancel()
+    }
+
+    @Test func `Memory pressure is watched where the kernel lets it, and a word in the log else`() async throws {
+        let test = try FolderHost()
+        try test.start()
+        let subscription = test.host.on("host.memoryPressure") { _ in }
+        let isWatched = test.host.lifecycle.withLock { $0 }?.state.withLock { $0.memoryPressure != nil }
+        #expect(isWatched == true || test.messages.contains { $0.contains("host.memoryPressure will never come") })
+        subscription.cancel()
+    }
+
+    @Test func `The share of waiting is read from the kernel's figures`() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.file("memory")
+        try "some avg10=1.25 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.50 avg60=0.00 avg300=0.00 total=1\n"
+            .write(toFile: path, atomically: false, encoding: .utf8)
+        #expect(MemoryPressure.share(path) == 1.25)
+        #expect(MemoryPressure.share("\(path).gone") == nil)
+    }
+}
