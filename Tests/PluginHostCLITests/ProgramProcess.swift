@@ -46,9 +46,11 @@ final class ProgramProcess: Sendable {
     func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
     /// The next line of its output; nil at the end.
-    func nextLine() -> String? {
+    func nextLine() -> String? { Self.nextLine(of: output) }
+
+    private static func nextLine(of pipe: Pipe) -> String? {
         var line = Data()
-        while let byte = try? output.fileHandleForReading.read(upToCount: 1), let first = byte.first {
+        while let byte = try? pipe.fileHandleForReading.read(upToCount: 1), let first = byte.first {
             if first == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
             line.append(first)
         }
@@ -59,6 +61,18 @@ final class ProgramProcess: Sendable {
     func line(where isWanted: (String) -> Bool) -> String? {
         while let line = nextLine() { if isWanted(line) { return line } }
         return nil
+    }
+
+    /// The same of what it writes to standard error. What was read so is not in the outcome.
+    func errorLine(where isWanted: (String) -> Bool) -> String? {
+        while let line = Self.nextLine(of: errors) { if isWanted(line) { return line } }
+        return nil
+    }
+
+    /// Whether it is stopped, as by SIGSTOP.
+    var isStopped: Bool {
+        let text = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8)) ?? ""
+        return text.split(separator: ")").last?.hasPrefix(" T") == true
     }
 
     func finish() throws -> Outcome {
