@@ -12,20 +12,35 @@ internal import Testing
     private let folder = TemporaryFolder()
     private var path: String { folder.path + "/s" }
 
+    /// What the method `block` waits for.
+    private let gate = DispatchSemaphore(value: 0)
+    private let hasBegun = DispatchSemaphore(value: 0)
+
     private func server(limits: ControlServer.Limits = .init()) throws -> ControlServer {
-        try ControlServer(path: path, limits: limits) { method, parameters async throws(RPCError) in
+        try ControlServer(path: path, limits: limits) { [gate, hasBegun] method, parameters async throws(RPCError) in
             switch method {
             case "echo": return parameters ?? nil
             case "block":
-                usleep(300_000)
+                Self.wait(for: gate, telling: hasBegun)
                 return true
             case "wait":
-                try? await Task.sleep(for: .seconds(60))
+                hasBegun.signal()
+                try? await Task.sleep(for: .seconds(600))
                 return .bool(Task.isCancelled)
             default: return try await ControlMethods(service: StubService()).handle(method, parameters)
             }
         }
     }
+
+    private static func wait(for gate: DispatchSemaphore, telling hasBegun: DispatchSemaphore) {
+        hasBegun.signal()
+        gate.wait()
+    }
+
+    /// Returns when so many requests have begun.
+    private func begin(_ count: Int) { for _ in 0..<count { hasBegun.wait() } }
+
+    private func open(_ count: Int) { for _ in 0..<count { gate.signal() } }
 
     @Test func `the socket belongs to its user alone, and goes with the server`() async throws {
         let server = try server()
@@ -63,13 +78,12 @@ internal import Testing
     @Test func `several requests are in flight on one connection`() async throws {
         let server = try server()
         let client = try Client(path)
-        let start = ContinuousClock.now
         for id in 0..<32 { client.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"block"}"#) }
         client.send(#"{"jsonrpc":"2.0","id":"quick","method":"echo"}"#)
         #expect(client.answer()?["id"] == "quick")
+        open(32)
         let answers = (0..<32).compactMap { _ in client.answer()?["id"]?.int }
         #expect(Set(answers) == Set(0..<32))
-        #expect(ContinuousClock.now - start < .seconds(3))
         await server.stop()
     }
 
@@ -111,6 +125,7 @@ internal import Testing
         client.write(#"{"jsonrpc":"2.0","id":2,"method":"echo"}"#)
         client.endInput()
         #expect(client.answer()?["id"] == 2)
+        open(1)
         #expect(client.answer()?["id"] == 1)
         #expect(client.answer() == nil)
         await server.stop()
@@ -148,10 +163,11 @@ internal import Testing
         let client = try Client(path)
         client.send(#"{"jsonrpc":"2.0","id":1,"method":"block"}"#)
         client.send(#"{"jsonrpc":"2.0","id":2,"method":"wait"}"#)
-        usleep(100_000)
+        begin(2)
+        DispatchQueue(label: "gate").asyncAfter(deadline: .now() + .milliseconds(100)) { [gate] in gate.signal() }
         let start = ContinuousClock.now
-        await server.stop(grace: .milliseconds(600))
-        #expect(ContinuousClock.now - start < .seconds(120))
+        await server.stop(grace: .seconds(3))
+        #expect(ContinuousClock.now - start < .seconds(300))
         #expect(client.answer()?["id"] == 1)
         #expect(client.answer() == nil)
     }

@@ -35,16 +35,16 @@ struct ConfigurationFile: Sendable {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         return Identity(
-            device: status.st_dev, inode: status.st_ino, size: status.st_size, seconds: status.st_mtim.tv_sec,
-            nanoseconds: status.st_mtim.tv_nsec)
+            device: status.st_dev, inode: status.st_ino, size: status.st_size,
+            modified: withUnsafeBytes(of: status.st_mtim, Array.init))
     }
 
     fileprivate struct Identity: Equatable {
         let device: dev_t
         let inode: ino_t
         let size: off_t
-        let seconds: time_t
-        let nanoseconds: Int
+        /// The bytes of the time of the last change.
+        let modified: [UInt8]
     }
 }
 
