@@ -7,7 +7,7 @@ public struct ModuleStatus: Sendable {
     public var name: String?
     /// The module's version; nil as long as there is no name.
     public var version: String?
-    /// `active`, `superseded` (another file of the same module serves), `waiting` (the file is being written), `failed`,
+    /// `active`, `loaded` (for the moment before it is), `superseded` (another file of the same module serves), `waiting` (the file is being written), `failed`,
     /// `quarantined`, `library` (no module, but what one finds beside itself), or `retired` (the host was shut down).
     public var state: String
     /// The path of the file in the plugins folder.

@@ -30,7 +30,12 @@ extension HostContext {
 
     /// Posts an event, and waits until the asynchronous subscribers have ended, too. See ``post(_:_:sticky:)``.
     ///
-    /// - Parameter timeout: How long to wait at most. Default: as long as a subscriber may take.
+    /// - Parameters:
+    ///   - event: A name, such as `shop.sold`.
+    ///   - parameters: By name. What a subscriber does not declare is left out for it.
+    ///   - sticky: Modules that come later get the event, too.
+    ///   - timeout: How long to wait at most. Default: as long as a subscriber may take.
+    /// - Throws: As the synchronous form; ``PluginError/Code/deadlineExceeded``; ``PluginError/Code/cancelled``.
     @discardableResult
     public func post(
         _ event: String, _ parameters: Parameters = [:], sticky: Bool = false, timeout: Duration? = nil

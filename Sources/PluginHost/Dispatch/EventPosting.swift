@@ -275,7 +275,13 @@ extension PluginHost {
 
     /// Posts an event, and waits until the asynchronous subscribers have ended, too. See ``post(_:_:sticky:)``.
     ///
-    /// - Parameter timeout: How long to wait at most. Default: as long as a subscriber may take.
+    /// - Parameters:
+    ///   - event: A name, such as `shop.sold`.
+    ///   - parameters: By name. What a subscriber does not declare is left out for it.
+    ///   - sticky: Modules that come later get the event, too.
+    ///   - timeout: How long to wait at most. Default: as long as a subscriber may take.
+    /// - Returns: How many got it, and which failed.
+    /// - Throws: As the synchronous form; ``/PluginABI/PluginError/Code/deadlineExceeded``.
     @discardableResult
     public func post(
         _ event: String, _ parameters: Parameters = [:], sticky: Bool = false, timeout: Duration? = nil

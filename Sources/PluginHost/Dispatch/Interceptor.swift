@@ -40,7 +40,7 @@ public enum InterceptionScope: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// An interceptor that was set up with ``PluginHost/intercept(_:priority:_:)``: what takes it away again.
+/// An interceptor that was set up with `PluginHost.intercept`: what takes it away again.
 public final class Interceptor: Sendable {
     private let id: UInt64
     private let dispatcher: Dispatcher

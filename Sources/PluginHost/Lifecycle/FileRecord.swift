@@ -25,6 +25,8 @@ struct FileRecord {
         case beingWritten
         case failed(PluginError)
         case quarantined(PluginError)
+        /// It is a module; which file of the module serves is not decided yet.
+        case loaded(LoadedModule)
         /// Another file of the same module serves.
         case superseded(LoadedModule, by: String)
         case active(Generation, LoadedModule)
@@ -62,7 +64,7 @@ struct FileRecord {
     /// The module in the file, if it could be loaded.
     var module: LoadedModule? {
         switch state {
-        case .active(_, let module), .superseded(let module, _), .retired(let module): module
+        case .loaded(let module), .active(_, let module), .superseded(let module, _), .retired(let module): module
         case .beingWritten, .failed, .quarantined, .library: nil
         }
     }
@@ -82,6 +84,7 @@ extension FileRecord {
             status.error = PluginError(.unreadable, "\(path) is being written; it is taken when its writer closes it.")
         case .failed(let error): (status.state, status.error) = ("failed", error)
         case .quarantined(let error): (status.state, status.error) = ("quarantined", error)
+        case .loaded: status.state = "loaded"
         case .superseded(_, let other):
             status.state = "superseded"
             status.note = "\(other) serves"

@@ -134,7 +134,7 @@ extension Lifecycle {
                 if error.code == .openFailed { staging.discard(staged) }
                 throw error
             }
-            record.state = .superseded(module, by: "")
+            record.state = .loaded(module)
             put(record)
             return module
         } catch {

@@ -71,7 +71,7 @@ extension Table {
     func subscribers(of event: String) -> [Endpoint] { generations.compactMap { $0.subscriptions[event] } }
 }
 
-/// A subscription of the program, made with ``PluginHost/on(_:_:)``. It ends when it is cancelled or dropped.
+/// A subscription of the program, made with `PluginHost.on`. It ends when it is cancelled or dropped.
 public final class Subscription: Sendable {
     /// The event.
     public let event: String
