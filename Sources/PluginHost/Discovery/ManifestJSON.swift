@@ -38,8 +38,6 @@ enum ManifestJSON {
         }
     }
 
-    static func bytes(base64 text: String) -> Bytes? { Data(base64Encoded: text).map { Bytes($0) } }
-
     /// Brackets outside of strings, so that neither the decoder nor anything after it meets a text nested too deeply.
     private static func checkDepth(
         _ text: UnsafeRawBufferPointer, _ code: PluginError.Code, _ what: String

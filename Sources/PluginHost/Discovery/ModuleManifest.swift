@@ -236,7 +236,7 @@ extension ModuleManifest.Parameter {
             return value
         case (.double, .int(let number)): return .double(Double(number))
         case (.bytes, .string(let text)):
-            guard let bytes = ManifestJSON.bytes(base64: text) else {
+            guard let bytes = Bytes(base64: text) else {
                 throw node.error("its default is no base64, in which bytes are written")
             }
             return .bytes(bytes)

@@ -98,11 +98,6 @@ struct Routes: Sendable {
     /// Replaces all routes of a file; nil takes the file away.
     mutating func set(_ entries: [RouteEntry]?, ofFile path: String) { files[path] = entries }
 
-    /// Forgets what was removed of a module that comes anew.
-    mutating func restore(_ entries: [RouteEntry]) {
-        removed.subtract(entries.map(\.pattern.shape))
-    }
-
     /// The routes of modules and of the program, which stand before those of files.
     func declared(with modules: [Generation]) -> [RouteEntry] {
         modules.flatMap { $0.routes.filter { !removed.contains($0.pattern.shape) } } + added
