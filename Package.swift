@@ -5,17 +5,21 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
 let package = Package(
     name: "PluginHost",
     products: [
         .library(name: "PluginABI", targets: ["PluginABI", "CPluginABI"]),
+        .library(name: "CPluginABI", targets: ["CPluginABI"]),
         .library(name: "PluginHost", targets: ["PluginHost"]),
+        .library(name: "PluginTestKit", targets: ["PluginTestKit"]),
         .executable(name: "pluginhost", targets: ["PluginHostCLI"]),
         .library(name: "ModuleA", type: .dynamic, targets: ["ModuleA"]),
         .library(name: "ModuleB", type: .dynamic, targets: ["ModuleB"]),
         .library(name: "ModuleC", type: .dynamic, targets: ["ModuleC"]),
+        .library(name: "Visits", type: .dynamic, targets: ["Visits"]),
         .library(name: "FixtureModule", type: .dynamic, targets: ["FixtureModule"]),
     ],
     targets: [
@@ -24,16 +28,27 @@ let package = Package(
         .target(name: "CPluginHost"),
         .target(
             name: "PluginHost", dependencies: ["PluginABI", "CPluginABI", "CPluginHost"], swiftSettings: settings),
+        .target(name: "PluginTestKit", dependencies: ["PluginHost", "PluginABI"], swiftSettings: settings),
         .executableTarget(name: "PluginHostCLI", dependencies: ["PluginHost", "PluginABI"], swiftSettings: settings),
 
         .target(name: "ModuleA", dependencies: ["PluginABI"], path: "Plugins/ModuleA"),
         .target(name: "ModuleB", dependencies: ["PluginABI"], path: "Plugins/ModuleB"),
         .target(name: "ModuleC", dependencies: ["CPluginABI"], path: "Plugins/ModuleC", publicHeadersPath: "."),
 
+        .target(name: "Visits", dependencies: ["PluginABI"], path: "Tests/Fixtures/Visits"),
         .target(name: "FixtureModule", dependencies: ["PluginABI"], path: "Tests/Fixtures/FixtureModule"),
+        .executableTarget(
+            name: "LinkedProgram", dependencies: ["PluginHost", "PluginABI"], path: "Tests/Fixtures/LinkedProgram",
+            swiftSettings: settings + [.define("PLUGIN_LINKED_IN")]),
         .testTarget(name: "PluginABITests", dependencies: ["PluginABI"], swiftSettings: settings),
         .testTarget(
             name: "PluginHostTests", dependencies: ["PluginHost", "CPluginHost"], swiftSettings: settings),
+        .testTarget(
+            name: "PluginTestKitTests", dependencies: ["PluginTestKit", "PluginHost", "PluginABI"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "SampleModuleTests", dependencies: ["PluginTestKit", "PluginHost", "PluginABI"],
+            swiftSettings: settings),
         .testTarget(
             name: "PluginHostCLITests", dependencies: ["PluginHostCLI", "PluginHost", "PluginABI"],
             swiftSettings: settings),

@@ -1,6 +1,6 @@
 import PluginABI
 
-/// A shop: pages with details, prices that it asks module B for, and a counter.
+/// A shop: pages with details, prices in the currency of its configuration, sales as events, and a counter.
 struct ModuleA: Module {
     static let manifest = Manifest("ModuleA", version: "1.0.0") {
         Target("A") {
@@ -12,9 +12,15 @@ struct ModuleA: Module {
             Action("nativeSecret") { "only for this program" }
 
             Action("price", .context(), .required("key", String.self)) { context, key in
-                try context.perform("B", "format", ["amount": .double(prices[key] ?? 0), "currency": "EUR"])
+                let currency = context.configuration["currency"]?.string ?? "EUR"
+                return try ModuleBFacade.B(context).format(amount: prices[key] ?? 0, currency: currency)
             }
             .remote().summary("Asks B, which asks A for the name of the currency.")
+
+            Action("buy", .context(), .required("key", String.self)) { context, key in
+                try context.post("shop.sold", ["item": .string(key)]).delivered
+            }
+            .summary("Tells everybody who wants to know, and answers how many did.")
 
             Action("currencyName", .required("code", String.self)) { code in
                 guard let name = currencies[code] else {
@@ -22,6 +28,11 @@ struct ModuleA: Module {
                 }
                 return name
             }
+
+            Action(
+                "article", .context(), .required("key", String.self), .optional("note", String.self)
+            ) { context, key, _ in try context.object("Article", ArticlePage(key)) }
+            .remote().summary("The page of one article, to be shown by a navigator.")
 
             Action("notFound", .required("action", String.self), .required("parameters", Value.self)) { action, _ in
                 "A has no page called “\(action)”"
@@ -39,6 +50,8 @@ struct ModuleA: Module {
         Route("app://shop/detail/:key/:page(\\d+)?", to: "A/fetchDetail")
             .named("detail").summary("The page of one article")
         Route("app://shop/price/:key", to: "A/price")
+        Route("app://shop/article/:key", to: "A/article").summary("The page of one article, with a price")
+        Route("app://shop/offer", to: "A/fetchDetail", defaults: ["key": "apple", "page": 7])
 
         Service("HomeService", version: "1.2.0", target: "A").summary("What the shop shows")
 
@@ -46,13 +59,28 @@ struct ModuleA: Module {
             Action("next", .instance()) { cursor in cursor.next() }
         }
 
+        Page("Article", ArticlePage.self) {
+            Action.property("note", String.self) { page, note in page.note(note) }
+            Action.shouldOpen { page, _ in prices[page.key] != nil }
+            Action.content { page in page.content }
+            Action("choose", .instance(), .context()) { page, context in try page.choose(context) }
+                .summary("Tells whoever collects articles: the pages below, the module, the program.")
+            Action.backData { page in page.isChosen }
+        }
+
         On(.setUp) { context in context.log(.info, "The shop is open.") }
         On(.tearDown) { context in context.log(.info, "The shop is closed.") }
     }
 }
 
-@_cdecl("plugin_module_entry")
-public func entry() -> UnsafePointer<plugin_module> { ModuleA.export() }
+// As a part of a program it is found by this record, as a shared library by the symbol.
+@section("plugin_modules") @used
+private let record: ModuleRecord = { ModuleA.export() }
+
+#if !PLUGIN_LINKED_IN
+    @_cdecl("plugin_module_entry")
+    public func entry() -> UnsafePointer<plugin_module> { ModuleA.export() }
+#endif
 
 struct Detail: ValueCodable {
     var title: String

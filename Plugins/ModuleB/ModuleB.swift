@@ -1,7 +1,7 @@
 import PluginABI
 import Synchronization
 
-/// Formats, greets, and calls back later.
+/// Formats, greets, calls back later, and notes what is sold.
 struct ModuleB: Module {
     static let manifest = Manifest("ModuleB", version: "1.2.0") {
         Target("B") {
@@ -10,8 +10,7 @@ struct ModuleB: Module {
 
             Action("format", .context(), .required("amount", Double.self), .required("currency", String.self)) {
                 context, amount, currency in
-                let name = try context.perform("A", "currencyName", ["code": .string(currency)]).get(String.self)
-                return "\(amount) \(name)"
+                "\(amount) \(try ModuleAFacade.A(context).currencyName(code: currency))"
             }
 
             Action("slowly", .required("text", String.self), .optional("milliseconds", Int.self, default: 20)) {
@@ -36,7 +35,8 @@ struct ModuleB: Module {
             .summary("Calls what was remembered, and lets go of it.")
 
             Action("advertise", .context(), .required("key", String.self)) { context, key in
-                "Look: \(try context.service(HomeClient.self).title(of: key))!"
+                let detail = try context.service(ModuleAFacade.HomeServiceClient.self).fetchDetail(key: key)
+                return "Look: \(detail["title"]?.string ?? key)!"
             }
             .summary("Uses whatever implements the HomeService.")
 
@@ -44,24 +44,40 @@ struct ModuleB: Module {
                 data.reduce(0) { $0 &+ Int($1) }
             }
             .summary("Adds up bytes where they lie.")
+
+            Action("basket", .context()) { context in try context.object("Basket", BasketPage()) }
+                .remote().summary("A page that collects what is chosen on the pages above it.")
+        }
+
+        Page("Basket", BasketPage.self) {
+            Action.content { basket in basket.content }
+            Action.handle("shop.choose") { basket, event in
+                basket.add(event["key"]?.string ?? "?")
+                return .handled
+            }
+            Action("look", .context(), .required("key", String.self)) { context, key in
+                try await context.call("navigator", "push", ["url": .string("app://shop/article/\(key)")])
+            }
+            .summary("Opens the page of an article on top of this one.")
+            Action.backData { basket in basket.items }
+        }
+        Route("app://basket", to: "B/basket")
+
+        Subscribe {
+            Action("shop.sold", .context(), .required("item", String.self)) { context, item in
+                context.log(.info, "Sold: \(item)")
+            }
         }
     }
 }
 
-@_cdecl("plugin_module_entry")
-public func entry() -> UnsafePointer<plugin_module> { ModuleB.export() }
+// As a part of a program it is found by this record, as a shared library by the symbol.
+@section("plugin_modules") @used
+private let record: ModuleRecord = { ModuleB.export() }
 
-/// The HomeService, as far as this module uses it.
-struct HomeClient: ServiceClient {
-    static let serviceName = "HomeService"
-    static let minimumVersion: String? = "1.2.0"
-    let service: ServiceHandle
-
-    init(_ service: ServiceHandle) { self.service = service }
-
-    func title(of key: String) throws -> String {
-        try service.perform("fetchDetail", ["key": .string(key)])["title"]?.string ?? key
-    }
-}
+#if !PLUGIN_LINKED_IN
+    @_cdecl("plugin_module_entry")
+    public func entry() -> UnsafePointer<plugin_module> { ModuleB.export() }
+#endif
 
 let remembered = Mutex<[Callback]>([])

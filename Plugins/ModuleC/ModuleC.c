@@ -11,8 +11,9 @@ static const char manifest[] =
     "  {\"name\": \"measure\", \"result\": \"map\", \"parameters\": ["
     "     {\"name\": \"data\", \"type\": \"bytes\", \"required\": true}]},"
     "  {\"name\": \"relay\", \"parameters\": ["
-    "     {\"name\": \"name\", \"type\": \"string\", \"required\": true}]}"
-    "]}]}";
+    "     {\"name\": \"name\", \"type\": \"string\", \"required\": true}]},"
+    "  {\"name\": \"sold\", \"result\": \"int\"}"
+    "]}], \"events\": [{\"name\": \"shop.sold\"}]}";
 
 static void add(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
     (void)data, (void)count;
@@ -59,9 +60,27 @@ static void relay(void *data, const plugin_call *call, const plugin_value *argum
     host->perform(host, call->token, &request, pass_on, (void *)call);
 }
 
+/* Events come from any thread, several at a time. */
+static int64_t sales;
+
+static void count_sale(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
+    (void)data, (void)arguments, (void)count;
+    __atomic_fetch_add(&sales, 1, __ATOMIC_RELAXED);
+    plugin_value result = plugin_value_null();
+    host->resolve(host, call->token, &result);
+}
+
+static void sold(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
+    (void)data, (void)arguments, (void)count;
+    plugin_value result = plugin_value_int(__atomic_load_n(&sales, __ATOMIC_RELAXED));
+    host->resolve(host, call->token, &result);
+}
+
 static int32_t activate(void *data, const plugin_host *table) {
     (void)data;
     host = table;
+    const plugin_log *log = host->get_extension(host, PLUGIN_STRING(PLUGIN_LOG_EXTENSION));
+    if (log) log->write(host, 0, PLUGIN_LOG_DEBUG, PLUGIN_STRING("Counting what is sold."));
     return 0;
 }
 
@@ -69,6 +88,8 @@ static const plugin_function functions[] = {
     {PLUGIN_STRING_INIT("C/add"), add, NULL},
     {PLUGIN_STRING_INIT("C/measure"), measure, NULL},
     {PLUGIN_STRING_INIT("C/relay"), relay, NULL},
+    {PLUGIN_STRING_INIT("C/sold"), sold, NULL},
+    {PLUGIN_STRING_INIT("!shop.sold"), count_sale, NULL},
 };
 
 static const plugin_module module = {
@@ -83,3 +104,4 @@ static const plugin_module module = {
 };
 
 PLUGIN_MODULE_EXPORT const plugin_module *plugin_module_entry(void) { return &module; }
+PLUGIN_MODULE_RECORD(plugin_module_entry); /* where it is a part of a program */

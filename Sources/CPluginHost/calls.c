@@ -14,8 +14,8 @@
 
 __thread plugin_host_lane *plugin_host_this_lane;
 
-static plugin_host_record *directory[PLUGIN_HOST_CHUNKS_MAX];
-static uint32_t chunk_count;
+plugin_host_record *plugin_host_directory[PLUGIN_HOST_CHUNKS_MAX];
+uint32_t plugin_host_chunk_count;
 static plugin_host_lane *lanes;
 static pthread_mutex_t directory_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t lane_key;
@@ -23,7 +23,7 @@ static pthread_once_t lane_key_once = PTHREAD_ONCE_INIT;
 
 /* Called with the lock held. */
 static plugin_host_record *add_chunk(uint32_t is_pooled) {
-    uint32_t chunk = __atomic_load_n(&chunk_count, __ATOMIC_RELAXED);
+    uint32_t chunk = __atomic_load_n(&plugin_host_chunk_count, __ATOMIC_RELAXED);
     if (chunk == PLUGIN_HOST_CHUNKS_MAX) return NULL;
     plugin_host_record *records = calloc(PLUGIN_HOST_CHUNK, sizeof *records);
     if (!records) return NULL;
@@ -32,8 +32,8 @@ static plugin_host_record *add_chunk(uint32_t is_pooled) {
         records[place].state = 1u << 2; /* so that no token is ever 0 */
         records[place].is_pooled = is_pooled;
     }
-    directory[chunk] = records;
-    __atomic_store_n(&chunk_count, chunk + 1, __ATOMIC_RELEASE);
+    plugin_host_directory[chunk] = records;
+    __atomic_store_n(&plugin_host_chunk_count, chunk + 1, __ATOMIC_RELEASE);
     return records;
 }
 
@@ -44,14 +44,8 @@ plugin_host_record *plugin_host_chunk_create(void) {
     return records;
 }
 
-plugin_host_record *plugin_host_record_at(uint32_t index) {
-    uint32_t chunk = index / PLUGIN_HOST_CHUNK;
-    if (chunk >= __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE)) return NULL;
-    return &directory[chunk][index % PLUGIN_HOST_CHUNK];
-}
-
 uint32_t plugin_host_record_count(void) {
-    return __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE) * PLUGIN_HOST_CHUNK;
+    return __atomic_load_n(&plugin_host_chunk_count, __ATOMIC_ACQUIRE) * PLUGIN_HOST_CHUNK;
 }
 
 plugin_host_lane *plugin_host_lanes(void) { return __atomic_load_n(&lanes, __ATOMIC_ACQUIRE); }
@@ -67,15 +61,18 @@ static void give_lane_back(void *pointer) {
 
 static void make_lane_key(void) { pthread_key_create(&lane_key, give_lane_back); }
 
-static plugin_host_lane *take_lane(void) {
+plugin_host_lane *plugin_host_lane_take(void) {
     pthread_once(&lane_key_once, make_lane_key);
     pthread_mutex_lock(&directory_lock);
     plugin_host_lane *lane = lanes;
     while (lane && lane->is_used) lane = lane->next;
     if (!lane) {
         plugin_host_record *records = add_chunk(0);
-        lane = records ? calloc(1, sizeof *lane) : NULL;
+        /* The list of chunks is large and mostly untouched: such memory costs nothing. */
+        plugin_host_tally **tallies = records ? calloc(PLUGIN_HOST_TALLIES_CHUNKS, sizeof *tallies) : NULL;
+        lane = tallies ? calloc(1, sizeof *lane) : NULL;
         if (lane) {
+            lane->tallies = tallies;
             lane->records = records;
             lane->next = lanes;
             __atomic_store_n(&lanes, lane, __ATOMIC_RELEASE);
@@ -90,9 +87,26 @@ static plugin_host_lane *take_lane(void) {
     return lane;
 }
 
-plugin_host_lane *plugin_host_lane_current(void) {
-    plugin_host_lane *lane = plugin_host_this_lane;
-    return __builtin_expect(lane != NULL, 1) ? lane : take_lane();
+plugin_host_tally *plugin_host_tally_make(plugin_host_lane *lane, uint32_t action) {
+    uint32_t chunk = action / PLUGIN_HOST_TALLIES;
+    plugin_host_tally *tallies =
+        chunk < PLUGIN_HOST_TALLIES_CHUNKS ? calloc(PLUGIN_HOST_TALLIES, sizeof *tallies) : NULL;
+    if (!tallies) return &lane->uncounted;
+    __atomic_store_n(&lane->tallies[chunk], tallies, __ATOMIC_RELEASE);
+    return tallies + action % PLUGIN_HOST_TALLIES;
+}
+
+plugin_host_tally plugin_host_tally_sum(uint32_t action) {
+    plugin_host_tally sum = {0, 0};
+    uint32_t chunk = action / PLUGIN_HOST_TALLIES;
+    if (chunk >= PLUGIN_HOST_TALLIES_CHUNKS) return sum;
+    for (plugin_host_lane *lane = plugin_host_lanes(); lane; lane = lane->next) {
+        plugin_host_tally *tallies = __atomic_load_n(&lane->tallies[chunk], __ATOMIC_ACQUIRE);
+        if (!tallies) continue;
+        sum.calls += __atomic_load_n(&tallies[action % PLUGIN_HOST_TALLIES].calls, __ATOMIC_RELAXED);
+        sum.errors += __atomic_load_n(&tallies[action % PLUGIN_HOST_TALLIES].errors, __ATOMIC_RELAXED);
+    }
+    return sum;
 }
 
 int plugin_host_membarrier_prepare(void) {

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/fs.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -19,7 +21,7 @@ int plugin_host_is_being_written(int descriptor) {
     return 0;
 }
 
-ssize_t plugin_host_copy_range(int from, int to, size_t size) { return copy_file_range(from, NULL, to, NULL, size, 0); }
+int plugin_host_share_bytes(int from, int to) { return ioctl(to, FICLONE, from); }
 
 int plugin_host_allows_libraries(const char *path) {
     struct statvfs system;

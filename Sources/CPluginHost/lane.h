@@ -4,10 +4,6 @@
 
 #include "plugin_host_calls.h"
 
-/* A signal handler reads it: initial-exec where the linker can, never allocated lazily inside the handler because a
- * thread touches it before it runs a module's code. */
-extern __thread plugin_host_lane *plugin_host_this_lane;
-
 /* A stack for signal handlers, so that the overflow of a thread's own stack can be reported. */
 void plugin_host_add_signal_stack(void);
 void plugin_host_remove_signal_stack(void);

@@ -60,6 +60,21 @@ static struct image *images;
 static __thread const char *step;
 
 void plugin_host_set_step(const char *label) { step = label; }
+const char *plugin_host_step(void) { return step; }
+
+/* Descriptors of journals, plus one; 0 for none. */
+enum { journals_max = 16 };
+static int journals[journals_max];
+
+void plugin_host_add_journal(int descriptor) {
+    for (int i = 0, none = 0; i < journals_max; i++, none = 0)
+        if (__atomic_compare_exchange_n(&journals[i], &none, descriptor + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
+}
+
+void plugin_host_remove_journal(int descriptor) {
+    for (int i = 0, own = descriptor + 1; i < journals_max; i++, own = descriptor + 1)
+        if (__atomic_compare_exchange_n(&journals[i], &own, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
+}
 
 struct search {
     uintptr_t address;
@@ -83,11 +98,25 @@ static int find_bounds(struct dl_phdr_info *info, size_t size, void *data) {
     return 1;
 }
 
+/* Returns whether there is an image at the address. */
+static int bound(struct image *image, const void *address) {
+#if __GLIBC_PREREQ(2, 35)
+    /* Does not look at all images, of which there may be thousands. */
+    struct dl_find_object object;
+    if (_dl_find_object((void *)address, &object) == 0) {
+        image->start = (uintptr_t)object.dlfo_map_start;
+        image->end = (uintptr_t)object.dlfo_map_end;
+        return 1;
+    }
+#endif
+    struct search search = {(uintptr_t)address, image};
+    return dl_iterate_phdr(find_bounds, &search);
+}
+
 void plugin_host_add_image(const void *address, const char *label) {
     struct image *image = calloc(1, sizeof *image);
     if (!image) return;
-    struct search search = {(uintptr_t)address, image};
-    if (!dl_iterate_phdr(find_bounds, &search)) {
+    if (!bound(image, address)) {
         free(image);
         return;
     }
@@ -171,6 +200,11 @@ static void report(int number, const ucontext_t *context) {
         say("\n  while ");
         say(step);
         named = 1;
+        for (int i = 0; i < journals_max; i++) {
+            int journal = __atomic_load_n(&journals[i], __ATOMIC_ACQUIRE) - 1;
+            if (journal < 0 || lseek(journal, 0, SEEK_END) < 0) continue;
+            if (write(journal, PLUGIN_HOST_FATAL_LINE, sizeof PLUGIN_HOST_FATAL_LINE - 1) < 0) continue;
+        }
     }
     const char *module = module_on_stack(context);
     if (module) {

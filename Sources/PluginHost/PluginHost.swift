@@ -32,6 +32,7 @@ public final class PluginHost: Sendable {
                 ).value, log: configuration.log))
         program = HostContext(host: dispatcher.program.hostTable)
         dispatcher.moduleConfiguration.withLock { $0 = configuration.moduleConfiguration }
+        if !configuration.interceptors.isEmpty { dispatcher.setInterceptors(configuration.interceptors) }
     }
 
     /// The same in a task: an interceptor's calls are made for the call that it is put around.
@@ -41,14 +42,17 @@ public final class PluginHost: Sendable {
 
     deinit { shutdown() }
 
-    /// Loads what is in the folders, activates it, and watches the folders from then on.
+    /// Activates the modules that are linked into the program, loads what is in the folders and activates it, and
+    /// watches the folders from then on.
     ///
     /// A file that cannot be loaded does not keep others from it: it stands in ``modules`` with its error. A folder
     /// that cannot be read stands in ``problems``. Starting twice does nothing.
     ///
     /// - Throws: ``/PluginABI/PluginError/Code/stagingFailed`` when there is no place for the copies that are opened;
-    ///   ``/PluginABI/PluginError/Code/hostStopped`` after ``shutdown()``.
+    ///   ``/PluginABI/PluginError/Code/invalidConfiguration`` when an interceptor stands around a route that is no
+    ///   pattern; ``/PluginABI/PluginError/Code/hostStopped`` after ``shutdown()``.
     public func start() throws(PluginError) {
+        for rule in configuration.interceptors { try rule.check() }
         let first = try lifecycle.withLock { (lifecycle) throws(PluginError) -> Lifecycle? in
             if let lifecycle {
                 guard lifecycle.isStopped else { return nil }
@@ -94,6 +98,9 @@ extension PluginHost {
 
     /// Calls an action, synchronous or asynchronous, without blocking a thread until it replies.
     ///
+    /// It begins where the caller is, on its actor: a synchronous action runs there to its end, an asynchronous one until
+    /// it waits for the first time.
+    ///
     /// - Parameters:
     ///   - target: The name of the target.
     ///   - action: The name of the action.
@@ -124,6 +131,14 @@ extension PluginHost {
     ) throws(PluginError) -> Value {
         try program.performAndWait(target, action, parameters, timeout: timeout)
     }
+
+    /// Binds an action, for calls that are made many times: its names are resolved once, and again when the modules have
+    /// changed. See ``/PluginABI/BoundAction``.
+    ///
+    /// - Parameters:
+    ///   - target: The name of the target, also of a module that is not there yet.
+    ///   - action: The name of the action.
+    public func bind(_ target: String, _ action: String) -> BoundAction { program.bind(target, action) }
 
     /// Opens a URL, `scheme://target/action?name=value`.
     ///
@@ -190,7 +205,7 @@ extension PluginHost {
 
 extension PluginHost {
     /// Every file in the folders, sorted by path: what is active, and what is not and why. Before them, modules that the
-    /// program has registered; their file is `(program)`.
+    /// program has registered, whose file is `(program)`, and those that are linked into it, `(linked) NAME`.
     public var modules: [ModuleStatus] { dispatcher.programModules + (startedLifecycle?.modules ?? []) }
 
     /// What is wrong with the folders, and with what the host needs itself.
@@ -209,10 +224,17 @@ extension PluginHost {
         dispatcher.postHostEvent("configuration.changed", ["modules": .list(changed.sorted().map(Value.string))])
     }
 
-    /// Tells which route files a change has displaced.
-    func tellRouteProblems() { lifecycle.withLock { $0 }?.tellRouteProblems() }
+    /// Tells which files of routes and services a change has displaced.
+    func tellRouteProblems() { lifecycle.withLock { $0 }?.tellDeclarationProblems() }
 
-    /// What happens to the modules from now on. Ends when the host is shut down.
+    /// What happens to the modules from now on, as an asynchronous sequence. It ends when the host is shut down, and is
+    /// empty before ``start()``.
+    ///
+    ///     for await change in host.changes {
+    ///         if case .replaced(let module, let before) = change { print(module.file, before.version) }
+    ///     }
+    ///
+    /// Each who asks gets all of it; what nobody has taken yet is kept in memory until the sequence is let go.
     public var changes: AsyncStream<HostChange> {
         lifecycle.withLock { $0 }?.changes() ?? AsyncStream { $0.finish() }
     }

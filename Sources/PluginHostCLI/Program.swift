@@ -1,6 +1,7 @@
 internal import FoundationEssentials
 internal import Glibc
 internal import PluginABI
+internal import PluginHost
 
 /// The program `pluginhost`.
 @main
@@ -9,7 +10,9 @@ struct Program {
     static let version = "0.1.0"
     private static let overview = "Load modules from shared libraries and perform their actions."
     static let commands: [any Command.Type] = [
-        Run.self, List.self, Inspect.self, Call.self, Open.self, Post.self, Routes.self, Services.self, Match.self,
+        Run.self, List.self, Call.self, Release.self, Open.self, Post.self, Routes.self, Services.self, Stats.self,
+        Match.self, Remove.self, Rollback.self, Versions.self, Events.self,
+        Inspect.self, Check.self, MakeFacade.self, New.self,
     ]
 
     private let console: Console
@@ -19,6 +22,7 @@ struct Program {
     static func main() async {
         let arguments = CommandLine.arguments.dropFirst()
         if arguments.first == InspectionChild.word { InspectionChild.run(Array(arguments.dropFirst())) }
+        if arguments.first == CheckChild.word { await CheckChild.run(Array(arguments.dropFirst())) }
         occupyStandardDescriptors()
         signal(SIGPIPE, SIG_IGN)
         let variables = ProcessInfo.processInfo.environment
@@ -62,7 +66,9 @@ struct Program {
             return .success
         } catch {
             let options = arguments.prefix { $0 != "--" }
-            console.report(error, asJSON: options.contains(OptionSpecification.json.name))
+            let isJSON = options.contains(OptionSpecification.json.name)
+            // That is in what was printed.
+            if error.code != .checkFailed || !isJSON { console.report(error, asJSON: isJSON) }
             if error.code == .usage, error.source == nil { diagnoseUsage(of: command.specification) }
             return ExitCode(error)
         }
@@ -83,8 +89,8 @@ struct Program {
         if name.hasPrefix("-") {
             error = PluginError(.usage, "Unknown option '\(name)'. Options stand behind the command.")
         } else {
-            let close = closest(to: name, among: specifications.map(\.name) + ["help"])
-            error = PluginError(.usage, "Unknown command '\(name)'.\(suggestion(close))")
+            let close = didYouMean(name, specifications.map(\.name) + ["help"])
+            error = PluginError(.usage, "Unknown command '\(name)'.\(close)")
         }
         console.report(error, asJSON: false)
         console.diagnose("Usage: \(Self.name) <subcommand>\n  See '\(Self.name) --help' for more information.")

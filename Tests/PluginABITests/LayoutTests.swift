@@ -72,6 +72,9 @@ import Testing
         expect(
             plugin_services.self, 32, 8,
             [(\.size, 0), (\.reserved, 4), (\.info, 8), (\.request, 16), (\.wait, 24)])
+        expect(plugin_bound.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.bind, 8)])
+        expect(
+            plugin_chain.self, 24, 8, [(\.size, 0), (\.reserved, 4), (\.receiver, 8), (\.set_parent, 16)])
     }
 
     @Test func `The numbers have their values`() {
@@ -88,10 +91,13 @@ import Testing
         #expect(
             [
                 PLUGIN_ADDRESS_ACTION, PLUGIN_ADDRESS_URL, PLUGIN_ADDRESS_OBJECT, PLUGIN_ADDRESS_SERVICE,
-                PLUGIN_ADDRESS_EVENT,
-            ] == [0, 1, 2, 3, 4])
+                PLUGIN_ADDRESS_EVENT, PLUGIN_ADDRESS_BOUND, PLUGIN_ADDRESS_CHAIN,
+            ] == [0, 1, 2, 3, 4, 5, 6])
+        #expect([PLUGIN_PARENT_SET, PLUGIN_PARENT_GONE, PLUGIN_PARENT_CIRCULAR] == [0, 1, 2])
+        #expect(PLUGIN_CHAIN_EXTENSION == "pluginhost.chain/1")
         #expect(
             [PLUGIN_REQUEST_REMOTE, PLUGIN_REQUEST_OBJECT, PLUGIN_REQUEST_FRESH, PLUGIN_REQUEST_STICKY] == [1, 2, 4, 8])
+        #expect(PLUGIN_BOUND_EXTENSION == "pluginhost.bound/1")
         #expect(PLUGIN_SERVICES_EXTENSION == "pluginhost.services/1")
         #expect([PLUGIN_CALL_REMOTE, PLUGIN_REQUEST_REMOTE, PLUGIN_OBJECT_ASYNC] == [1, 1, 1])
         #expect([PLUGIN_REPLY_ACCEPTED, PLUGIN_REPLY_STALE, PLUGIN_REPLY_REFUSED] == [0, 1, 2])

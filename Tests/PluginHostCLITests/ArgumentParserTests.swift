@@ -45,7 +45,7 @@ internal import Testing
     }
 
     @Test func `an unknown option is an error with a suggestion`() {
-        #expect(throws: PluginError(.usage, "Unknown option '--flog'. Did you mean '--flag'?")) {
+        #expect(throws: PluginError(.usage, "Unknown option '--flog'. Did you mean “--flag”?")) {
             try parser.parse(["--flog"])
         }
         #expect(throws: PluginError(.usage, "Unknown option '-x'.")) { try parser.parse(["-x"]) }
@@ -107,23 +107,6 @@ internal import Testing
         let parsed = try ArgumentParser(command: Call.specification).parse(["A", "b"] + words)
         let error = #expect(throws: PluginError.self) { try Call(parsed) }
         #expect(error?.code == .usage)
-    }
-}
-
-@Suite struct SuggestionTests {
-    @Test(arguments: [("lst", "list"), ("lits", "list"), ("LIST", "list"), ("insp", "inspect"), ("opne", "open")])
-    func `a slip finds the name`(slip: String, name: String) {
-        #expect(closest(to: slip, among: ["run", "list", "inspect", "call", "open"]) == name)
-    }
-
-    @Test(arguments: ["", "x", "something", "--"]) func `what is far off finds nothing`(text: String) {
-        #expect(closest(to: text, among: ["run", "list", "inspect", "call", "open"]) == nil)
-    }
-
-    @Test func `distances count swaps as one`() {
-        #expect(editDistance("abcd", "abdc") == 1)
-        #expect(editDistance("", "abc") == 3)
-        #expect(editDistance("kitten", "sitting") == 3)
     }
 }
 

@@ -22,7 +22,10 @@ final class ProgramProcess: Sendable {
     private let output = Pipe()
     private let errors = Pipe()
 
-    init(_ arguments: [String], environment: [String: String] = [:], folder: String? = nil) throws {
+    /// - Parameter input: What it reads from standard input; not more than a pipe takes.
+    init(
+        _ arguments: [String], environment: [String: String] = [:], folder: String? = nil, input: String? = nil
+    ) throws {
         process.executableURL = Self.folder.appending(path: "pluginhost")
         process.arguments = arguments
         // What a sanitizer was told holds for its children too.
@@ -31,6 +34,12 @@ final class ProgramProcess: Sendable {
             .merging(environment) { $1 }
         if let folder { process.currentDirectoryURL = URL(filePath: folder) }
         process.standardInput = FileHandle.nullDevice
+        if let input {
+            let pipe = Pipe()
+            try pipe.fileHandleForWriting.write(contentsOf: Data(input.utf8))
+            try pipe.fileHandleForWriting.close()
+            process.standardInput = pipe
+        }
         process.standardOutput = output
         process.standardError = errors
         try process.run()

@@ -18,7 +18,7 @@ internal import Testing
         #expect(outcome.errors.isEmpty)
     }
 
-    @Test(arguments: ["run", "list", "inspect", "call", "open"])
+    @Test(arguments: Program.commands.map { $0.specification.name })
     func `each command has a help page, in three ways`(command: String) throws {
         let pages = try [["help", command], [command, "-h"], [command, "--help", "--bogus"]].map {
             try ProgramProcess($0).finish()
@@ -33,9 +33,9 @@ internal import Testing
 
     @Test(
         arguments: [
-            (["lst"], "Did you mean 'list'?"), (["--plugins", "x"], "Options stand behind the command."),
-            (["list", "--plugin"], "Did you mean '--plugins'?"), (["list", "x"], "Unexpected argument 'x'."),
-            (["call", "A"], "'<action>'"), (["call", "A", "b", "c"], "name=value"), (["help", "opne"], "'open'"),
+            (["lst"], "Did you mean “list”?"), (["--plugins", "x"], "Options stand behind the command."),
+            (["list", "--plugin"], "Did you mean “--plugins”?"), (["list", "x"], "Unexpected argument 'x'."),
+            (["call", "A"], "'<action>'"), (["call", "A", "b", "c"], "name=value"), (["help", "opne"], "“open”"),
             (["list", "--attach", "/x", "--trust"], "'--trust'"), (["open", "u", "--timeout", "x"], "'--timeout'"),
         ] as [([String], String)])
     func `a usage error says what, suggests, and exits with 64`(arguments: [String], text: String) throws {

@@ -42,12 +42,137 @@ internal import Testing
         #expect(table.output.hasPrefix("MODULE ") && table.output.contains("\nModuleA "))
     }
 
+    @Test func `match says what a pattern takes, and where it is wrong`() throws {
+        func match(_ pattern: String, _ url: String) throws -> ProgramProcess.Outcome {
+            try ProgramProcess.run("match", pattern, url, "--json")
+        }
+        for (pattern, url, expected) in [
+            ("app://shop/:id{/:page}?", "app://shop/7", #"{"matched":true,"parameters":{"id":"7","page":null}}"#),
+            ("/files/*/(\\d+)", "/files/a/b/3", #"{"matched":true,"parameters":{"0":"a/b","1":"3"}}"#),
+            ("/files/*", "/other", #"{"matched":false}"#),
+        ] {
+            let outcome = try match(pattern, url)
+            let expected = try Value(json: expected)
+            #expect(outcome.code == 0 && outcome.json == expected, "\(outcome.output)")
+        }
+        let wrong = try match("/a/(", "/a")
+        #expect(wrong.code == 65 && wrong.json?["error"]?["code"] == "invalidPattern")
+        #expect(wrong.json?["error"]?["message"]?.string?.contains("at position 3") == true)
+    }
+
+    @Test func `routes lists the routes with their overlaps`() throws {
+        let file = folder.path + "/more.routes.json"
+        try #"{"app://o/:x(a|b)": "A/fetchDetail", "app://o/:y(b|c)": "B/greet", "app://other/:id": "B/greet"}"#
+            .write(toFile: file, atomically: true, encoding: .utf8)
+        let routes = try run("routes", "--json").json?.list ?? []
+        let first = try #require(routes.first { $0["pattern"] == "app://o/:x(a|b)" })
+        #expect(first["action"] == "A/fetchDetail" && first["overlaps"] == ["app://o/:y(b|c)"], "\(first)")
+        let other = try #require(routes.first { $0["pattern"] == "app://other/:id" })
+        #expect(other["overlaps"] == [], "\(other)")
+        let table = try run("routes").output
+        #expect(table.contains("app://o/:y(b|c)") && table.contains("the file \(file)"), "\(table)")
+    }
+
+    @Test func `Interceptors of modules take effect when the configuration names them, and list shows them`() throws {
+        try add("FixtureModule")
+        let file = folder.path + "/configuration.json"
+        func configure(_ text: String) throws { try text.write(toFile: file, atomically: true, encoding: .utf8) }
+        let greeting = ["call", "B", "greet", "name=you", "--json", "--config", file]
+        try configure(#"{"interceptors": [{"module": "FixtureModule", "interceptor": "mark", "target": "B"}]}"#)
+        #expect(
+            try ProgramProcess(greeting + ["--plugins", folder.path]).finish().json?["result"] == [
+                "marked": "Hello, you!"
+            ])
+        let table = try run("list", "--config", file).output
+        #expect(table.contains("interceptor mark for the target B") && table.contains("linger, not in effect"))
+        let offered = try ProgramProcess.run("inspect", folder.path + "/FixtureModule.so", "--json").json
+        #expect(offered?["manifest"]?["interceptors"]?.list?.map { $0["name"] } == ["mark", "linger"])
+
+        try configure(#"{"interceptors": [{"module": "Nobody", "interceptor": "mark", "target": "B"}]}"#)
+        let refused = try ProgramProcess(greeting + ["--plugins", folder.path]).finish()
+        #expect(refused.code == 77 && refused.json?["error"]?["code"] == "interceptorMissing")
+        try configure(#"{"interceptors": [{"module": "Nobody"}]}"#)
+        #expect(try ProgramProcess(greeting + ["--plugins", folder.path]).finish().code == 78)
+
+        try configure(#"{"interceptors": [{"module": "FixtureModule", "interceptor": "linger"}]}"#)
+        let socket = folder.path + "/socket"
+        let host = try ProgramProcess([
+            "run", "--plugins", folder.path, "--config", file, "--socket", socket, "--json",
+        ])
+        #expect(host.line { $0.contains("\"listening\"") } != nil)
+        let late = ["call", "B", "greet", "name=you", "--attach", socket, "--timeout", "0.01"]
+        #expect(try ProgramProcess(late).finish().code == 75)
+        let list = try ProgramProcess(["list", "--attach", socket]).finish().output
+        #expect(list.contains("interceptor linger for all calls; ran past 1 deadline, the last in B/greet"))
+        try configure("{}")
+        let deadline = ContinuousClock.now + .seconds(600)
+        var records: Value?
+        repeat {
+            records = try ProgramProcess(["list", "--attach", socket, "--json"]).finish().json?.list?
+                .first { $0["name"] == "FixtureModule" }?["interceptors"]
+        } while records?[1]?["scopes"]?.list?.isEmpty == false && ContinuousClock.now < deadline
+        #expect(records?[1]?["name"] == "linger" && records?[1]?["scopes"] == [])
+        host.signal(SIGTERM)
+        _ = try host.finish()
+    }
+
+    @Test func `list --recursive shows the modules in folders below, too`() throws {
+        try FileManager.default.createDirectory(atPath: "\(folder.path)/below", withIntermediateDirectories: false)
+        try add("FixtureModule", as: "below/Fixture")
+        #expect(try run("list", "--json").json?.list?.count == 2)
+        let modules = try run("list", "--recursive", "--json").json?.list ?? []
+        #expect(modules.count == 3)
+        #expect(modules.contains { $0["file"]?.string?.hasSuffix("/below/Fixture.so") == true })
+    }
+
     @Test func `services shows what implements them`() throws {
         let services = try run("services", "--json").json?.list ?? []
         #expect(services.map { $0["name"] } == ["HomeService"])
         #expect(services.first?["module"] == "ModuleA" && services.first?["version"] == "1.2.0")
         let table = try run("services").output
         #expect(table.hasPrefix("SERVICE ") && table.contains("\nHomeService  1.2.0    ModuleA"))
+    }
+
+    @Test func `stats shows what was called, with errors and durations`() throws {
+        let none = try run("stats", "--json")
+        #expect(none.code == 0 && none.json?.list?.allSatisfy { $0["action"]?.string?.hasPrefix("@") == true } == true)
+        let socket = folder.path + "/socket"
+        let host = try ProgramProcess(["run", "--plugins", folder.path, "--socket", socket, "--json"])
+        #expect(host.line { $0.contains("\"listening\"") } != nil)
+        func attached(_ arguments: String...) throws -> ProgramProcess.Outcome {
+            try ProgramProcess(arguments + ["--attach", socket]).finish()
+        }
+        #expect(try attached("call", "B", "greet", "name=you").code == 0)
+        #expect(try attached("call", "B", "greet", "nome=you").code != 0)
+        let statistics = try attached("stats", "--json").json?.list ?? []
+        let greet = try #require(statistics.first { $0["action"] == "B/greet" })
+        #expect(greet["module"] == "ModuleB" && greet["calls"] == 2 && greet["errors"] == 1)
+        #expect(greet["measured"]?.int == 1 && greet["median"]?.double != nil && greet["maximum"]?.double != nil)
+        let table = try attached("stats").output
+        #expect(table.hasPrefix("MODULE ") && table.contains("B/greet"))
+        host.signal(SIGTERM)
+        _ = try host.finish()
+    }
+
+    @Test func `Objects that a running host has returned can be called, and released`() throws {
+        let socket = folder.path + "/socket"
+        let host = try ProgramProcess(["run", "--plugins", folder.path, "--socket", socket, "--json"])
+        #expect(host.line { $0.contains("\"listening\"") } != nil)
+        func attached(_ arguments: String...) throws -> ProgramProcess.Outcome {
+            try ProgramProcess(arguments + ["--attach", socket, "--json"]).finish()
+        }
+        let found = try attached("call", "Counter", "search", "text=a").json?["result"]
+        let object = String(try #require(found?["object"]?.int))
+        let first = try attached("call", object, "next", "--object")
+        #expect(first.code == 0 && first.json?["result"]?.string != nil)
+        #expect(try attached("call", object, "next", "--object").json?["result"] != first.json?["result"])
+        #expect(try attached("call", object, "nixt", "--object").json?["error"]?["code"] == "unknownAction")
+        #expect(try attached("release", object).code == 0)
+        #expect(try attached("call", object, "next", "--object").json?["error"]?["code"] == "unknownObject")
+        #expect(try attached("release", object).json?["error"]?["code"] == "unknownObject")
+        #expect(try run("call", "lamp", "next", "--object").code == 64)
+        host.signal(SIGTERM)
+        _ = try host.finish()
     }
 
     @Test func `post tells how many got an event, and which failed`() throws {
@@ -65,7 +190,7 @@ internal import Testing
         #expect(host.line { $0.contains("Watching") } != nil)
         host.signal(SIGTSTP)
         #expect(host.errorLine { $0.contains("heard") && $0.contains("it is suspended") } != nil)
-        for _ in 0..<6000 where !host.isStopped { usleep(10_000) }
+        for _ in 0..<30_000 where !host.isStopped { usleep(10_000) }
         #expect(host.isStopped)
         host.signal(SIGCONT)
         #expect(host.errorLine { $0.contains("heard") && $0.contains("it goes on") } != nil)
@@ -93,6 +218,9 @@ internal import Testing
         let detail = try run("call", "A", "fetchDetail", "key=\"42\"", "page=2", "--json")
         #expect(detail.json?["result"]?["page"] == 2)
         #expect(try run("call", "B", "slowly", "text=abc").output == "cba\n")
+        let service = try run(
+            "call", "--service", "HomeService", "--from", "1.0.0", "fetchDetail", "key=lamp", "--json")
+        #expect(service.json?["result"]?["title"] == "Detail of lamp")
     }
 
     @Test(
@@ -102,6 +230,8 @@ internal import Testing
             (["call", "B", "greet", "name=3"], 65, "mistypedParameter"),
             (["call", "B", "slowly", "text=x", "milliseconds=20000", "--timeout=0.2"], 75, "deadlineExceeded"),
             (["call", "B", "greet", "name=x", "y=1"], 65, "unknownParameter"),
+            (["call", "HomeService", "fetchDetail", "--service", "--from=9.0.0"], 69, "unknownService"),
+            (["call", "HomeService", "fetchDetail", "--from=1.0.0"], 64, "usage"),
             (["open", "app://A/nativeSecret"], 77, "notRemote"), (["open", "app://B/greet"], 65, "missingParameter"),
         ] as [([String], Int32, String)])
     func `each refusal has its code and exit code`(arguments: [String], exit: Int32, code: String) throws {
@@ -135,6 +265,8 @@ internal import Testing
         #expect(host.line { $0.contains("\"added\"") && $0.contains("ModuleB") } != nil)
         let call = try ProgramProcess.run("call", "B", "greet", "name=x", "--attach", socket, "--json")
         #expect(call.code == 0 && call.output == "{\"result\":\"Hello, x!\"}\n")
+        let service = ["call", "HomeService", "fetchDetail", "key=x", "--service", "--attach", socket, "--json"]
+        #expect(try ProgramProcess(service).finish().json?["result"]?["title"] == "Detail of x")
         let refused = try ProgramProcess.run("open", "app://A/nativeSecret", "--attach", socket)
         #expect(refused.code == 77, "\(refused)")
         #expect(try ProgramProcess.run("open", "--local", "app://A/nativeSecret", "--attach", socket).code == 0)

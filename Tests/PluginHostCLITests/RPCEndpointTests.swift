@@ -82,10 +82,21 @@ internal import Testing
         #expect(try await methods.handle("list", nil) == [["name": "A"]])
         let call: Value = ["target": "A", "action": "b", "parameters": ["x": 1], "timeout": 1.5]
         #expect(try await methods.handle("call", call) == ["A", "b", ["x": 1], 1.5])
+        let service: Value = ["service": "S", "version": "1.0.0", "action": "b", "parameters": ["x": 1]]
+        #expect(try await methods.handle("call", service) == ["S", "1.0.0", "b", ["x": 1]])
+        #expect(try await methods.handle("call", ["service": "S", "action": "b"]) == ["S", nil, "b", [:]])
         #expect(try await methods.handle("open", ["url": "u"]) == ["u", [:], false])
         #expect(try await methods.handle("open", ["url": "u", "local": true]) == ["u", [:], true])
         #expect(try await methods.handle("services", nil) == [["name": "S"]])
+        #expect(try await methods.handle("stats", nil) == [["action": "A/b"]])
         #expect(try await methods.handle("inspect", ["file": "f"]) == "f")
+        #expect(try await methods.handle("list", ["all": true]) == ["generations": []])
+        #expect(try await methods.handle("remove", ["name": "A", "dryRun": true]) == ["A", false, true])
+        #expect(try await methods.handle("rollback", ["name": "A", "force": true]) == ["A", nil, true, false])
+        #expect(
+            try await methods.handle("rollback", ["name": "A", "version": "1.0.0"]) == ["A", "1.0.0", false, false])
+        #expect(try await methods.handle("versions", ["name": "A"]) == ["A"])
+        #expect(try await methods.handle("events", ["after": 7, "timeout": 2]) == [7, 2.0])
     }
 
     @Test(
@@ -94,7 +105,7 @@ internal import Testing
             ("call", ["target": "A", "action": "b", "parameters": []]),
             ("call", ["target": "A", "action": "b", "timeout": -1]),
             ("call", ["target": "A", "action": "b", "parametres": [:]]), ("open", ["url": "u", "local": 1]),
-            ("list", ["x": 1]),
+            ("list", ["x": 1]), ("remove", nil), ("rollback", ["name": "A", "version": 1]), ("events", ["after": "x"]),
         ] as [(String, Value?)])
     func `parameters that do not fit are refused`(method: String, parameters: Value?) async {
         let error = await #expect(throws: RPCError.self) { try await methods.handle(method, parameters) }
@@ -104,7 +115,7 @@ internal import Testing
     @Test func `an unknown method is named, with a suggestion`() async {
         let error = await #expect(throws: RPCError.self) { try await methods.handle("lst", nil) }
         #expect(error?.code == -32601)
-        #expect(error?.message == "There is no method 'lst'. Did you mean 'list'?")
+        #expect(error?.message == "There is no method 'lst'. Did you mean “list”?")
     }
 }
 
@@ -114,7 +125,25 @@ struct StubService: HostService {
 
     func services() async throws(PluginError) -> Value { [["name": "S"]] }
 
+    func statistics() async throws(PluginError) -> Value { [["action": "A/b"]] }
+
     func list() async throws(PluginError) -> Value { [["name": "A"]] }
+
+    func generations() async throws(PluginError) -> Value { ["generations": []] }
+
+    func remove(_ name: String, force: Bool, dryRun: Bool) async throws(PluginError) -> Value {
+        [.string(name), .bool(force), .bool(dryRun)]
+    }
+
+    func rollback(_ name: String, to version: String?, force: Bool, dryRun: Bool) async throws(PluginError) -> Value {
+        [.string(name), version.map { .string($0) } ?? .null, .bool(force), .bool(dryRun)]
+    }
+
+    func versions(_ name: String) async throws(PluginError) -> Value { [.string(name)] }
+
+    func events(after number: Int?, timeout: Duration?) async throws(PluginError) -> Value {
+        [number.map { .int($0) } ?? .null, timeout.map { .double($0 / .seconds(1)) } ?? .null]
+    }
 
     func call(
         _ target: String, _ action: String, _ parameters: [String: Value], timeout: Duration?
@@ -122,6 +151,18 @@ struct StubService: HostService {
         if target == "missing" { throw PluginError(.unknownTarget, "There is no target missing.") }
         return [.string(target), .string(action), .map(parameters), timeout.map { .double($0 / .seconds(1)) } ?? nil]
     }
+
+    func callService(
+        _ name: String, from version: String?, _ action: String, _ parameters: [String: Value], timeout: Duration?
+    ) async throws(PluginError) -> Value {
+        [.string(name), version.map(Value.string) ?? nil, .string(action), .map(parameters)]
+    }
+
+    func callObject(
+        _ object: Int, _ action: String, _ parameters: [String: Value], timeout: Duration?
+    ) async throws(PluginError) -> Value { [.int(object), .string(action), .map(parameters)] }
+
+    func release(_ object: Int) async throws(PluginError) {}
 
     func open(
         _ url: String, _ parameters: [String: Value], isLocal: Bool, timeout: Duration?

@@ -1,3 +1,4 @@
+import Foundation
 import PluginABI
 import PluginHost
 import Synchronization
@@ -23,6 +24,24 @@ import Testing
         #expect(try home.perform("fetchDetail", ["key": "lamp"])["title"]?.string == "Detail of lamp")
         #expect(try test.host.service(HomeClient.self).title(of: "lamp") == "Detail of lamp")
         #expect(try test.host.serviceInfo("HomeService").module == "ModuleA")
+    }
+
+    @Test func `A module has its moments, in their order`() throws {
+        let test = try TestHost([])
+        let moments = Mutex<[String]>([])
+        @Sendable func note(_ moment: String) { moments.withLock { $0.append(moment) } }
+        try test.host.register(
+            Manifest("Accounts", version: "1.0.0") {
+                Target("Accounts") { Action("count") { 3 } }
+                On(.setUp) { _ in note("setUp") }
+                On(.initialize) { context in note("init \(try context.perform("Accounts", "count"))") }
+                On(.didStart) { _ in note("didStart") }
+                On(.willStop) { _ in note("willStop") }
+                On(.tearDown) { _ in note("tearDown") }
+            })
+        #expect(moments.withLock { $0 } == ["setUp", "init 3", "didStart"])
+        test.host.shutdown()
+        #expect(moments.withLock { $0 } == ["setUp", "init 3", "didStart", "willStop", "tearDown"])
     }
 
     @Test func `Events reach subscribers of modules and of the program`() throws {
@@ -58,7 +77,175 @@ import Testing
         #expect(try test.host.perform("A", "fetchDetail", ["key": "lamp"])["page"]?.int == 1)
     }
 
+    @Test func `An interceptor of a module takes effect when the configuration names it`() throws {
+        let test = try TestHost.withSamples()
+        try test.host.register(
+            Manifest("Audit", version: "1.0.0") {
+                Intercept("limit") { call, next in
+                    if let page = call.parameters["page"]?.int, page > 100 {
+                        throw PluginError("tooFar", "At most 100 pages.")
+                    }
+                    return try next(call)
+                }
+            })
+        #expect(try test.host.perform("A", "fetchDetail", ["key": "lamp", "page": 101])["page"]?.int == 101)
+        try test.host.updateInterceptors([InterceptorRule("Audit", "limit", for: .target("A"))])
+        #expect(try test.failure("A", "fetchDetail", ["key": "lamp", "page": 101]).code == "tooFar")
+        try test.host.unregister("Audit")
+        #expect(try test.failure("A", "fetchDetail", ["key": "lamp"]).code == .interceptorMissing)
+    }
+
     private final class Heard: Sendable {
         let items = Mutex<[String]>([])
+    }
+}
+
+/// The examples of “Calling by name”.
+@Suite struct TargetAndActionArticleTests {
+    private let test: TestHost
+    private var host: PluginHost { test.host }
+
+    init() throws { test = try TestHost.withSamples() }
+
+    @Test func `Parameters are given by name or by position, and converted without loss`() async throws {
+        let detail = try host.perform("A", "fetchDetail", ["key": "lamp", "page": 2])
+        #expect(try host.perform("A", "fetchDetail", ["lamp", 2]) == detail)
+        #expect(try await host.call("B", "slowly", ["text": "stressed"]).get(String.self) == "desserts")
+        #expect(try host.perform("A", "fetchDetail", ["lamp", 3.0])["page"] == 3)
+        for wrong: Value in [3.5, "3"] {
+            let error = try test.failure("A", "fetchDetail", ["key": "lamp", "page": wrong])
+            #expect(error.code == .mistypedParameter)
+        }
+        #expect(try host.perform("B", "format", [3, "EUR"]) == "3.0 euro")
+        #expect(try await host.open("app://A/fetchDetail?key=lamp&page=2") == detail)
+        await #expect(throws: PluginError.self) { try await host.open("app://A/fetchDetail?key=lamp&page=two") }
+        #expect(try host.perform("A", "fetchDetail", ["lamp", nil])["page"] == 1)
+        #expect(try test.failure("A", "fetchDetail").code == .missingParameter)
+        let unknown = try test.failure("A", "fetchDetail", ["key": "lamp", "pag": 1])
+        #expect(unknown.code == .unknownParameter && unknown.message.contains("Did you mean “page”?"))
+    }
+
+    @Test func `A bound action is called like one by name`() throws {
+        let add = host.bind("C", "add")
+        let sum: Int = try add(2, 3)
+        #expect(sum == 5)
+        #expect(try add.perform(["a": 2]) == 3)
+    }
+
+    @Test func `Where nobody is there, the target's notFound answers, then the program, then it is an error`() throws {
+        #expect(try host.perform("A", "nothing") == "A has no page called “nothing”")
+        #expect(try test.failure("Cinema", "open").code == .unknownTarget)
+        host.onMissingTarget { target, action, parameters, origin in "\(target) is closed" }
+        #expect(try host.perform("Cinema", "open") == "Cinema is closed")
+        #expect(try test.failure("B", "nothing").code == .unknownAction)
+    }
+
+    @Test func `An instance is shared, fresh or released`() throws {
+        #expect(try host.perform("Counter", "add", ["n": 2]) == 2)
+        #expect(try host.perform("Counter", "add", ["n": 3]) == 5)
+        #expect(try host.fresh.perform("Counter", "add", ["n": 1]) == 1)
+        #expect(try host.release("Counter"))
+        #expect(try host.perform("Counter", "add", ["n": 1]) == 1)
+    }
+
+    @Test func `Objects and callbacks are values`() async throws {
+        let cursor = try #require(try host.perform("Counter", "search", ["text": "ap"]).object)
+        #expect(try cursor.perform("next") == "apple")
+        #expect(try cursor.perform("next") == "apricot")
+        let callback = host.callback { arguments in
+            .string("heard \(arguments[0].string ?? "")")
+        }
+        #expect(try await callback("this") == "heard this")
+        try host.perform("B", "remember", ["callback": .object(callback.object)])
+        #expect(try await host.call("B", "callBack", ["text": "hello"]) == 1)
+    }
+}
+
+/// The examples of “How modules get in”.
+@Suite struct RegistrationArticleTests {
+    private let folder: FolderHost
+    private var host: PluginHost { folder.host }
+
+    init() throws {
+        folder = try FolderHost { configuration, _ in configuration.watches = false }
+        for name in ["A", "B"] {
+            try copyFile(builtLibrary("libModule\(name).so"), to: "\(folder.plugins)/libModule\(name).so")
+        }
+    }
+
+    private func put(_ text: String, _ name: String) throws {
+        try Data(text.utf8).write(to: URL(filePath: "\(folder.plugins)/\(name)"))
+    }
+
+    @Test func `Code registers targets, routes, services and subscriptions`() throws {
+        try host.register(
+            Manifest("Clock", version: "1.0.0") {
+                Target("Clock") {
+                    Action("year") { 2026 }
+                }
+                Route("app://clock", to: "Clock/year")
+                Service("Time", version: "1.0.0", target: "Clock")
+                Subscribe {
+                    Action("clock.tick", .context()) { context in context.log(.info, "tick") }
+                }
+            })
+        #expect(try host.perform("Clock", "year") == 2026 && host.open("app://clock") == 2026)
+        #expect(try host.service("Time").perform("year") == 2026)
+        #expect(try host.post("clock.tick").delivered == 1 && folder.messages == ["tick"])
+        #expect(try host.unregister("Clock"))
+        #expect(throws: PluginError.self) { try host.perform("Clock", "year") }
+    }
+
+    @Test func `Files give routes and services to modules that do not declare them`() throws {
+        try put(
+            """
+            {
+                "app://lamps/:key": "A/fetchDetail",
+                "app://lamps": {"action": "A/fetchDetail", "defaults": {"key": "lamp"}, "summary": "The lamp of the day"}
+            }
+            """, "shop.routes.json")
+        try put(
+            """
+            {
+                "Greeter": {"target": "B", "version": "1.0.0", "summary": "Says hello"},
+                "Prices": [{"target": "A", "version": "2.0.0"}, {"target": "B", "version": "1.0.0", "priority": 5}]
+            }
+            """, "shop.services.json")
+        try host.start()
+        #expect(host.problems.isEmpty)
+        #expect(try host.open("app://lamps/red")["title"] == "Detail of red")
+        #expect(try host.open("app://lamps")["title"] == "Detail of lamp")
+        #expect(try host.service("Greeter").perform("greet", ["Ada"]) == "Hello, Ada!")
+        #expect(try host.serviceInfo("Prices").module == "ModuleA")
+    }
+}
+
+/// The examples of “What modules are told, and what they say”.
+@Suite struct ConfigurationArticleTests {
+    @Test func `A module reads its own configuration, and hears when it changes`() throws {
+        let test = try TestHost(["ModuleA", "ModuleB"].map { try builtLibrary("lib\($0).so") }) {
+            $0.environment = "test"
+            $0.context = ["shop": "Oslo"]
+            $0.moduleConfiguration = ["ModuleA": ["currency": "CHF"]]
+        }
+        let host = test.host
+        #expect(try host.perform("A", "price", ["key": "apple"]) == "0.5 franc")
+        try host.register(
+            Manifest("Watcher", version: "1.0.0") {
+                Target("Watcher") {
+                    Action("where", .context()) { context in context.hostContext["shop"] ?? nil }
+                }
+                Subscribe {
+                    Action("configuration.changed", .context(), .required("modules", [String].self)) {
+                        context, modules in
+                        context.log(.info, "\(modules) of \(context.hostContext.environment)")
+                    }
+                }
+            })
+        #expect(try host.perform("Watcher", "where") == "Oslo")
+        host.updateConfiguration(["ModuleA": ["currency": "EUR"]])
+        #expect(try host.perform("A", "price", ["key": "apple"]) == "0.5 euro")
+        #expect(test.log.contains { $0.module == "Watcher" && $0.message == "[\"ModuleA\"] of test" })
+        #expect(test.log.contains { $0.level == .info && $0.message == "The shop is open." })
     }
 }

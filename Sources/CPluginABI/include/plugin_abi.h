@@ -26,11 +26,9 @@
 
 #ifdef __cplusplus
 #define PLUGIN_ABI_ASSERT(condition, text) static_assert(condition, text)
-#define PLUGIN_MODULE_EXPORT extern "C" __attribute__((visibility("default")))
 extern "C" {
 #else
 #define PLUGIN_ABI_ASSERT(condition, text) _Static_assert(condition, text)
-#define PLUGIN_MODULE_EXPORT __attribute__((visibility("default")))
 #endif
 
 /* ---------------------------------------------------------------------------------- version -- */
@@ -124,14 +122,43 @@ typedef struct plugin_call {
  * later and from any thread if the manifest says "async": true. */
 typedef void (*plugin_invoke)(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count);
 
-/* The function behind one action: "target/action", "type#action", "@hook" for a lifecycle hook, or "!event" for
- * a subscription to an event. Each action, hook and subscription in the manifest has exactly one, and there are no
- * others. */
+/* The function behind one action: "target/action", "type#action", "@hook" for a lifecycle hook, "!event" for a
+ * subscription to an event, or "~interceptor". Each action, hook, subscription and interceptor in the manifest has
+ * exactly one, and there are no others.
+ *
+ * An interceptor stands around calls for which the host's configuration names it. It has two arguments: the call, a map
+ * with "target", "action" (strings; of an event an empty one and its name), "parameters" (map), "remote" (bool) and
+ * "route" (string, or null), and the rest of the call, an object. It performs the object's action "call" with a map as the one parameter, the parameters that the
+ * action is to get, any number of times or never, and replies with what is to be the outcome. */
 typedef struct plugin_function {
     plugin_string name;
     plugin_invoke invoke;
     void *data; /* handed to `invoke` */
 } plugin_function;
+
+/* The lifecycle hooks are functions of the kind of actions: they reply like these, and what they reject is the reason why
+ * they failed. They have no arguments but where it is said, and never overlap. [host: one at a time]
+ *
+ *   @setUp      before the module's actions can be called. A rejection refuses the module.
+ *   @init       when all newcomers are set up: they can call each other, and nobody else can yet. A rejection refuses the
+ *               module.
+ *   @didStart   when all newcomers are initialised.
+ *   @willStop   before the end, while calls go on.
+ *   @tearDown   after the last call has ended.
+ *
+ * When a new file replaces a module that has @suspend, state is handed over. The host holds new calls of the module back
+ * and waits for the running ones; then it calls, each with a deadline:
+ *
+ *   @suspend    of the old one. The reply is the state, any value; the module does nothing more with what it stands
+ *               for. If the manifest says "exclusive", it lets go of what it owns (a port, a lock). It has ended before
+ *               the @init of the new one begins.
+ *   @resume     of the new one, before its @init, with two arguments: the state, and the version (string) of the module
+ *               that gave it. A rejection refuses the replacement. It is not called where there is no state: at the
+ *               start, or after a version without @suspend.
+ *   @unsuspend  of the old one, when @suspend has been called and the replacement has failed, whatever the reason; also
+ *               after a @suspend that was rejected or late. The module goes on as if nothing had been, takes back what
+ *               it let go of, and gets the calls that were held back.
+ */
 
 /* How the instances of a target are made, for targets whose manifest says "instance". */
 typedef struct plugin_factory {
@@ -174,6 +201,36 @@ typedef struct plugin_module {
  */
 typedef const plugin_module *(*plugin_module_entry_function)(void);
 
+/* A module can also be linked into the program that calls it. There the symbol could exist only once, so
+ * PLUGIN_LINKED_IN is defined when it is compiled, the function is the module's own, and the program finds it by a
+ * record in the section PLUGIN_MODULE_SECTION: the address of the function, one record for each module. In a shared
+ * library the record does no harm.
+ *
+ *     PLUGIN_MODULE_RECORD(plugin_module_entry);
+ */
+#define PLUGIN_MODULE_SECTION "plugin_modules"
+#define PLUGIN_MODULE_RECORD(function) \
+    __attribute__((used, section(PLUGIN_MODULE_SECTION))) PLUGIN_MODULE_RETAIN static const \
+        plugin_module_entry_function plugin_module_record = function
+
+#if defined(PLUGIN_LINKED_IN)
+#define PLUGIN_MODULE_EXPORT static
+#elif defined(__cplusplus)
+#define PLUGIN_MODULE_EXPORT extern "C" __attribute__((visibility("default")))
+#else
+#define PLUGIN_MODULE_EXPORT __attribute__((visibility("default")))
+#endif
+
+/* Linkers may drop sections that nothing refers to; this keeps the record. */
+#if defined(__has_attribute)
+#if __has_attribute(retain)
+#define PLUGIN_MODULE_RETAIN __attribute__((retain))
+#endif
+#endif
+#ifndef PLUGIN_MODULE_RETAIN
+#define PLUGIN_MODULE_RETAIN
+#endif
+
 /* -------------------------------------------------------------------------------- host side -- */
 
 #define PLUGIN_ADDRESS_ACTION 0u /* target, action */
@@ -181,6 +238,8 @@ typedef const plugin_module *(*plugin_module_entry_function)(void);
 #define PLUGIN_ADDRESS_OBJECT 2u /* object, action */
 #define PLUGIN_ADDRESS_SERVICE 3u /* target is the name of a service; action; version: the smallest that will do */
 #define PLUGIN_ADDRESS_EVENT 4u  /* target is the name of an event, which everybody gets who subscribes to it; see below */
+#define PLUGIN_ADDRESS_BOUND 5u  /* object is a bound action; see PLUGIN_BOUND_EXTENSION */
+#define PLUGIN_ADDRESS_CHAIN 6u  /* target is the name of an event that runs up the chain; see PLUGIN_CHAIN_EXTENSION */
 
 #define PLUGIN_REQUEST_REMOTE 1u /* treat it as coming from another program: remote actions only */
 #define PLUGIN_REQUEST_OBJECT 2u /* of a URL: the caller wants an object; the action sees it as the parameter _object */
@@ -192,6 +251,9 @@ typedef const plugin_module *(*plugin_module_entry_function)(void);
  * those that a subscriber does not declare are left out for it. `perform` starts the asynchronous subscribers and does
  * not wait for them, `call` waits. One that fails does not stop the others. The result is a map: "delivered" (int), how
  * many got it, and "failures" (list), a map with "code", "message" and "source" for each that failed. */
+
+/* An event that runs up the chain begins at `object`; if that is 0, at the object that the parent call works on, and
+ * where there is none, at the module that calls. See PLUGIN_CHAIN_EXTENSION. */
 
 /* What is asked for. Borrowed until the function that takes it returns. */
 typedef struct plugin_request {
@@ -234,7 +296,8 @@ struct plugin_host {
      * cancel, or 0 when the call is already over. */
     plugin_token (*call)(const plugin_host *host, plugin_token parent, const plugin_request *request,
                          plugin_completion completion, void *data);
-    /* Ends a call made by `call` with the error cancelled. The action is told, and goes on until it ends. */
+    /* Ends a call that this module has made by `call`, with the error cancelled. The action is told, and goes on until
+     * it ends. A token of others' calls, or of one that is over, is ignored. */
     void (*cancel)(const plugin_host *host, plugin_token call);
 
     /* The reply to a call: with a value (null means PLUGIN_KIND_NULL) or with an error. The caller has taken
@@ -287,7 +350,7 @@ typedef struct plugin_context {
     uint32_t reserved;
     plugin_string module;       /* the name in the manifest */
     plugin_string file;         /* the file it came from, in the plugins folder (what runs is a copy) */
-    plugin_string folder;       /* the folder of that file: resources lie beside it */
+    plugin_string folder;       /* the folder of that file: resources lie beside it; empty in a part of the program */
     plugin_value configuration; /* a map, empty when nothing was configured for the module when it was loaded */
     plugin_value values; /* what every module is told: a map with "environment" (string), "arguments" (list of strings),
                           * "launchTime" (double, seconds since 1970) and "values" (map, the program's own) */
@@ -296,8 +359,9 @@ typedef struct plugin_context {
 /* Services: what implements them, instances that last longer than a call, and waiting for them. A single call needs
  * none of this: PLUGIN_ADDRESS_SERVICE does it.
  *
- * Each function tells `completion` a map: name, version, module, target, priority, singleton, summary, and from
- * `request` object; or the error unknownService. `version` is the smallest one that will do, or empty. [any thread] */
+ * Each function tells `completion` a map: name, version, module, target, priority, singleton, summary, file where a
+ * file declares the service and not the module, and from `request` object as the last entry; or the error unknownService. The entries of a map without an object live as long
+ * as the process: who wants to know later may read them then. `version` is the smallest one that will do, or empty. [any thread] */
 #define PLUGIN_SERVICES_EXTENSION "pluginhost.services/1"
 typedef struct plugin_services {
     uint32_t size;
@@ -325,6 +389,71 @@ typedef struct plugin_configuration {
      * borrowed until `receiver` returns. [any thread] */
     void (*read)(const plugin_host *host, void (*receiver)(void *data, const plugin_value *configuration), void *data);
 } plugin_configuration;
+
+/* Bound actions: names that are resolved once, for calls that are made many times. A bound action is a number; a
+ * request with the address PLUGIN_ADDRESS_BOUND and that number as its object is the same call as one by target and
+ * action, with the same checks and the same errors, and without the lookup. It is not tied to a copy of the module:
+ * when modules come, change or go, the next call goes where a call by name would go. */
+#define PLUGIN_BOUND_EXTENSION "pluginhost.bound/1"
+typedef uint64_t plugin_bound_action; /* 0 is none */
+typedef struct plugin_bound {
+    uint32_t size;
+    uint32_t reserved;
+    /* The bound action of a target's action, whether a module offers it now or not: what is missing is the error of the
+     * call. The same names give the same number. There is nothing to release. 0 when the names are no UTF-8, or when
+     * there are a hundred thousand others. [any thread] */
+    plugin_bound_action (*bind)(const plugin_host *host, plugin_string target, plugin_string action);
+} plugin_bound;
+
+/* Questions about URLs. */
+#define PLUGIN_ROUTES_EXTENSION "pluginhost.routes/1"
+typedef struct plugin_routes {
+    uint32_t size;
+    uint32_t reserved;
+    /* Whether opening a URL would reach an action: 1 if it resolves, its parameters check and the guard passes, else 0.
+     * The request is the one that `perform` would get, with the address PLUGIN_ADDRESS_URL. [any thread] */
+    int32_t (*can_open)(const plugin_host *host, const plugin_request *request);
+    /* Builds the URL of a route: `target` of the request is the name of the route or its pattern, and its parameters,
+     * which have names, are the values of the groups, and of the query. Tells `completion` a string, or an error.
+     * [any thread] */
+    void (*build)(const plugin_host *host, const plugin_request *request, plugin_completion completion, void *data);
+} plugin_routes;
+
+/* Instances of targets. */
+#define PLUGIN_INSTANCES_EXTENSION "pluginhost.instances/1"
+typedef struct plugin_instances {
+    uint32_t size;
+    uint32_t reserved;
+    /* Drops the instance that the calls of a target share: the next call makes another. Tells `completion` whether there
+     * was one (bool), or the error unknownTarget. [any thread] */
+    void (*release)(const plugin_host *host, plugin_string target, plugin_completion completion, void *data);
+} plugin_instances;
+
+/* Events along a chain. Objects can have a parent: of a page that a navigator shows it is the page below. A request with
+ * the address PLUGIN_ADDRESS_CHAIN asks the object where it begins, then its parent, and so on, then the module of the
+ * object (or of the caller, where no object is), then the program, until one handles the event.
+ *
+ * Who handles an event has an action of the name "handle.EVENT": of the object's type, or of one of the module's targets.
+ * It gets the event's parameters that it declares, and, if it declares them, "_event" (string, the name) and "_parameters"
+ * (map, all of them). It replies with null or true: it has handled the event, and nobody else is asked; with false: the
+ * next one is asked; or with a map, of which each entry may be left out: "handled" (bool; false), "result" (any value),
+ * and "parameters" (map), which the next ones get in place of the event's. One that fails passes the event on as it was.
+ *
+ * The result of the request is a map: "handled" (bool), "handler" (string, who it was, or null), "result" (any),
+ * "parameters" (map, as they were in the end) and "failures" (list), a map with "code", "message" and "source" for each
+ * handler that failed. `perform` cannot ask asynchronous handlers: they count as failed. */
+#define PLUGIN_CHAIN_EXTENSION "pluginhost.chain/1"
+#define PLUGIN_PARENT_SET 0
+#define PLUGIN_PARENT_GONE 1     /* nobody holds the object or the parent any more: nothing happened */
+#define PLUGIN_PARENT_CIRCULAR 2 /* the object is the parent, or above it: nothing happened */
+typedef struct plugin_chain {
+    uint32_t size;
+    uint32_t reserved;
+    /* The object whose action `call` is, borrowed as long as the call runs; 0 for an action of a target. [any thread] */
+    plugin_object (*receiver)(const plugin_host *host, plugin_token call);
+    /* Gives an object a parent, which it does not hold; 0 takes it away. Returns PLUGIN_PARENT_... [any thread] */
+    int32_t (*set_parent)(const plugin_host *host, plugin_object object, plugin_object parent);
+} plugin_chain;
 
 /* ----------------------------------------------------------------------- small constructors -- */
 
@@ -402,6 +531,10 @@ PLUGIN_ABI_ASSERT(sizeof(plugin_host) == 104, "plugin_host");
 PLUGIN_ABI_ASSERT(sizeof(plugin_log) == 16, "plugin_log");
 PLUGIN_ABI_ASSERT(sizeof(plugin_context) == 88, "plugin_context");
 PLUGIN_ABI_ASSERT(sizeof(plugin_services) == 32, "plugin_services");
+PLUGIN_ABI_ASSERT(sizeof(plugin_bound) == 16, "plugin_bound");
+PLUGIN_ABI_ASSERT(sizeof(plugin_routes) == 24, "plugin_routes");
+PLUGIN_ABI_ASSERT(sizeof(plugin_instances) == 16, "plugin_instances");
+PLUGIN_ABI_ASSERT(sizeof(plugin_chain) == 24, "plugin_chain");
 
 #ifdef __cplusplus
 }

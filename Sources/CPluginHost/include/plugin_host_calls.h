@@ -11,7 +11,9 @@
 #ifndef PLUGIN_HOST_CALLS_H
 #define PLUGIN_HOST_CALLS_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define PLUGIN_HOST_CHUNK 128       /* records in a chunk; also how deep synchronous calls nest on a thread */
 #define PLUGIN_HOST_CHUNKS_MAX 65536 /* chunks in the directory */
@@ -26,8 +28,11 @@ typedef struct plugin_host_record {
     int64_t deadline;    /* atomic: CLOCK_MONOTONIC nanoseconds, 0 for none */
     uint64_t replier;    /* atomic: the lane of the thread that replies */
     uint64_t stands_for; /* the token of the asynchronous call whose beginning runs here, or 0 */
-    uint64_t object;     /* the object that the call holds, or 0 */
+    uint64_t object;     /* atomic: the object that the call holds, or 0 */
     uint64_t replied_within; /* the token of the reply that this thread gave already when it began to give this one */
+    uint64_t caller;     /* atomic: the Generation that called and may cancel, unretained; 0 for the host itself */
+    int64_t since;       /* atomic: CLOCK_MONOTONIC_COARSE nanoseconds at which the call began */
+    int64_t started;     /* of the pool: CLOCK_MONOTONIC nanoseconds, where the duration is measured, else 0 */
     void *instance;      /* made for this call alone, to be destroyed after it */
     void (*cancel_handler)(void *data, int32_t cancelled); /* guarded by `lock` */
     void *cancel_data;
@@ -39,6 +44,16 @@ typedef struct plugin_host_record {
     uint32_t is_pooled;  /* 1 in the pool, 0 in a lane; never changes */
 } plugin_host_record;
 
+/* What one thread has made of one action: how often it has called it, and told an error. Written by that thread alone,
+ * so that it costs no more than an addition; who wants to know sums up those of all lanes. */
+typedef struct plugin_host_tally {
+    uint64_t calls;  /* atomic */
+    uint64_t errors; /* atomic */
+} plugin_host_tally;
+
+#define PLUGIN_HOST_TALLIES 256          /* in a chunk */
+#define PLUGIN_HOST_TALLIES_CHUNKS 16384 /* of a lane; actions beyond are not counted */
+
 typedef struct plugin_host_lane {
     uint64_t epoch;      /* atomic: the registry's epoch while this thread reads the table, else 0 */
     uint32_t depth;      /* synchronous calls that run on this thread */
@@ -46,16 +61,60 @@ typedef struct plugin_host_lane {
     uint64_t replying;   /* the token of the call whose caller this thread tells the outcome, or 0 */
     plugin_host_record *records; /* a chunk */
     struct plugin_host_lane *next; /* of all lanes */
+    uint32_t sees_proposal; /* 1 while this thread resolves a call of a module that is about to serve */
+    uint32_t spare_record;  /* one more than the index of a free record of the pool that this thread keeps, or 0 */
+    plugin_host_tally **tallies; /* atomic chunks, made when they are needed: by the number of the action */
+    plugin_host_tally uncounted; /* of the actions for which there is no room */
 } plugin_host_lane;
 
+/* A signal handler reads it: initial-exec, never allocated lazily inside the handler because a thread touches it before
+ * it runs a module's code. */
+extern __thread plugin_host_lane *plugin_host_this_lane __attribute__((tls_model("initial-exec")));
+plugin_host_lane *plugin_host_lane_take(void);
 /* The lane of this thread; made on first use, null when no more threads can have one. */
-plugin_host_lane *plugin_host_lane_current(void);
+static inline plugin_host_lane *plugin_host_lane_current(void) {
+    plugin_host_lane *lane = plugin_host_this_lane;
+    return __builtin_expect(lane != NULL, 1) ? lane : plugin_host_lane_take();
+}
+plugin_host_tally *plugin_host_tally_make(plugin_host_lane *lane, uint32_t action);
+/* The tally of an action in this thread's own lane. */
+static inline plugin_host_tally *plugin_host_tally_own(plugin_host_lane *lane, uint32_t action) {
+    uint32_t chunk = action / PLUGIN_HOST_TALLIES;
+    plugin_host_tally *tallies = chunk < PLUGIN_HOST_TALLIES_CHUNKS ? lane->tallies[chunk] : NULL;
+    return __builtin_expect(tallies != NULL, 1) ? tallies + action % PLUGIN_HOST_TALLIES
+                                                : plugin_host_tally_make(lane, action);
+}
+/* Counts a call on this thread, and returns how many there were before. */
+static inline uint64_t plugin_host_count_call(plugin_host_lane *lane, uint32_t action) {
+    plugin_host_tally *tally = plugin_host_tally_own(lane, action);
+    uint64_t before = tally->calls;
+    __atomic_store_n(&tally->calls, before + 1, __ATOMIC_RELAXED);
+    return before;
+}
+static inline void plugin_host_count_error(plugin_host_lane *lane, uint32_t action) {
+    plugin_host_tally *tally = plugin_host_tally_own(lane, action);
+    __atomic_store_n(&tally->errors, tally->errors + 1, __ATOMIC_RELAXED);
+}
+/* What all threads have made of an action, those that have ended included. */
+plugin_host_tally plugin_host_tally_sum(uint32_t action);
+/* CLOCK_MONOTONIC_COARSE, in nanoseconds: a few milliseconds late, and a fifth of the price. */
+static inline int64_t plugin_host_coarse_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
 /* All lanes that there ever were, as a list. */
 plugin_host_lane *plugin_host_lanes(void);
 /* A new chunk of records for the pool; null when there are no more. */
 plugin_host_record *plugin_host_chunk_create(void);
+extern plugin_host_record *plugin_host_directory[PLUGIN_HOST_CHUNKS_MAX];
+extern uint32_t plugin_host_chunk_count;
 /* The record with a number; null when there is none. */
-plugin_host_record *plugin_host_record_at(uint32_t index);
+static inline plugin_host_record *plugin_host_record_at(uint32_t index) {
+    uint32_t chunk = index / PLUGIN_HOST_CHUNK;
+    if (chunk >= __atomic_load_n(&plugin_host_chunk_count, __ATOMIC_ACQUIRE)) return NULL;
+    return &plugin_host_directory[chunk][index % PLUGIN_HOST_CHUNK];
+}
 /* How many records there are. */
 uint32_t plugin_host_record_count(void);
 
@@ -68,6 +127,13 @@ static inline void plugin_host_compiler_barrier(void) { __asm__ volatile("" ::: 
 
 /* Says what runs on this thread while no call does (the loading of a file), for the report; null for nothing. */
 void plugin_host_set_step(const char *label);
+/* What was said on this thread; null for nothing. */
+const char *plugin_host_step(void);
+
+/* A file that gets the line below when the process dies of a signal of what is said to run. */
+void plugin_host_add_journal(int descriptor);
+void plugin_host_remove_journal(int descriptor);
+#define PLUGIN_HOST_FATAL_LINE "fatal signal\n"
 
 /* Tells the report where a module's code lies. `label` is never freed. */
 void plugin_host_add_image(const void *address, const char *label);

@@ -2,15 +2,13 @@
 #ifndef PLUGIN_HOST_FILE_H
 #define PLUGIN_HOST_FILE_H
 
-#include <stddef.h>
-#include <sys/types.h>
-
 /* Whether some process has the file open for writing: 1 or 0, and 0 where the kernel does not say. `descriptor` is
  * open for reading only. */
 int plugin_host_is_being_written(int descriptor);
 
-/* copy_file_range(2) from and to the files' own positions. */
-ssize_t plugin_host_copy_range(int from, int to, size_t size);
+/* Makes an empty file share all bytes of another one until one of them is written to (FICLONE, ioctl_ficlonerange(2)):
+ * 0, or -1 where the file system cannot. */
+int plugin_host_share_bytes(int from, int to);
 
 /* Whether the file system at `path` allows to write files and to map them executable: 1 or 0. */
 int plugin_host_allows_libraries(const char *path);

@@ -48,9 +48,9 @@ extension HostContext {
     }
 
     private func callback(flags: UInt32, _ run: @escaping @Sendable (Invocation) throws -> Void) -> Callback {
-        let bound = Unmanaged.passRetained(BoundAction(run, host: host)).toOpaque()
+        let function = Unmanaged.passRetained(ActionFunction(run, host: host)).toOpaque()
         let handle = host.pointee.callback_create(
-            host, BoundAction.invoke, bound, { Unmanaged<BoundAction>.fromOpaque($0!).release() }, flags)
+            host, ActionFunction.invoke, function, { Unmanaged<ActionFunction>.fromOpaque($0!).release() }, flags)
         return Callback(Object(adopting: handle, host: host))
     }
 }

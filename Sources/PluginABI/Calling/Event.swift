@@ -25,7 +25,12 @@ extension HostContext {
     public func post(
         _ event: String, _ parameters: Parameters = [:], sticky: Bool = false
     ) throws(PluginError) -> EventOutcome {
-        EventOutcome(try perform(.event(event, isSticky: sticky), parameters))
+        var posted = Posted(host: host)
+        try Address.event(event, isSticky: sticky).withRequest(parameters, .local, nil, flags: requestFlags) {
+            request in
+            withUnsafeMutablePointer(to: &posted) { host.pointee.perform(host, call, request, Posted.completion, $0) }
+        }
+        return try posted.outcome.get()
     }
 
     /// Posts an event, and waits until the asynchronous subscribers have ended, too. See ``post(_:_:sticky:)``.
@@ -44,27 +49,64 @@ extension HostContext {
     }
 }
 
+/// Takes the outcome of an event, on the poster's stack.
+private struct Posted {
+    let host: UnsafePointer<plugin_host>
+    var outcome: Result<EventOutcome, PluginError> = .success(EventOutcome(delivered: 0, failures: []))
+
+    static let completion: plugin_completion = { data, value, error in
+        let posted = data!.assumingMemoryBound(to: Posted.self)
+        if let error {
+            posted.pointee.outcome = .failure(PluginError(error.pointee))
+        } else if let value {
+            posted.pointee.outcome = .success(EventOutcome(copying: value.pointee, host: posted.pointee.host))
+        }
+    }
+}
+
 /// A map with `delivered` and `failures`, as it crosses the border.
 extension EventOutcome: ValueConvertible {
     public static var kind: Value.Kind { .map }
 
     public init(_ value: Value) {
         delivered = value["delivered"]?.int ?? 0
-        failures = (value["failures"]?.list ?? []).map { failure in
-            PluginError(
-                .init(rawValue: failure["code"]?.string ?? ""), failure["message"]?.string ?? "",
-                source: failure["source"]?.string)
-        }
+        failures = (value["failures"]?.list ?? []).map { PluginError($0) }
     }
 
     public var value: Value {
-        let failures = failures.map { failure -> Value in
-            var entries: [String: Value] = [
-                "code": .string(failure.code.rawValue), "message": .string(failure.message),
-            ]
-            if let source = failure.source { entries["source"] = .string(source) }
-            return .map(entries)
+        ["delivered": .int(delivered), "failures": .list(failures.map(\.record))]
+    }
+}
+
+extension EventOutcome {
+    /// Lends the outcome in the form in which it crosses the border.
+    package func lend(to body: (UnsafePointer<plugin_value>) -> Void) {
+        var raw = plugin_value_null()
+        if failures.isEmpty {
+            withUnsafeTemporaryAllocation(of: plugin_entry.self, capacity: 2) { entries in
+                entries[0] = plugin_entry(key: plugin_string("delivered"), value: plugin_value_int(Int64(delivered)))
+                entries[1] = plugin_entry(key: plugin_string("failures"), value: plugin_value_list(nil, 0))
+                raw = plugin_value_map(entries.baseAddress, 2)
+                body(&raw)
+            }
+        } else {
+            let owner = Parameters(positional: [value])
+            withExtendedLifetime(owner) {
+                if let entry = try? owner.withEntries({ entries, _ in entries[0] }) { raw = entry.value }
+                body(&raw)
+            }
         }
-        return ["delivered": .int(delivered), "failures": .list(failures)]
+    }
+
+    /// Without a copy where nothing has failed.
+    fileprivate init(copying raw: plugin_value, host: UnsafePointer<plugin_host>) {
+        if raw.kind == PLUGIN_KIND_MAP, raw.count == 2, let entries = raw.as.map,
+            entries[0].key.text == "delivered", entries[0].value.kind == PLUGIN_KIND_INT,
+            entries[1].key.text == "failures", entries[1].value.count == 0
+        {
+            self.init(delivered: Int(entries[0].value.as.integer), failures: [])
+        } else {
+            self.init(Value(copying: raw, host: host))
+        }
     }
 }

@@ -39,6 +39,9 @@ extension HostContext {
 
     /// Calls an action, synchronous or asynchronous, and waits for its result without blocking a thread.
     ///
+    /// It begins where the caller is, on its actor: a synchronous action runs there to its end, an asynchronous one until
+    /// it waits for the first time.
+    ///
     /// - Parameters:
     ///   - target: The name of the target, of any module.
     ///   - action: The name of the action.
@@ -129,7 +132,8 @@ extension HostContext {
 // MARK: What the host knows and gives
 
 extension HostContext {
-    /// The folder in the plugins folder that the module came from; its resources lie there. (What runs is a copy.)
+    /// The folder in the plugins folder that the module came from; its resources lie there. (What runs is a copy.) Empty
+    /// for a module that is a part of the program.
     public var folder: String { about?.pointee.folder.text ?? "" }
 
     /// The name of the module that this context belongs to.

@@ -44,10 +44,16 @@ extension PluginError.Code {
     public static let unknownAction: Self = "unknownAction"
     /// No module offers a service of that name, or not in a version that will do.
     public static let unknownService: Self = "unknownService"
+    /// No module of that name is there.
+    public static let unknownModule: Self = "unknownModule"
+    /// What offers the target or the service is known, and is not served: it was removed, has failed, or waits.
+    public static let moduleUnavailable: Self = "moduleUnavailable"
     /// The text is no URL, or one that does not address anything.
     public static let invalidURL: Self = "invalidURL"
     /// The pattern of a route cannot be read, or not be matched in linear time.
     public static let invalidPattern: Self = "invalidPattern"
+    /// The object's module was replaced or removed, and the time that its objects had after that is over.
+    public static let generationRetired: Self = "generationRetired"
     /// The object is gone: its last holder has released it.
     public static let unknownObject: Self = "unknownObject"
 
@@ -70,6 +76,8 @@ extension PluginError.Code {
     public static let notRemote: Self = "notRemote"
     /// The program's guard refused a call that came from another program.
     public static let refused: Self = "refused"
+    /// The configuration puts an interceptor around the call that no module offers now.
+    public static let interceptorMissing: Self = "interceptorMissing"
     /// The action failed with an error that brought no code of its own.
     public static let actionFailed: Self = "actionFailed"
     /// A synchronous call was made of an asynchronous action.
@@ -80,6 +88,8 @@ extension PluginError.Code {
     public static let noReply: Self = "noReply"
     /// The deadline passed.
     public static let deadlineExceeded: Self = "deadlineExceeded"
+    /// The module hands its state over, and more calls wait for that than the host lets wait.
+    public static let overloaded: Self = "overloaded"
     /// The caller cancelled the call.
     public static let cancelled: Self = "cancelled"
     /// Calls are nested too deeply: modules call each other without end.
@@ -90,6 +100,22 @@ extension PluginError.Code {
     public static let instanceFailed: Self = "instanceFailed"
     /// The host is not running.
     public static let hostStopped: Self = "hostStopped"
+
+    // Pages
+
+    /// A page was pushed where there is no stack on top.
+    public static let noStack: Self = "noStack"
+    /// The page, asked whether it should open, said no.
+    public static let pageRefused: Self = "pageRefused"
+    /// The page is not open: it was closed before, or is none of this navigator's.
+    public static let pageNotOpen: Self = "pageNotOpen"
+    /// The page that was to be opened is open already.
+    public static let pageOpen: Self = "pageOpen"
+    /// There are fewer pages than were to be closed.
+    public static let nothingToClose: Self = "nothingToClose"
+
+    /// A configuration cannot be used: its file is no JSON, or it says something that cannot be.
+    public static let invalidConfiguration: Self = "invalidConfiguration"
 
     // Files and modules
 
@@ -111,10 +137,40 @@ extension PluginError.Code {
     public static let invalidManifest: Self = "invalidManifest"
     /// A route file is no JSON or property list, or one of its routes is not what it must be.
     public static let invalidRouteFile: Self = "invalidRouteFile"
-    /// The module or the route file claims something that another one has.
+    /// A service file is no JSON or property list, or one of its services is not what it must be.
+    public static let invalidServiceFile: Self = "invalidServiceFile"
+    /// The module, the route file or the service file claims something that another one has.
     public static let conflict: Self = "conflict"
     /// The module refused to be activated, or its `setUp` failed.
     public static let activationFailed: Self = "activationFailed"
+    /// A module waits for another one, or for a service, that is not there.
+    public static let missingRequirement: Self = "missingRequirement"
+    /// A module waits because what it requires is there in a version that will not do.
+    public static let wrongVersion: Self = "wrongVersion"
+    /// Modules wait for each other in a circle.
+    public static let circularRequirement: Self = "circularRequirement"
+    /// A module waits for another one that waits itself.
+    public static let requirementWaits: Self = "requirementWaits"
+    /// Other modules require what was to be removed.
+    public static let required: Self = "required"
+    /// No version of the module is kept that could be put back.
+    public static let noVersionKept: Self = "noVersionKept"
     /// The file was being loaded when the host died, and has not changed since.
     public static let quarantined: Self = "quarantined"
+}
+
+extension PluginError {
+    /// The error as a value: a map with `code`, `message` and, where a module failed, `source`.
+    package var record: Value {
+        var entries: [String: Value] = ["code": .string(code.rawValue), "message": .string(message)]
+        if let source { entries["source"] = .string(source) }
+        return .map(entries)
+    }
+
+    /// Of such a map.
+    package init(_ record: Value) {
+        self.init(
+            .init(rawValue: record["code"]?.string ?? ""), record["message"]?.string ?? "",
+            source: record["source"]?.string)
+    }
 }

@@ -13,6 +13,10 @@ enum Address {
     /// A service by its name and the smallest version that will do, and an action.
     case service(String, String?, String)
     case event(String, isSticky: Bool)
+    /// An event that runs up the chain, from an object or, without one, from where the call is worked on.
+    case chain(String, from: Object?)
+    /// The number of a bound action.
+    case bound(plugin_bound_action)
 
     /// Lends the request in the form in which it crosses the border.
     func withRequest<Result>(
@@ -62,6 +66,17 @@ enum Address {
                     request.target = name
                     return body(&request)
                 }
+            case .chain(let event, let origin):
+                return event.withPluginString { event in
+                    request.address = PLUGIN_ADDRESS_CHAIN
+                    request.target = event
+                    request.object = origin?.handle ?? 0
+                    return withExtendedLifetime(origin) { body(&request) }
+                }
+            case .bound(let number):
+                request.address = PLUGIN_ADDRESS_BOUND
+                request.object = number
+                return body(&request)
             case .object(let object, let action):
                 return action.withPluginString { action in
                     request.address = PLUGIN_ADDRESS_OBJECT
@@ -94,7 +109,7 @@ extension HostContext {
         try address.withRequest(parameters, origin, timeout, flags: requestFlags) { request in
             pending.start(call, request)
         }
-        return try await pending.outcome().get()
+        return try await pending.finished().get()
     }
 
     /// Awaits something else that the host tells once: `begin` starts it, and returns the token to cancel it by.
@@ -103,7 +118,7 @@ extension HostContext {
     ) async throws(PluginError) -> Value {
         let pending = PendingCall(host: host)
         pending.start(begin)
-        return try await pending.outcome().get()
+        return try await pending.finished().get()
     }
 
     /// Receives something that the host tells once, before `begin` returns.
@@ -173,17 +188,32 @@ extension PluginError {
 }
 
 /// A call whose outcome may arrive later. The host holds on to it until it has completed it.
-private final class PendingCall: Sendable {
-    private enum State {
-        case running
-        case awaited(@Sendable (Result<Value, PluginError>) -> Void)
-        case finished(Result<Value, PluginError>)
+///
+/// `outcome` and `waiter` are each written once, before the state says so.
+private final class PendingCall: @unchecked Sendable {
+    private enum State: UInt8, AtomicRepresentable {
+        case running, awaited, finished
     }
 
-    private nonisolated(unsafe) let host: UnsafePointer<plugin_host>
-    private let state = Mutex<State>(.running)
-    /// What `cancel` names: 0 before the call has started.
-    private let token = Mutex<(call: plugin_token, isCancelled: Bool)>((0, false))
+    private enum Waiter {
+        case task(UnsafeContinuation<Void, Never>)
+        case thread(DispatchSemaphore)
+
+        func tell() {
+            switch self {
+            case .task(let continuation): continuation.resume()
+            case .thread(let arrived): arrived.signal()
+            }
+        }
+    }
+
+    private let host: UnsafePointer<plugin_host>
+    private let state = Atomic(State.running)
+    private var outcome: Result<Value, PluginError> = .success(.null)
+    private var waiter: Waiter?
+    /// What `cancel` names: 0 before the call has started, or one of these.
+    private let token = Atomic<plugin_token>(0)
+    private static let cancelled = plugin_token.max
 
     init(host: UnsafePointer<plugin_host>) { self.host = host }
 
@@ -194,73 +224,48 @@ private final class PendingCall: Sendable {
     func start(_ begin: (plugin_completion, UnsafeMutableRawPointer) -> plugin_token) {
         let hold = Unmanaged.passRetained(self).toOpaque()
         let started = begin(Self.completion, hold)
-        let isCancelled = token.withLock {
-            $0.call = started
-            return $0.isCancelled
-        }
-        if isCancelled { cancel() }
+        let isCancelled = token.exchange(started, ordering: .acquiringAndReleasing) == Self.cancelled
+        if isCancelled, started != 0 { host.pointee.cancel(host, started) }
     }
 
-    func cancel() {
-        let started = token.withLock {
-            $0.isCancelled = true
-            return $0.call
-        }
-        if started != 0 { host.pointee.cancel(host, started) }
+    private func cancel() {
+        let started = token.exchange(Self.cancelled, ordering: .acquiringAndReleasing)
+        if started != 0, started != Self.cancelled { host.pointee.cancel(host, started) }
     }
 
     private static let completion: plugin_completion = { data, value, error in
         let pending = Unmanaged<PendingCall>.fromOpaque(data!).takeRetainedValue()
-        pending.finish(Result(value, error, host: pending.host))
+        pending.outcome = Result(value, error, host: pending.host)
+        guard pending.state.exchange(.finished, ordering: .acquiringAndReleasing) == .awaited else { return }
+        pending.waiter?.tell()
     }
 
-    private func finish(_ result: Result<Value, PluginError>) {
-        let waiting = state.withLock { state in
-            defer { state = .finished(result) }
-            if case .awaited(let receiver) = state { return Optional(receiver) }
-            return nil
-        }
-        waiting?(result)
-    }
-
-    /// Calls the receiver with the outcome, now or later.
-    private func receive(_ receiver: @escaping @Sendable (Result<Value, PluginError>) -> Void) {
-        let finished: Result<Value, PluginError>? = state.withLock { state in
-            if case .finished(let result) = state { return result }
-            state = .awaited(receiver)
-            return nil
-        }
-        if let finished { receiver(finished) }
-    }
-
-    private var finished: Result<Value, PluginError>? {
-        state.withLock { if case .finished(let result) = $0 { result } else { nil } }
+    /// Tells the waiter when the outcome is there: now or later.
+    private func tell(_ waiter: Waiter) {
+        self.waiter = waiter
+        let isRunning = state.compareExchange(
+            expected: .running, desired: .awaited, ordering: .acquiringAndReleasing
+        ).exchanged
+        if !isRunning { waiter.tell() }
     }
 
     /// The outcome, awaited; the call is cancelled with the task.
-    func outcome() async -> Result<Value, PluginError> {
-        await withTaskCancellationHandler {
-            await result
-        } onCancel: {
-            cancel()
+    func finished() async -> Result<Value, PluginError> {
+        if state.load(ordering: .acquiring) != .finished {
+            await withTaskCancellationHandler {
+                await withUnsafeContinuation { tell(.task($0)) }
+            } onCancel: {
+                cancel()
+            }
         }
-    }
-
-    /// The outcome, awaited.
-    var result: Result<Value, PluginError> {
-        get async {
-            if let finished { return finished }
-            return await withUnsafeContinuation { continuation in receive { continuation.resume(returning: $0) } }
-        }
+        return outcome
     }
 
     /// The outcome; blocks this thread until it is there.
     func wait() -> Result<Value, PluginError> {
         let arrived = DispatchSemaphore(value: 0)
-        receive { _ in arrived.signal() }
-        while true {
-            arrived.wait()
-            if let finished { return finished }
-        }
+        tell(.thread(arrived))
+        arrived.wait()
+        return outcome
     }
 }

@@ -14,6 +14,8 @@ public struct ServiceInfo: Sendable, Hashable {
     public let isSingleton: Bool
     /// One sentence for people; may be empty.
     public let summary: String
+    /// The service file that declares it; nil where the module's own manifest does.
+    public let file: String?
 }
 
 extension ServiceInfo {
@@ -26,6 +28,7 @@ extension ServiceInfo {
         priority = told["priority"]?.int ?? 0
         isSingleton = told["singleton"]?.bool ?? false
         summary = told["summary"]?.string ?? ""
+        file = told["file"]?.string
     }
 }
 
@@ -34,19 +37,40 @@ extension ServiceInfo {
 /// A service that is no singleton gives each handle an instance of its own, which lives until the last copy of the
 /// handle is gone, and keeps the generation of its module alive. A handle of any other finds the service anew for each
 /// call: also a newer version that came meanwhile.
-public struct ServiceHandle: Sendable {
-    /// What implemented the service when it was asked for.
-    public let info: ServiceInfo
-    private let smallest: String?
-    /// What carries the instance, if the handle has one of its own.
-    private let object: Object?
-    private let context: HostContext
+public struct ServiceHandle: @unchecked Sendable {
+    // The map that it points to never changes, hence @unchecked Sendable.
 
-    init(_ told: Value, from smallest: String?, in context: HostContext) {
-        info = ServiceInfo(told)
-        self.smallest = smallest
-        object = told["object"]?.object
-        self.context = context
+    private let name: String
+    private let smallest: String?
+    private let context: HostContext
+    private let told: Told
+
+    private enum Told {
+        /// The host's map, which lives as long as the process: read when somebody wants to know.
+        case map(UnsafePointer<plugin_entry>, count: UInt32)
+        /// The service, and what carries an instance of the handle's own.
+        case object(Object, ServiceInfo)
+    }
+
+    init(_ told: plugin_value, name: String, from smallest: String?, in context: HostContext) {
+        (self.name, self.smallest, self.context) = (name, smallest, context)
+        let entries = UnsafeBufferPointer(start: told.as.map, count: Int(told.count))
+        if let object = entries.last, object.value.kind == PLUGIN_KIND_OBJECT {
+            self.told = .object(
+                Object(retaining: object.value.as.object, host: context.host),
+                ServiceInfo(Value(copying: told, host: context.host)))
+        } else {
+            self.told = .map(told.as.map, count: told.count)
+        }
+    }
+
+    /// What implemented the service when it was asked for.
+    public var info: ServiceInfo {
+        switch told {
+        case .map(let entries, let count):
+            ServiceInfo(Value(copying: plugin_value_map(entries, count), host: context.host))
+        case .object(_, let info): info
+        }
     }
 
     /// The name of the module that implemented the service when it was asked for.
@@ -82,7 +106,8 @@ public struct ServiceHandle: Sendable {
     }
 
     private func address(_ action: String) -> Address {
-        object.map { .object($0, action) } ?? .service(info.name, smallest, action)
+        if case .object(let object, _) = told { return .object(object, action) }
+        return .service(name, smallest, action)
     }
 }
 
@@ -122,14 +147,15 @@ extension HostContext {
     /// - Throws: ``PluginError/Code/unknownService``, with the versions that there are; what making the instance throws.
     public func service(_ name: String, from version: String? = nil) throws(PluginError) -> ServiceHandle {
         let services = try services
-        let told = try receive { completion, data in
-            name.withPluginString { name in
-                (version ?? "").withPluginString { version in
-                    services.pointee.request(host, call, name, version, completion, data)
+        var answer = ServiceAnswer(name: name, smallest: version, context: later)
+        name.withPluginString { name in
+            (version ?? "").withPluginString { version in
+                withUnsafeMutablePointer(to: &answer) {
+                    services.pointee.request(host, call, name, version, ServiceAnswer.completion, $0)
                 }
             }
         }
-        return ServiceHandle(told, from: version, in: later)
+        return try answer.handle()
     }
 
     /// Asks for a service as a type of the caller's.
@@ -196,5 +222,35 @@ extension HostContext {
             else { throw PluginError(.unknownService, "This host has no services: it is of an earlier version.") }
             return services
         }
+    }
+}
+
+/// Takes the answer to the question for a service, on the asker's stack.
+private struct ServiceAnswer {
+    let name: String
+    let smallest: String?
+    let context: HostContext
+    private var received: ServiceHandle?
+    private var failure: PluginError?
+
+    init(name: String, smallest: String?, context: HostContext) {
+        (self.name, self.smallest, self.context) = (name, smallest, context)
+    }
+
+    static let completion: plugin_completion = { data, value, error in
+        let answer = data!.assumingMemoryBound(to: ServiceAnswer.self)
+        if let error {
+            answer.pointee.failure = PluginError(error.pointee)
+        } else if let value {
+            let (name, smallest, context) = (answer.pointee.name, answer.pointee.smallest, answer.pointee.context)
+            answer.pointee.received = ServiceHandle(value.pointee, name: name, from: smallest, in: context)
+        }
+    }
+
+    func handle() throws(PluginError) -> ServiceHandle {
+        guard let received else {
+            throw failure ?? PluginError(.unknownService, "The host did not say whether there is a service “\(name)”.")
+        }
+        return received
     }
 }

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// One action of a target or of an object type: a name and a typed closure.
 ///
 ///     Action("fetchDetail", .required("key", String.self), .optional("page", Int.self, default: 1)) { key, page in
@@ -58,23 +60,28 @@ extension Invocation {
     @usableFromInline func start<R: ActionResult>(_ body: @escaping @Sendable () async throws -> R) {
         nonisolated(unsafe) let host = host
         let token = call.pointee.token
+        let running = RunningAction()
         let task = Task.immediate {
             do {
                 host.resolve(token, try await body())
             } catch {
                 host.reject(token, error)
             }
+            running.isOver.store(true, ordering: .relaxed)
         }
+        if running.isOver.load(ordering: .relaxed) { return }
+        running.task = task
         host.pointee.on_cancel(
             host, token,
             { data, isCancelled in
-                let task = Unmanaged<TaskBox>.fromOpaque(data!).takeRetainedValue()
-                if isCancelled != 0 { task.task.cancel() }
-            }, Unmanaged.passRetained(TaskBox(task)).toOpaque())
+                let running = Unmanaged<RunningAction>.fromOpaque(data!).takeRetainedValue()
+                if isCancelled != 0 { running.task?.cancel() }
+            }, Unmanaged.passRetained(running).toOpaque())
     }
 }
 
-private final class TaskBox: Sendable {
-    let task: Task<Void, Never>
-    init(_ task: Task<Void, Never>) { self.task = task }
+/// An asynchronous closure that runs. The task is set by who starts it, before the host may cancel it.
+private final class RunningAction: @unchecked Sendable {
+    let isOver = Atomic(false)
+    var task: Task<Void, Never>?
 }

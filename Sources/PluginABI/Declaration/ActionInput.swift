@@ -73,29 +73,38 @@ public struct Invocation {
 
 // MARK: Parameters
 
+// The types ask nothing of what they are generic over, only their conformances do: to make a type that does, the runtime
+// searches the conformances of all libraries of the process, once for each module.
+
 /// A parameter that must be given, or has a default.
-public struct ArgumentInput<Instance, Output: ActionParameter>: ActionInput {
+public struct ArgumentInput<Instance, Output>: Sendable {
     /// What the manifest says about the parameter.
     public let parameter: ParameterDeclaration
     @inlinable init(_ parameter: ParameterDeclaration) { self.parameter = parameter }
+}
+
+extension ArgumentInput: ActionInput where Output: ActionParameter {
     @inlinable public static var argumentCount: Int { 1 }
     @inlinable public var declaration: ParameterDeclaration? { parameter }
     @inlinable public func read(from invocation: Invocation, at index: Int) throws(PluginError) -> Output {
-        try Output(borrowing: invocation.argument(index), host: invocation.host)
+        try Output.read(invocation.argument(index), host: invocation.host)
     }
 }
 
 /// A parameter that may be missing.
-public struct OptionalInput<Instance, Wrapped: ActionParameter>: ActionInput {
-    public typealias Output = Wrapped?
+public struct OptionalInput<Instance, Wrapped>: Sendable {
     /// What the manifest says about the parameter.
     public let parameter: ParameterDeclaration
     @inlinable init(_ parameter: ParameterDeclaration) { self.parameter = parameter }
+}
+
+extension OptionalInput: ActionInput where Wrapped: ActionParameter {
+    public typealias Output = Wrapped?
     @inlinable public static var argumentCount: Int { 1 }
     @inlinable public var declaration: ParameterDeclaration? { parameter }
     @inlinable public func read(from invocation: Invocation, at index: Int) throws(PluginError) -> Wrapped? {
         let raw = invocation.argument(index)
-        return raw.kind == PLUGIN_KIND_NULL ? nil : try Wrapped(borrowing: raw, host: invocation.host)
+        return raw.kind == PLUGIN_KIND_NULL ? nil : try Wrapped.read(raw, host: invocation.host)
     }
 }
 

@@ -6,12 +6,13 @@
 ///         }
 ///     }
 public struct Manifest: Sendable {
-    let name: String
+    package let name: String
     let version: String
     private(set) var summary = ""
     private(set) var concurrency = Concurrency.concurrent
     private(set) var level = Level.normal
     private(set) var priority = 0
+    private(set) var isExclusive = false
     let parts: [any ManifestPart]
 
     /// Makes a manifest.
@@ -55,6 +56,15 @@ extension Manifest {
         copy.priority = priority
         return copy
     }
+
+    /// Says that the module owns something which only one generation can have: a port, a lock, a device. When a new file
+    /// replaces it, its `On(.suspend)` lets go of that before the new one's `init`, and its `On(.unsuspend)` takes it back
+    /// if the new one fails. It must have both.
+    public func exclusive() -> Self {
+        var copy = self
+        copy.isExclusive = true
+        return copy
+    }
 }
 
 /// A stage of the start: modules of the first level have their turn before those of the second.
@@ -73,7 +83,7 @@ public enum Concurrency: String, Sendable {
     case serial
 }
 
-/// Something that stands in a manifest: a ``Target``, an ``ObjectType``, a hook (``On``).
+/// Something that stands in a manifest: a ``Target``, an ``ObjectType``, a hook (``On``), a requirement (``Requires``).
 public protocol ManifestPart: Sendable {
     /// Adds the part to the module that is being described.
     func add(to module: ModuleDescription)

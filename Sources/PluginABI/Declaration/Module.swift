@@ -20,7 +20,7 @@ extension Module {
 
 extension Manifest {
     /// A description of what the manifest says. It lives as long as the process.
-    package func export() -> UnsafePointer<plugin_module> { ModuleDescription(self).export() }
+    package func export() -> UnsafePointer<plugin_module> { ModuleDescription().export(self) }
 }
 
 /// A module's description while it is put together, and what stands behind it afterwards. Never freed.
@@ -31,24 +31,24 @@ public final class ModuleDescription {
     var services: [Value] = []
     var hooks: [Value] = []
     var events: [Value] = []
-    private let manifest: Manifest
+    var requirements: [Value] = []
+    var abiMinor = 0
+    var interceptors: [Value] = []
     private var functions: [plugin_function] = []
-    private var boundActions: [BoundAction] = []
+    private var actionFunctions: [ActionFunction] = []
     private var factories: [plugin_factory] = []
     /// The host's table, given on activation: before any action is called, and never changed after that.
     fileprivate nonisolated(unsafe) var host: UnsafePointer<plugin_host>!
 
-    init(_ manifest: Manifest) { self.manifest = manifest }
-
     /// Adds functions for actions, and returns what the manifest says about them.
     func add<Instance>(_ actions: [Action<Instance>], prefix: String) -> Value {
         for action in actions {
-            let bound = BoundAction(action.run, host: nil)
-            boundActions.append(bound)
+            let function = ActionFunction(action.run, host: nil)
+            actionFunctions.append(function)
             functions.append(
                 plugin_function(
-                    name: .immortal(prefix + action.name), invoke: BoundAction.invoke,
-                    data: Unmanaged.passRetained(bound).toOpaque()))
+                    name: .immortal(prefix + action.name), invoke: ActionFunction.invoke,
+                    data: Unmanaged.passRetained(function).toOpaque()))
         }
         return .list(actions.map(\.manifestEntry))
     }
@@ -61,7 +61,7 @@ public final class ModuleDescription {
                 data: Unmanaged.passRetained(factory).toOpaque()))
     }
 
-    fileprivate func export() -> UnsafePointer<plugin_module> {
+    fileprivate func export(_ manifest: Manifest) -> UnsafePointer<plugin_module> {
         for part in manifest.parts { part.add(to: self) }
         var description = plugin_module()
         description.magic = UInt64(PLUGIN_ABI_MAGIC)
@@ -69,7 +69,9 @@ public final class ModuleDescription {
         description.abi_major = UInt16(PLUGIN_ABI_MAJOR)
         description.abi_minor = UInt16(PLUGIN_ABI_MINOR)
         description.toolchain = .immortal(Toolchain.current)
-        description.manifest = .immortal(manifestJSON)
+        description.manifest = .immortal(json(of: manifest))
+        // The text says it all from now on.
+        (targets, types, routes, services, hooks, events, requirements, interceptors) = ([], [], [], [], [], [], [], [])
         description.functions = .immortal(functions)
         description.function_count = UInt64(functions.count)
         description.factories = .immortal(factories)
@@ -84,10 +86,10 @@ public final class ModuleDescription {
 
     private func activate(_ host: UnsafePointer<plugin_host>) {
         self.host = host
-        for action in boundActions { action.host = host }
+        for action in actionFunctions { action.host = host }
     }
 
-    private var manifestJSON: String {
+    private func json(of manifest: Manifest) -> String {
         var entries: [String: Value] = [
             "name": .string(manifest.name), "version": .string(manifest.version), "targets": .list(targets),
         ]
@@ -99,7 +101,11 @@ public final class ModuleDescription {
         if !routes.isEmpty { entries["routes"] = .list(routes) }
         if !services.isEmpty { entries["services"] = .list(services) }
         if !events.isEmpty { entries["events"] = .list(events) }
+        if !interceptors.isEmpty { entries["interceptors"] = .list(interceptors) }
         if !hooks.isEmpty { entries["hooks"] = .list(hooks) }
+        if manifest.isExclusive { entries["exclusive"] = true }
+        if !requirements.isEmpty { entries["requires"] = .list(requirements) }
+        if abiMinor != 0 { entries["abiMinor"] = .int(abiMinor) }
         return Value.map(entries).json
     }
 }

@@ -2,33 +2,43 @@
 ///
 /// Structures stand first, text behind them. Bytes and objects stay where they are; the block holds on to them.
 /// Immutable after `init`, hence `@unchecked Sendable`.
-final class EncodedValues: @unchecked Sendable {
-    private let memory: UnsafeMutableRawPointer
-    /// What the block points to outside itself.
-    private let holds: [AnyObject]
-    let entryCount: Int
-    /// Why the values cannot cross the border; there are no entries then.
-    let failure: PluginError?
+struct EncodedValues: @unchecked Sendable {
+    private let block: ManagedBuffer<Header, UInt64>
 
-    /// The entries, valid as long as the block lives.
-    var entries: UnsafePointer<plugin_entry> { UnsafePointer(memory.assumingMemoryBound(to: plugin_entry.self)) }
+    private struct Header {
+        /// What the block points to outside itself.
+        let holds: [AnyObject]
+        let entryCount: Int
+        let failure: PluginError?
+    }
+
+    /// Of no values at all.
+    static let none = EncodedValues(EmptyCollection())
 
     init(_ entries: some Collection<(String, Value)>) {
         var size = Size(structures: entries.count * MemoryLayout<plugin_entry>.stride)
         for (key, value) in entries { size.add(key: key, value) }
-        failure = size.failure
-        entryCount = size.failure == nil ? entries.count : 0
-        memory = .allocate(byteCount: max(size.structures + size.text, 1), alignment: 16)
-        guard size.failure == nil else {
-            holds = []
-            return
+        let bytes = size.failure == nil ? size.structures + size.text : 0
+        block = ManagedBuffer.create(minimumCapacity: (bytes + 7) / 8) { block in
+            guard size.failure == nil else { return Header(holds: [], entryCount: 0, failure: size.failure) }
+            let memory = UnsafeMutableRawPointer(block.withUnsafeMutablePointerToElements { $0 })
+            var writer = Writer(structures: memory, text: memory + size.structures)
+            writer.write(entries)
+            return Header(holds: writer.holds, entryCount: entries.count, failure: nil)
         }
-        var writer = Writer(structures: memory, text: memory + size.structures)
-        writer.write(entries)
-        holds = writer.holds
     }
 
-    deinit { memory.deallocate() }
+    // Not `block.header`: each access would be checked for exclusiveness, and would copy it.
+
+    var entryCount: Int { block.withUnsafeMutablePointerToHeader { $0.pointee.entryCount } }
+
+    /// Why the values cannot cross the border; there are no entries then.
+    var failure: PluginError? { block.withUnsafeMutablePointerToHeader { $0.pointee.failure } }
+
+    /// The entries, valid as long as the block lives.
+    var entries: UnsafePointer<plugin_entry> {
+        block.withUnsafeMutablePointerToElements { UnsafeRawPointer($0).assumingMemoryBound(to: plugin_entry.self) }
+    }
 }
 
 extension EncodedValues {

@@ -37,22 +37,33 @@ extension Value {
         }
     }
 
+    /// Copies what needs no escape in runs.
     private static func writeJSON(_ string: String, to text: inout String) {
         text += "\""
-        for scalar in string.unicodeScalars {
-            switch scalar {
-            case "\"": text += "\\\""
-            case "\\": text += "\\\\"
-            case "\n": text += "\\n"
-            case "\r": text += "\\r"
-            case "\t": text += "\\t"
-            case "\u{0}"..<"\u{20}", "\u{7F}":
-                let digits = String(scalar.value, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: text.unicodeScalars.append(scalar)
-            }
+        let bytes = string.utf8
+        var written = bytes.startIndex
+        for index in bytes.indices {
+            guard let escape = escape(bytes[index]) else { continue }
+            text += string[written..<index]
+            text += escape
+            written = bytes.index(after: index)
         }
+        text += written == bytes.startIndex ? string[...] : string[written...]
         text += "\""
+    }
+
+    private static func escape(_ byte: UInt8) -> String? {
+        switch byte {
+        case UInt8(ascii: "\""): return "\\\""
+        case UInt8(ascii: "\\"): return "\\\\"
+        case UInt8(ascii: "\n"): return "\\n"
+        case UInt8(ascii: "\r"): return "\\r"
+        case UInt8(ascii: "\t"): return "\\t"
+        case 0..<0x20, 0x7F:
+            let digits = String(byte, radix: 16)
+            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        default: return nil
+        }
     }
 }
 

@@ -9,13 +9,17 @@ public struct Parameters: Sendable {
     let encoded: EncodedValues
 
     /// Named values, in order; a name that is empty means "by position". Of equal names the first one counts.
-    public init(_ entries: [(String, Value)]) { encoded = EncodedValues(entries) }
+    public init(_ entries: [(String, Value)]) { encoded = entries.isEmpty ? .none : EncodedValues(entries) }
 
     /// Named values.
-    public init(_ entries: [String: Value]) { encoded = EncodedValues(entries.lazy.map { ($0.key, $0.value) }) }
+    public init(_ entries: [String: Value]) {
+        encoded = entries.isEmpty ? .none : EncodedValues(entries.lazy.map { ($0.key, $0.value) })
+    }
 
     /// Values in the order in which the action declares its parameters.
-    public init(positional values: [Value]) { encoded = EncodedValues(values.lazy.map { ("", $0) }) }
+    public init(positional values: [Value]) {
+        encoded = values.isEmpty ? .none : EncodedValues(values.lazy.map { ("", $0) })
+    }
 }
 
 extension Parameters: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral {
@@ -28,8 +32,9 @@ extension Parameters {
     package func withEntries<Result>(
         _ body: (UnsafePointer<plugin_entry>, Int) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
-        if let failure = encoded.failure { throw failure }
+        let count = encoded.entryCount
+        if count == 0, let failure = encoded.failure { throw failure }
         defer { withExtendedLifetime(encoded) {} }
-        return try body(encoded.entries, encoded.entryCount)
+        return try body(encoded.entries, count)
     }
 }

@@ -7,6 +7,22 @@ public protocol ActionParameter: SendableMetatype {
     init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError)
 }
 
+extension ActionParameter {
+    /// Reads an argument: the initialiser, but scalars are read in place. (The compiler knows the type where this is
+    /// inlined, and leaves out the rest; it does not inline what stands for a protocol's initialiser.)
+    @inlinable @inline(__always)
+    static func read(_ raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) -> Self {
+        if Self.self == Int.self, raw.kind == PLUGIN_KIND_INT {
+            return unsafeBitCast(Int(raw.as.integer), to: Self.self)
+        }
+        if Self.self == Double.self, raw.kind == PLUGIN_KIND_DOUBLE { return unsafeBitCast(raw.as.real, to: Self.self) }
+        if Self.self == Bool.self, raw.kind == PLUGIN_KIND_BOOL {
+            return unsafeBitCast(raw.as.boolean != 0, to: Self.self)
+        }
+        return try Self(borrowing: raw, host: host)
+    }
+}
+
 /// A type that an action can return.
 public protocol ActionResult: SendableMetatype {
     /// The declared type of the result, for the manifest.
@@ -103,7 +119,16 @@ extension PluginError {
     }
 }
 
-extension Int: ValueConvertible {}
+extension Int: ValueConvertible {
+    @inlinable public init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) {
+        guard raw.kind == PLUGIN_KIND_INT else {
+            self = try Int(Value(copying: raw, host: host))
+            return
+        }
+        self = Int(raw.as.integer)
+    }
+    @inlinable public func lend(to body: (plugin_value) -> Void) { body(plugin_value_int(Int64(self))) }
+}
 extension Int8: ValueConvertible {}
 extension Int16: ValueConvertible {}
 extension Int32: ValueConvertible {}

@@ -19,6 +19,14 @@ struct FileIdentity: Hashable, Sendable, Codable {
         changed = Self.nanoseconds(status.st_ctim)
     }
 
+    /// Whether it changed so short a time ago that another change might show the same times: file systems take them from
+    /// a clock that ticks every few milliseconds. (What git calls racily clean.)
+    var isRecent: Bool {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        return Self.nanoseconds(now) &- changed < 20_000_000
+    }
+
     /// Wraps around for a time that no clock can show, instead of trapping.
     private static func nanoseconds(_ time: timespec) -> Int64 {
         Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)

@@ -1,47 +1,70 @@
 internal import Dispatch
 internal import Glibc
 internal import PluginABI
+internal import Synchronization
 
 /// Tells when something changes in plugins folders: a file was written and closed, renamed, removed; a folder vanished,
-/// or is there again.
+/// or is there again, or can be read again.
 ///
-/// It only says where to look. Changes that come together are told once. Links, which lead to files elsewhere, are
-/// looked at once a second; so is everything in folders that the kernel cannot watch (its limit is reached), and
-/// ``problem`` says so.
+/// It only says where to look. Changes that come together are told once: it waits until nothing has come for a quiet
+/// time, but not for more than ``waitLimit``. Links, which lead to files elsewhere, are looked at once a second; so is
+/// everything in folders that the kernel cannot watch (its limit is reached), and ``problem`` says so. A folder below is
+/// watched before it is read, so that nothing can come between.
 ///
 /// Everything mutable is touched on `queue` only, hence `@unchecked Sendable`.
 final class FolderWatcher: @unchecked Sendable {
-    /// What is known about one folder.
-    private struct Folder {
-        /// The kernel's number for it; -1 while it is not watched.
-        var watch: Int32 = -1
-        /// Nil while there is no folder.
-        var identity: Identity?
-        /// What was in it when it was last looked at, as far as it is not watched.
-        var files: [String: FileIdentity?] = [:]
+    /// A folder by the one that was named, and its path below that.
+    private struct Place: Hashable {
+        let root: String
+        let path: String
     }
 
-    private struct Identity: Equatable {
-        let device: dev_t
-        let inode: ino_t
+    /// What is known about one folder.
+    private struct Folder {
+        let identity: FolderWalk.Identity
+        /// The kernel's number for it; -1 while it is not watched.
+        var watch: Int32 = -1
+        /// What was in it when it was last looked at, as far as it is not watched; nil if it cannot be read.
+        var files: [String: FileIdentity?]? = [:]
     }
+
+    /// For how long changes are gathered at most.
+    static let waitLimit = Duration.milliseconds(100)
 
     private let queue = DispatchQueue(label: "pluginhost.folder-watcher")
     private static let isOnQueue = DispatchSpecificKey<ObjectIdentifier>()
+    private let roots: Set<String>
+    private let includesSubfolders: Bool
+    private let quietTime: Duration
+    private let lookInterval: Duration
     private let onChange: @Sendable (Set<String>) -> Void
-    private var folders: [String: Folder]
+
+    private var folders: [Place: Folder] = [:]
+    private var places: [Int32: Set<Place>] = [:]
     private var descriptor: Int32 = -1
     private var events: (any DispatchSourceRead)?
     private var timer: (any DispatchSourceTimer)?
     private var isRunning = false
-    private var currentProblem: PluginError?
+    /// Why the kernel does not watch, by what it does not watch.
+    private let problems = Mutex<[String: PluginError]>([:])
+    /// What has changed and is not told yet; when that began, and how many waits have begun since then.
+    private var gathered: (roots: Set<String>, since: ContinuousClock.Instant, waits: Int)?
 
     /// - Parameters:
     ///   - folders: They need not exist.
+    ///   - includesSubfolders: Watches the folders below them, too.
+    ///   - quietTime: For how long nothing must have changed before a change is told; not more than ``waitLimit``.
+    ///   - lookInterval: How often to look at what the kernel does not watch.
     ///   - onChange: Called with the folders, as they were named, in which something has changed; on a queue of the
     ///     watcher's own, one call at a time.
-    init(folders: [String], onChange: @escaping @Sendable (_ folders: Set<String>) -> Void) {
-        self.folders = Dictionary(folders.map { ($0, Folder()) }, uniquingKeysWith: { first, _ in first })
+    init(
+        folders: [String], includesSubfolders: Bool = false, quietTime: Duration = .milliseconds(5),
+        lookInterval: Duration = .seconds(1), onChange: @escaping @Sendable (_ folders: Set<String>) -> Void
+    ) {
+        roots = Set(folders)
+        self.includesSubfolders = includesSubfolders
+        self.quietTime = min(max(quietTime, .zero), Self.waitLimit)
+        self.lookInterval = lookInterval
         self.onChange = onChange
         queue.setSpecific(key: Self.isOnQueue, value: ObjectIdentifier(self))
     }
@@ -55,7 +78,7 @@ final class FolderWatcher: @unchecked Sendable {
     func stop() { onQueue { endWatching() } }
 
     /// Why folders are looked at once a second instead of being watched; nil if they are watched.
-    var problem: PluginError? { onQueue { currentProblem } }
+    var problem: PluginError? { problems.withLock { problems in problems.min { $0.key < $1.key }?.value } }
 
     private func onQueue<Result>(_ body: () -> Result) -> Result {
         DispatchQueue.getSpecific(key: Self.isOnQueue) == ObjectIdentifier(self) ? body() : queue.sync(execute: body)
@@ -69,16 +92,17 @@ final class FolderWatcher: @unchecked Sendable {
             note("inotify_init1", errno)
         } else {
             let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-            source.setEventHandler { [weak self] in self?.report { $0.drain() } }
+            source.setEventHandler { [weak self] in self?.takeEvents() }
             let closing = descriptor
             source.setCancelHandler { close(closing) }
             source.activate()
             events = source
         }
-        _ = look()
+        for root in roots { _ = look(at: root) }
         let timer = DispatchSource.makeTimerSource(queue: queue)
-        timer.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(250))
-        timer.setEventHandler { [weak self] in self?.report { $0.look() } }
+        let interval = DispatchTimeInterval.nanoseconds(Int(lookInterval.nanoseconds))
+        timer.schedule(deadline: .now() + interval, repeating: interval, leeway: .milliseconds(250))
+        timer.setEventHandler { [weak self] in self?.takeLook() }
         timer.activate()
         self.timer = timer
     }
@@ -88,22 +112,50 @@ final class FolderWatcher: @unchecked Sendable {
         events?.cancel()
         timer?.cancel()
         (events, timer, descriptor) = (nil, nil, -1)
-        for path in folders.keys { folders[path] = Folder() }
+        (folders, places, gathered) = ([:], [:], nil)
+        problems.withLock { $0 = [:] }
     }
 
-    private func report(_ changed: (FolderWatcher) -> Set<String>) {
-        guard isRunning else { return }
-        let changed = changed(self)
-        if !changed.isEmpty { onChange(changed) }
+    // MARK: Telling
+
+    private func takeEvents() { if isRunning { gather(drain()) } }
+
+    private func takeLook() { if isRunning { gather(roots.filter(look)) } }
+
+    /// Tells what has changed when nothing more comes.
+    private func gather(_ changed: Set<String>) {
+        guard !changed.isEmpty else { return }
+        let now = ContinuousClock.now
+        var current = gathered ?? (roots: [], since: now, waits: 0)
+        current.roots.formUnion(changed)
+        current.waits += 1
+        gathered = current
+        let wait = min(quietTime, Self.waitLimit - (now - current.since))
+        guard wait > .zero else { return tell() }
+        let (since, number) = (current.since, current.waits)
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait.nanoseconds))) { [weak self] in
+            // Unless something has come since then, and waits on its own.
+            guard let self, isRunning, gathered?.since == since, gathered?.waits == number else { return }
+            tell()
+        }
     }
+
+    private func tell() {
+        guard let roots = gathered?.roots else { return }
+        gathered = nil
+        onChange(roots)
+    }
+
+    // MARK: Events
 
     private static let mask = UInt32(
         IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF
             | IN_ONLYDIR)
 
-    /// Reads all events that are queued. Returns the folders that they are about.
+    /// Reads all events that are queued. Returns the folders that they are about, as they were named.
     private func drain() -> Set<String> {
         var changed: Set<String> = []
+        var unknown: Set<String> = []
         withUnsafeTemporaryAllocation(byteCount: 65536, alignment: 8) { buffer in
             while true {
                 let count = read(descriptor, buffer.baseAddress, buffer.count)
@@ -114,69 +166,106 @@ final class FolderWatcher: @unchecked Sendable {
                     let event = buffer.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
                     let start = offset + MemoryLayout<inotify_event>.size
                     let name = buffer[start..<start + Int(event.len)].prefix { $0 != 0 }
-                    handle(event, name: String(decoding: name, as: UTF8.self), &changed)
+                    handle(event, name: String(decoding: name, as: UTF8.self), &changed, &unknown)
                     offset = start + Int(event.len)
                 }
             }
         }
-        return changed
+        for root in unknown { _ = look(at: root) }
+        return changed.union(unknown)
     }
 
-    private func handle(_ event: inotify_event, name: String, _ changed: inout Set<String>) {
-        if event.mask & UInt32(IN_Q_OVERFLOW) != 0 {
-            changed.formUnion(folders.keys)
-            return
-        }
-        for (path, folder) in folders where folder.watch == event.wd {
+    /// - Parameter unknown: Where there may be other folders now.
+    private func handle(
+        _ event: inotify_event, name: String, _ changed: inout Set<String>, _ unknown: inout Set<String>
+    ) {
+        if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { unknown = roots }
+        for place in places[event.wd] ?? [] {
             if event.mask & UInt32(IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT) != 0 {
                 // The folder at that path is another one now, or none.
-                inotify_rm_watch(descriptor, folder.watch)
-                folders[path] = Folder()
-                _ = look(at: path)
-                changed.insert(path)
-            } else if name.isEmpty || PluginFolder.isCandidate(name) {
-                changed.insert(path)
+                forget(place)
+                unknown.insert(place.root)
+                continue
+            }
+            if name.isEmpty || PluginFolder.isCandidate(name) { changed.insert(place.root) }
+            guard includesSubfolders, !name.isEmpty, !name.hasPrefix(".") else { continue }
+            let path = "\(place.path)/\(name)"
+            if event.mask & UInt32(IN_ISDIR) != 0 || folders[Place(root: place.root, path: path)] != nil || isLink(path)
+            {
+                unknown.insert(place.root)
             }
         }
     }
 
-    /// Looks at each folder: whether it is there, and still the same one.
-    private func look() -> Set<String> { Set(folders.keys.filter(look)) }
-
-    /// Returns whether something changed.
-    private func look(at path: String) -> Bool {
+    private func isLink(_ path: String) -> Bool {
         var status = stat()
-        let isFolder = stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-        let identity = isFolder ? Identity(device: status.st_dev, inode: status.st_ino) : nil
-        var folder = folders[path] ?? Folder()
-        let isOther = identity != folder.identity
-        if isOther {
-            if folder.watch >= 0, !folders.contains(where: { $0.key != path && $0.value.watch == folder.watch }) {
-                inotify_rm_watch(descriptor, folder.watch)
-            }
-            folder = Folder(identity: identity)
-            if isFolder, descriptor >= 0 {
-                folder.watch = inotify_add_watch(descriptor, path, Self.mask)
-                if folder.watch < 0 { note(path, errno) }
-            }
-        }
-        let files = isFolder ? Self.files(in: path, onlyLinks: folder.watch >= 0) : [:]
-        let hasOtherFiles = files != folder.files
-        folder.files = files
-        folders[path] = folder
-        return isOther || hasOtherFiles
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
     }
 
-    private static func files(in path: String, onlyLinks: Bool) -> [String: FileIdentity?] {
-        let entries = (try? PluginFolder.list(path, onlyLinks: onlyLinks)) ?? []
-        return Dictionary(entries.map { ($0.name, try? $0.identity.get()) }, uniquingKeysWith: { $1 })
+    // MARK: Looking
+
+    /// Looks at a folder and those below it: whether they are there, and still the same. Returns whether something
+    /// has changed.
+    private func look(at root: String) -> Bool {
+        var walk = FolderWalk(root, includesSubfolders: includesSubfolders)
+        var present: Set<Place> = []
+        var hasChanged = false
+        while let found = walk.next() {
+            let place = Place(root: root, path: found.path)
+            present.insert(place)
+            if folders[place]?.identity != found.identity {
+                forget(place)
+                hasChanged = true
+            }
+            var folder = folders[place] ?? Folder(identity: found.identity)
+            if folder.watch < 0, descriptor >= 0 { folder.watch = watch(place) }
+            let items = try? walk.read(found)
+            let files = items.map { identities(of: $0, onlyLinks: folder.watch >= 0) }
+            hasChanged = hasChanged || files != folder.files
+            folder.files = files
+            folders[place] = folder
+        }
+        for place in folders.keys where place.root == root && !present.contains(place) {
+            forget(place)
+            hasChanged = true
+        }
+        return hasChanged
+    }
+
+    private func identities(of items: [FolderWalk.Item], onlyLinks: Bool) -> [String: FileIdentity?] {
+        let items = items.filter { PluginFolder.isCandidate($0) && (!onlyLinks || $0.canBeLink) }
+        return Dictionary(
+            items.map { ($0.name, try? PluginFolder.examine($0.path).get()) }, uniquingKeysWith: { $1 })
+    }
+
+    private func watch(_ place: Place) -> Int32 {
+        let watch = inotify_add_watch(descriptor, place.path, Self.mask)
+        if watch < 0 {
+            note(place.path, errno)
+        } else {
+            problems.withLock { $0[place.path] = nil }
+            places[watch, default: []].insert(place)
+        }
+        return watch
+    }
+
+    private func forget(_ place: Place) {
+        guard let folder = folders.removeValue(forKey: place) else { return }
+        problems.withLock { $0[place.path] = nil }
+        guard folder.watch >= 0 else { return }
+        places[folder.watch]?.remove(place)
+        if places[folder.watch]?.isEmpty == true {
+            places[folder.watch] = nil
+            inotify_rm_watch(descriptor, folder.watch)
+        }
     }
 
     private func note(_ what: String, _ code: Int32) {
         guard code != ENOENT, code != ENOTDIR else { return }
         let advice = code == ENOSPC || code == EMFILE ? " Raise fs.inotify.max_user_watches or max_user_instances." : ""
-        currentProblem = PluginError(
+        let problem = PluginError(
             .unreadable,
             "\(what) cannot be watched and is looked at once a second: \(describe(errno: code)).\(advice)")
+        problems.withLock { $0[what] = problem }
     }
 }

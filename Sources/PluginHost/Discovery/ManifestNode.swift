@@ -6,27 +6,32 @@ struct ManifestNode {
     private let place: String
     /// Whether what is not known is to be skipped: the module is newer than the host.
     let skipsUnknown: Bool
+    /// What the messages call the whole.
+    private let document: String
 
     /// - Throws: `invalidManifest` if the value is no object.
-    init(value: Value, place: String, skipsUnknown: Bool) throws(PluginError) {
+    init(
+        value: Value, place: String, skipsUnknown: Bool, document: String = "the manifest"
+    ) throws(PluginError) {
         guard case .map(let entries) = value else {
             throw PluginError(
                 .invalidManifest,
-                "In the manifest\(place.isEmpty ? "" : ", \(place)"): a JSON object is expected, not "
+                "In \(document)\(place.isEmpty ? "" : ", \(place)"): a JSON object is expected, not "
                     + "\(Self.describe(value)).")
         }
         (self.entries, self.place, self.skipsUnknown) = (entries, place, skipsUnknown)
+        self.document = document
     }
 
     subscript(key: String) -> Value? { entries[key] }
 
     func error(_ message: String) -> PluginError {
-        PluginError(.invalidManifest, "In the manifest\(place.isEmpty ? "" : ", \(place)"): \(message).")
+        PluginError(.invalidManifest, "In \(document)\(place.isEmpty ? "" : ", \(place)"): \(message).")
     }
 
     /// The error of a word that is none of those that are known.
     func unknown(_ what: String, _ word: String, _ known: [String]) -> PluginError {
-        let hint = suggestion(for: word, in: known)
+        let hint = didYouMean(word, known)
         return PluginError(
             .invalidManifest,
             error("unknown \(what) \"\(Self.shortened(word))\"").message
@@ -65,9 +70,9 @@ struct ManifestNode {
         return word
     }
 
-    /// The name: a letter or `_`, then letters, digits, `_`, `.` and `-`; 256 bytes at most.
-    func name() throws(PluginError) -> String {
-        let name = try required("name", \.string, "a string")
+    /// A name: a letter or `_`, then letters, digits, `_`, `.` and `-`; 256 bytes at most.
+    func name(_ key: String = "name") throws(PluginError) -> String {
+        let name = try required(key, \.string, "a string")
         let isWord = name.utf8.allSatisfy { byte in
             (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte)
                 || byte == 0x5F || byte == 0x2E || byte == 0x2D
@@ -90,7 +95,7 @@ struct ManifestNode {
         for (index, value) in (try optional(key, \.list, "a list") ?? []).enumerated() {
             let name = value["name"]?.string.map(Self.shortened) ?? "number \(index + 1)"
             let here = (place.isEmpty ? "" : "\(place), ") + "\(what) \(name)"
-            let node = try ManifestNode(value: value, place: here, skipsUnknown: skipsUnknown)
+            let node = try ManifestNode(value: value, place: here, skipsUnknown: skipsUnknown, document: document)
             guard names.insert(try node.name()).inserted else { throw error("the \(what) \(name) is there twice") }
             elements.append(try read(node))
         }

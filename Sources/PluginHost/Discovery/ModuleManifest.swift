@@ -16,9 +16,17 @@ struct ModuleManifest: Sendable, Equatable {
     var services: [Service] = []
     /// Subscriptions: actions that are named like the events.
     var events: [Action] = []
+    /// Code around calls for which the host's configuration names it.
+    var interceptors: [Action] = []
     var hooks: [Hook] = []
     /// Those of the hooks that reply later.
     var asyncHooks: Set<Hook> = []
+    /// Whether it owns something that only one generation can have, such as a port.
+    var isExclusive = false
+    /// What must be there before it is.
+    var requirements: [Requirement] = []
+    /// The smallest minor version of the binary interface that it can do with.
+    var abiMinor = 0
 
     /// Whether calls overlap.
     enum Concurrency: String, Sendable, CaseIterable { case concurrent, serial }
@@ -28,9 +36,6 @@ struct ModuleManifest: Sendable, Equatable {
 
     /// How the instances of a target are made.
     enum Instance: String, Sendable, CaseIterable { case none, shared, perCall }
-
-    /// What the host calls in the life of a module.
-    enum Hook: String, Sendable, CaseIterable { case setUp, `init`, didStart, willStop, tearDown }
 
     /// A group of actions under one name.
     struct Target: Sendable, Equatable {
@@ -76,7 +81,8 @@ extension ModuleManifest {
     ///   - text: The JSON; used during the call only.
     ///   - abiMinor: The minor version that the module was built for. A newer one than the host's may bring keys and
     ///     hooks that the host does not know, and skips.
-    /// - Throws: `invalidManifest`, naming the target, action and parameter that is wrong.
+    /// - Throws: `invalidManifest`, naming the target, action and parameter that is wrong; `incompatible` if the module
+    ///   needs a newer binary interface than the host's.
     init(parsing text: UnsafeRawBufferPointer, abiMinor: UInt16) throws(PluginError) {
         guard text.count <= Int(PLUGIN_MANIFEST_MAX_BYTES) else {
             throw PluginError(
@@ -87,7 +93,7 @@ extension ModuleManifest {
             value: try ManifestJSON.parse(text), place: "", skipsUnknown: abiMinor > UInt16(PLUGIN_ABI_MINOR))
         try node.checkKeys([
             "name", "version", "summary", "concurrency", "level", "priority", "targets", "types", "routes", "services",
-            "events", "hooks",
+            "events", "interceptors", "hooks", "exclusive", "requires", "abiMinor",
         ])
         name = try node.name()
         let versionText = try node.required("version", \.string, "a string")
@@ -95,6 +101,7 @@ extension ModuleManifest {
             throw node.error("the version \"\(versionText)\" is no semantic version, such as \"1.0.0\"")
         }
         self.version = version
+        self.abiMinor = try node.abiMinor(of: "\(name) \(version)")
         summary = try node.summary()
         concurrency = try node.choice("concurrency", default: .concurrent)
         level = try node.choice("level", default: .normal)
@@ -106,7 +113,12 @@ extension ModuleManifest {
         routes = try node.routes(to: targets)
         services = try node.services(of: targets)
         events = try node.list("events", "event") { event throws(PluginError) in try Action(subscription: event) }
+        interceptors = try node.list("interceptors", "interceptor") { interceptor throws(PluginError) in
+            try Action(interceptor: interceptor)
+        }
         (hooks, asyncHooks) = try node.hooks()
+        isExclusive = try node.isExclusive(with: hooks)
+        requirements = try node.requirements(of: name, offering: services)
     }
 }
 
@@ -129,16 +141,19 @@ extension ModuleManifest {
 
 extension ManifestNode {
     fileprivate func routes(to targets: [ModuleManifest.Target]) throws(PluginError) -> [ModuleManifest.Route] {
+        let values = try optional("routes", \.list, "a list") ?? []
+        guard !values.isEmpty else { return [] }
+        let actions = Set(targets.lazy.flatMap { target in target.actions.map { "\(target.name)/\($0.name)" } })
+        var shapes: Set<RoutePattern.Shape> = []
         var routes: [ModuleManifest.Route] = []
-        for value in try optional("routes", \.list, "a list") ?? [] {
+        for value in values {
             let route = try RouteDeclaration.read(value, skipsUnknown: skipsUnknown)
-            let target = targets.first { $0.name == route.target }
-            guard target?.actions.contains(where: { $0.name == route.action }) == true else {
+            guard actions.contains("\(route.target)/\(route.action)") else {
                 throw error(
                     "the route \"\(route.pattern.text)\" leads to \(route.target)/\(route.action), which the module does "
                         + "not have")
             }
-            guard !routes.contains(where: { $0.pattern.shape == route.pattern.shape }) else {
+            guard shapes.insert(route.pattern.shape).inserted else {
                 throw error("two routes match the same URLs as \"\(route.pattern.text)\"")
             }
             routes.append(route)
@@ -213,6 +228,18 @@ extension ModuleManifest.Action {
     }
 }
 
+extension ModuleManifest.Action {
+    /// What stands around calls; every interceptor has the same parameters.
+    fileprivate init(interceptor node: ManifestNode) throws(PluginError) {
+        try node.checkKeys(["name", "summary", "async"])
+        try self.init(node)
+        parameters = [
+            ModuleManifest.Parameter(name: "call", type: .map, isRequired: true),
+            ModuleManifest.Parameter(name: "next", type: .object, isRequired: true),
+        ]
+    }
+}
+
 extension ModuleManifest.Parameter {
     fileprivate init(_ node: ManifestNode) throws(PluginError) {
         try node.checkKeys(["name", "type", "required", "default", "summary"])
@@ -250,30 +277,5 @@ extension ModuleManifest.Parameter {
 extension ManifestNode {
     fileprivate func actions() throws(PluginError) -> [ModuleManifest.Action] {
         try list("actions", "action") { action throws(PluginError) in try ModuleManifest.Action(action) }
-    }
-
-    /// Each hook by its name, or as an object with `name` and `async`.
-    fileprivate func hooks() throws(PluginError) -> ([ModuleManifest.Hook], Set<ModuleManifest.Hook>) {
-        var hooks: [ModuleManifest.Hook] = []
-        var asyncHooks: Set<ModuleManifest.Hook> = []
-        for value in try optional("hooks", \.list, "a list") ?? [] {
-            var isAsync = false
-            if value.map != nil {
-                let node = try ManifestNode(value: value, place: "a hook", skipsUnknown: skipsUnknown)
-                try node.checkKeys(["name", "async"])
-                isAsync = try node.flag("async")
-            }
-            guard let text = value.string ?? value["name"]?.string else {
-                throw error("each of its hooks must be a string, or an object with a name")
-            }
-            guard let hook = ModuleManifest.Hook(rawValue: text) else {
-                if skipsUnknown { continue }
-                throw unknown("hook", text, ModuleManifest.Hook.allCases.map(\.rawValue))
-            }
-            guard !hooks.contains(hook) else { throw error("the hook \(text) is there twice") }
-            hooks.append(hook)
-            if isAsync { asyncHooks.insert(hook) }
-        }
-        return (hooks, asyncHooks)
     }
 }

@@ -1,56 +1,80 @@
 internal import Glibc
 internal import PluginABI
 
-/// The files of a plugins folder that may be modules or route files.
+/// The files of a plugins folder that may be modules, or declare routes or services.
 enum PluginFolder {
     /// One name in the folder.
     struct Entry: Sendable {
+        /// Of a file in a folder below: with the names of the folders, `sub/a.so`.
         let name: String
         /// The folder's path and the name.
         let path: String
         /// Which file it is, links followed; or why that cannot be told, or the file not be read.
         let identity: Result<FileIdentity, PluginError>
+        /// Whether it is a folder that cannot be looked into; nothing is known of what is in it.
+        var isFolder = false
     }
 
-    /// Whether a name in a plugins folder is looked at: it ends in `.so` or is that of a route file, and is not hidden.
+    /// Whether a name in a plugins folder is looked at: it ends in `.so` or is that of a file of routes or services,
+    /// and is not hidden.
     static func isCandidate(_ name: String) -> Bool {
-        (name.hasSuffix(".so") || RouteFile.isNamed(name)) && !name.hasPrefix(".")
+        (name.hasSuffix(".so") || DeclarationFile.isNamed(name)) && !name.hasPrefix(".")
     }
 
-    /// The entries whose names are those of modules or route files and do not begin with a dot, sorted by name.
+    /// The entries whose names are those of modules or of files of routes or services and do not begin with a dot,
+    /// sorted by name.
     ///
-    /// - Parameter onlyLinks: Leaves out what is no symbolic link.
+    /// - Parameters:
+    ///   - includesSubfolders: Looks into the folders below, too. One that cannot be looked into is an entry, with the
+    ///     reason; of what is in it nothing is known then.
+    ///   - checksTrust: Refuses the folders below that others can write. The first one is for the caller to check.
     /// - Throws: `unreadable` if the folder does not exist, is no folder, or cannot be read. What is wrong with one
     ///   entry is carried by the entry.
-    static func list(_ path: String, onlyLinks: Bool = false) throws(PluginError) -> [Entry] {
-        guard let folder = opendir(path) else {
-            let reason =
-                switch errno {
-                case ENOENT: "does not exist. Create it, or name another one with --plugins."
-                case ENOTDIR: "is not a folder. Name the folder that the modules lie in."
-                case let code: "cannot be read: \(describe(errno: code))."
-                }
-            throw PluginError(.unreadable, "The plugins folder \(path) \(reason)")
+    static func list(
+        _ path: String, includesSubfolders: Bool = false, checksTrust: Bool = false
+    ) throws(PluginError) -> [Entry] {
+        var walk = FolderWalk(path, includesSubfolders: includesSubfolders)
+        guard let first = walk.next() else {
+            var status = stat()
+            throw unreadable(path, stat(path, &status) == 0 ? ENOTDIR : errno)
         }
-        defer { closedir(folder) }
-        var entries: [Entry] = []
-        errno = 0
-        while let record = readdir(folder) {
-            // Sound: the name ends with a zero byte inside the record, which lives until the next readdir.
-            let name = withUnsafePointer(to: &record.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 1) { String(cString: $0) }
+        var entries = candidates(try walk.read(first))
+        while let folder = walk.next() {
+            do throws(PluginError) {
+                if checksTrust { try Trust.check(folder: folder.path) }
+                entries += candidates(try walk.read(folder))
+            } catch {
+                entries.append(Entry(name: folder.name, path: folder.path, identity: .failure(error), isFolder: true))
             }
-            guard isCandidate(name) else { continue }
-            // File systems that do not say what an entry is are asked about each.
-            let kind = Int(record.pointee.d_type)
-            if onlyLinks, kind != Int(DT_LNK), kind != Int(DT_UNKNOWN) { continue }
-            let file = path.hasSuffix("/") ? path + name : "\(path)/\(name)"
-            entries.append(Entry(name: name, path: file, identity: examine(file)))
+        }
+        entries += walk.failures.map {
+            Entry(name: $0.name, path: $0.path, identity: .failure($0.error), isFolder: true)
         }
         return entries.sorted { $0.name < $1.name }
     }
 
-    private static func examine(_ path: String) -> Result<FileIdentity, PluginError> {
+    private static func candidates(_ items: [FolderWalk.Item]) -> [Entry] {
+        items.filter(isCandidate).map { Entry(name: $0.name, path: $0.path, identity: examine($0.path)) }
+    }
+
+    /// Whether an item of a folder may be a module or a route file.
+    static func isCandidate(_ item: FolderWalk.Item) -> Bool {
+        item.name.split(separator: "/").last.map { isCandidate(String($0)) } ?? false
+    }
+
+    /// The error of a folder that cannot be listed.
+    static func unreadable(_ path: String, _ code: Int32) -> PluginError {
+        let reason =
+            switch code {
+            case ENOENT: "does not exist. Create it, or name another one with --plugins."
+            case ENOTDIR: "is not a folder. Name the folder that the modules lie in."
+            case let code: "cannot be read: \(describe(errno: code))."
+            }
+        return PluginError(.unreadable, "The plugins folder \(path) \(reason)")
+    }
+
+    /// Which file it is, links followed, or why that cannot be told.
+    static func examine(_ path: String) -> Result<FileIdentity, PluginError> {
         var status = stat()
         guard stat(path, &status) == 0, faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0 else {
             let code = errno

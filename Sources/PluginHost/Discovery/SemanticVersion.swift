@@ -10,6 +10,10 @@ struct SemanticVersion: Sendable {
     /// The identifiers behind `+`.
     let build: [String]
 
+    init(_ major: UInt64, _ minor: UInt64, _ patch: UInt64, prerelease: [String] = []) {
+        (self.major, self.minor, self.patch, self.prerelease, build) = (major, minor, patch, prerelease, [])
+    }
+
     /// Nil where the text is no semantic version.
     init?(_ text: String) {
         var rest = text[...]

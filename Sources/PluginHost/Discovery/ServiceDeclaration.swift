@@ -2,7 +2,7 @@ internal import PluginABI
 
 extension ModuleManifest {
     /// What others find by name and smallest version, implemented by a target of the module.
-    struct Service: Sendable, Equatable {
+    struct Service: Sendable, Hashable {
         var name: String
         var version: SemanticVersion
         var target: String
@@ -29,7 +29,7 @@ extension ManifestNode {
             guard let target = targets.first(where: { $0.name == service.target }) else {
                 throw node.error(
                     "it is implemented by the target \"\(service.target.shortened)\", which the module does not have."
-                        + suggestion(for: service.target, in: targets.map(\.name)))
+                        + didYouMean(service.target, targets.map(\.name)))
             }
             if service.isSingleton, target.instance == .perCall {
                 throw node.error(
@@ -47,8 +47,21 @@ extension ManifestNode {
 }
 
 extension ModuleManifest.Service {
+    /// As it stands in a service file, under its name.
+    init(named name: String, _ value: Value, ofFile path: String) throws(PluginError) {
+        let place = "service \(name.shortened)"
+        func node(_ value: Value) throws(PluginError) -> ManifestNode {
+            try ManifestNode(value: value, place: place, skipsUnknown: false, document: path)
+        }
+        // In a file the name stands in front.
+        try node(value).checkKeys(Self.keys.filter { $0 != "name" })
+        try self.init(node(.map((value.map ?? [:]).merging(["name": .string(name)]) { $1 })))
+    }
+
+    private static let keys = ["name", "version", "target", "priority", "singleton", "summary"]
+
     fileprivate init(_ node: ManifestNode) throws(PluginError) {
-        try node.checkKeys(["name", "version", "target", "priority", "singleton", "summary"])
+        try node.checkKeys(Self.keys)
         name = try node.name()
         let text = try node.required("version", \.string, "a string")
         guard let version = SemanticVersion(text) else {

@@ -1,8 +1,9 @@
 /// The candidate that a misspelt word may have meant: "did you mean …?". Nil where none is near.
 ///
 /// Near is up to a third of the letters wrong, missing, superfluous or swapped, three at most; case does not count.
-/// Words of more than 64 bytes have no near ones, so that the work is bounded.
-func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
+/// Where none is near, a word of more than three letters may be the beginning of one. Words of more than 64 bytes have
+/// no near ones, so that the work is bounded.
+package func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
     guard word.utf8.count <= 64 else { return nil }
     let letters = Array(word.lowercased().utf8)
     var best: (candidate: String, distance: Int)?
@@ -12,12 +13,13 @@ func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
         let distance = editDistance(letters, Array(candidate.lowercased().utf8))
         if distance <= limit { best = (candidate, distance) }
     }
-    return best?.candidate
+    if let best { return best.candidate }
+    return letters.count > 3 ? candidates.first { $0.lowercased().utf8.starts(with: letters) } : nil
 }
 
-/// " Did you mean …?", or nothing where no candidate is near.
-func suggestion(for word: String, in candidates: some Sequence<String>) -> String {
-    nearest(to: word, in: candidates).map { " Did you mean \"\($0)\"?" } ?? ""
+/// “ Did you mean …?”, to be put behind a sentence, or nothing where no candidate is near.
+package func didYouMean(_ word: String, _ candidates: some Sequence<String>) -> String {
+    nearest(to: word, in: candidates).map { " Did you mean “\($0)”?" } ?? ""
 }
 
 /// How many letters must be replaced, added, left out or swapped with their neighbour (optimal string alignment).

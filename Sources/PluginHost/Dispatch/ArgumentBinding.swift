@@ -12,6 +12,7 @@ extension Endpoint {
     func bind(
         _ entries: UnsafeBufferPointer<plugin_entry>, to arguments: UnsafeMutableBufferPointer<plugin_value>
     ) throws(PluginError) {
+        if take(entries, as: arguments) { return }
         arguments.initialize(repeating: plugin_value(kind: Self.isMissing, count: 0, as: .init()))
         var position = 0
         for index in entries.indices {
@@ -45,12 +46,33 @@ extension Endpoint {
         }
     }
 
+    /// Takes entries that are just what is declared: all of them, in order, of the declared types. False for any other.
+    @inline(__always)
+    func take(
+        _ entries: UnsafeBufferPointer<plugin_entry>, as arguments: UnsafeMutableBufferPointer<plugin_value>
+    ) -> Bool {
+        guard entries.count == parameters.count, !isVariadic else { return false }
+        guard !entries.isEmpty, var entry = entries.baseAddress, var parameter = parameters.baseAddress,
+            var argument = arguments.baseAddress
+        else { return true }
+        let isPositional = entry.pointee.key.count == 0
+        let end = entry + entries.count
+        while entry < end {
+            guard entry.pointee.value.kind == parameter.pointee.rawKind,
+                isPositional ? entry.pointee.key.count == 0 : entry.pointee.key == parameter.pointee.key
+            else { return false }
+            argument.initialize(to: entry.pointee.value)
+            (entry, parameter, argument) = (entry + 1, parameter + 1, argument + 1)
+        }
+        return true
+    }
+
     /// Marks a place that no entry has filled; no kind of value.
-    private static var isMissing: UInt32 { .max }
+    static var isMissing: UInt32 { .max }
 
     /// Callers mostly write parameters in declared order, so that place is tried first.
     @inline(__always)
-    private func place(of key: plugin_string, near index: Int) -> Int? {
+    func place(of key: plugin_string, near index: Int) -> Int? {
         if index < parameters.count, parameters[index].key == key { return index }
         return parameters.indices.first { parameters[$0].key == key }
     }
@@ -73,6 +95,9 @@ extension Endpoint {
 }
 
 extension Value.Kind {
+    /// The number of the binary interface; nil for `any`.
+    var raw: UInt32? { (PLUGIN_KIND_NULL...PLUGIN_KIND_OBJECT).first { Value.Kind(raw: $0) == self } }
+
     /// The kind with a number of the binary interface; nil for a number without meaning.
     @inline(__always)
     init?(raw: UInt32) {

@@ -10,6 +10,13 @@ extension PluginError {
             "Calls are nested more than \(PLUGIN_DEPTH_MAX) deep: modules seem to call each other without end.")
     }
 
+    static func revoked(_ type: ObjectTypeEntry) -> PluginError {
+        PluginError(
+            .generationRetired,
+            "The \(type.name) was made by \(type.generation.label), which was replaced or removed; the time that its "
+                + "objects had after that is over. Ask for a new one.")
+    }
+
     static func notRemote(_ endpoint: Endpoint) -> PluginError {
         PluginError(
             .notRemote, "\(endpoint.title) cannot be called by other programs: it is not declared remote.")
@@ -67,11 +74,6 @@ extension PluginError {
             .mistypedParameter,
             "The parameter “\(parameter.name)” of \(endpoint.title) is declared \(parameter.kind); \(given) was given.")
     }
-
-    /// “ Did you mean …?”, or nothing.
-    static func didYouMean(_ name: String, _ known: some Sequence<String>) -> String {
-        nearest(to: name, in: known).map { " Did you mean “\($0)”?" } ?? ""
-    }
 }
 
 extension Table {
@@ -81,9 +83,10 @@ extension Table {
             return PluginError(.hostStopped, "The host has been shut down: \(target)/\(action) cannot be called.")
         }
         guard let entry = targets[target] else {
+            if let absence = absences.ofTarget(target) { return absence.error("The target “\(target)”") }
             return PluginError(
                 .unknownTarget,
-                "No module offers the target “\(target)”.\(PluginError.didYouMean(target, targets.keys))")
+                "No module offers the target “\(target)”.\(didYouMean(target, targets.keys))")
         }
         return .unknownAction(
             action, of: "The target \(target) of \(entry.generation.name)", entry.actions.keys)

@@ -39,6 +39,9 @@ struct CallRecord {
     private var holdsWord: UnsafeMutablePointer<Atomic<UInt32>> { atomic(\.holds) }
     private var deadlineWord: UnsafeMutablePointer<Atomic<Int64>> { atomic(\.deadline) }
     private var parentWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.parent) }
+    private var objectWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.object) }
+    private var callerWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.caller) }
+    private var sinceWord: UnsafeMutablePointer<Atomic<Int64>> { atomic(\.since) }
     private var depthWord: UnsafeMutablePointer<Atomic<UInt32>> { atomic(\.depth) }
 
     @inline(__always)
@@ -48,6 +51,9 @@ struct CallRecord {
         let offset = MemoryLayout<plugin_host_record>.offset(of: member)!
         return (UnsafeMutableRawPointer(pointer) + offset).assumingMemoryBound(to: Atomic<T>.self)
     }
+
+    /// Whether a call has the record now.
+    var isOccupied: Bool { endpointWord.pointee.load(ordering: .acquiring) != 0 }
 
     /// What runs; nil when the record is free.
     var endpoint: Endpoint? {
@@ -68,20 +74,43 @@ struct CallRecord {
     var deadline: Int64 { deadlineWord.pointee.load(ordering: .relaxed) }
 
     /// The token of the call that this one is made for, or 0.
-    var parent: plugin_token { parentWord.pointee.load(ordering: .relaxed) }
+    var parent: plugin_token { parentWord.pointee.load(ordering: .acquiring) }
+
+    /// The object that the call holds, or 0. As with `parent`, who does not hold the record looks at the phase of the
+    /// call after that: the record may serve another one by now.
+    var object: plugin_object {
+        @inline(__always) get { objectWord.pointee.load(ordering: .acquiring) }
+        nonmutating set { objectWord.pointee.store(newValue, ordering: .releasing) }
+    }
+
+    /// Whose code made the call; nil where the host itself has.
+    var caller: Generation? {
+        UnsafeRawPointer(bitPattern: UInt(callerWord.pointee.load(ordering: .relaxed))).map {
+            Unmanaged<Generation>.fromOpaque($0).takeUnretainedValue()  // Never freed.
+        }
+    }
+
+    /// When it began, in nanoseconds of CLOCK_MONOTONIC_COARSE, which goes with CLOCK_MONOTONIC and is some
+    /// milliseconds behind it.
+    var since: Int64 { sinceWord.pointee.load(ordering: .relaxed) }
 
     /// How many calls led here.
-    var depth: UInt32 { depthWord.pointee.load(ordering: .relaxed) }
+    var depth: UInt32 { depthWord.pointee.load(ordering: .acquiring) }
 
     /// Takes the record for a call of an endpoint: from now on it counts as running in its generation.
     @inline(__always)
-    func occupy(_ endpoint: Unmanaged<Endpoint>, label: UnsafePointer<CChar>, parent: plugin_token, depth: UInt32) {
+    func occupy(
+        _ endpoint: Unmanaged<Endpoint>, label: UnsafePointer<CChar>, parent: plugin_token, depth: UInt32,
+        caller: Unmanaged<Generation>?
+    ) {
+        callerWord.pointee.store(caller.map { UInt64(UInt(bitPattern: $0.toOpaque())) } ?? 0, ordering: .relaxed)
+        sinceWord.pointee.store(plugin_host_coarse_now(), ordering: .relaxed)
         pointer.pointee.label = label
-        parentWord.pointee.store(parent, ordering: .relaxed)
-        depthWord.pointee.store(depth, ordering: .relaxed)
+        parentWord.pointee.store(parent, ordering: .releasing)
+        depthWord.pointee.store(depth, ordering: .releasing)
         pointer.pointee.instance = nil
         pointer.pointee.stands_for = 0
-        pointer.pointee.object = 0
+        object = 0
         endpointWord.pointee.store(UInt64(UInt(bitPattern: endpoint.toOpaque())), ordering: .releasing)
     }
 
@@ -143,6 +172,7 @@ struct CallRecord {
     @inline(__always)
     func complete(_ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?) {
         let lane = Lane.current
+        if error != nil, let lane, let endpoint { lane.countError(endpoint) }
         lane?.beginReply(self)
         pointer.pointee.completion?(pointer.pointee.data, value, error)
         lane?.endReply(self)
@@ -183,6 +213,11 @@ struct CallRecord {
         let word = endpointWord.pointee.load(ordering: .acquiring)
         guard let raw = UnsafeRawPointer(bitPattern: UInt(word)) else { return false }
         return Unmanaged<Endpoint>.fromOpaque(raw)._withUnsafeGuaranteedRef { $0.generation === generation }
+    }
+
+    /// Whether a generation has made the call.
+    func isMade(by caller: Unmanaged<Generation>) -> Bool {
+        callerWord.pointee.load(ordering: .relaxed) == UInt64(UInt(bitPattern: caller.toOpaque()))
     }
 
     /// Whether another thread is replying, so that waiting for it makes sense.

@@ -8,11 +8,14 @@ extension Dispatcher {
     /// Calls an endpoint that was found without an address: a hook, or a subscriber of an event. The receiver is told
     /// exactly once, before this returns or, by an asynchronous endpoint, later.
     ///
-    /// - Parameter enter: Occupies the record; false if the endpoint must not be called any more.
+    /// - Parameters:
+    ///   - interception: What may stand around it.
+    ///   - enter: Occupies the record; false if the endpoint must not be called any more.
     /// - Returns: Whether it was called, and the receiver is told.
     func call(
         _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
-        instance: UnsafeMutableRawPointer? = nil, enter: (Lane, CallRecord) -> Bool
+        instance: UnsafeMutableRawPointer? = nil, through interception: Interception? = nil,
+        enter: (Lane, CallRecord) -> Bool
     ) -> Bool {
         guard let lane = Lane.current, let record = lane.next else {
             call.receiver.receive(.recursionLimit)
@@ -20,12 +23,11 @@ extension Dispatcher {
         }
         guard enter(lane, record) else { return false }
         do throws(PluginError) {
-            _ = try invoke(endpoint, entries, call, lane, record, instance: instance)
+            _ = try invoke(endpoint, entries, call, lane, record, instance: instance, through: interception)
         } catch {
-            let object = record.pointer.pointee.object
-            record.vacate()
+            let object = record.object
+            refuse(error, call.receiver, lane, record)
             if object != 0 { _ = ObjectTable.release(object) }
-            call.receiver.receive(error)
         }
         return true
     }
@@ -34,29 +36,37 @@ extension Dispatcher {
 /// The outcome of a call, for a thread that waits for it.
 final class AwaitedOutcome: Sendable {
     private let arrived = DispatchSemaphore(value: 0)
-    private let failure = Mutex<PluginError?>(nil)
+    private let result = Mutex<Result<Value, PluginError>>(.success(.null))
     /// CLOCK_MONOTONIC nanoseconds of the end; 0 before it.
     let end = Atomic<Int64>(0)
+    /// Who holds objects in the result.
+    private let holder: Generation
+
+    init(for holder: Generation) { self.holder = holder }
 
     /// To be told exactly once.
     func receiver() -> Dispatcher.Receiver {
         Dispatcher.Receiver(completion: Self.completion, data: Unmanaged.passRetained(self).toOpaque())
     }
 
-    private static let completion: plugin_completion = { data, _, error in
+    private static let completion: plugin_completion = { data, value, error in
         let outcome = Unmanaged<AwaitedOutcome>.fromOpaque(data!).takeRetainedValue()
-        if let error {
-            let failure = PluginError(error.pointee)
-            outcome.failure.withLock { $0 = failure }
-        }
+        let result: Result<Value, PluginError> =
+            if let error {
+                .failure(PluginError(error.pointee))
+            } else {
+                .success(value.map { Value(copying: $0.pointee, host: outcome.holder.hostTable) } ?? .null)
+            }
+        outcome.result.withLock { $0 = result }
         outcome.end.store(monotonicNow(), ordering: .releasing)
         outcome.arrived.signal()
     }
 
     /// Blocks this thread until the outcome is there.
-    func wait() throws(PluginError) {
+    @discardableResult
+    func wait() throws(PluginError) -> Value {
         arrived.wait()
         arrived.signal()
-        if let failure = failure.withLock({ $0 }) { throw failure }
+        return try result.withLock { $0 }.get()
     }
 }

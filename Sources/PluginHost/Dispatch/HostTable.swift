@@ -31,8 +31,10 @@ enum HostTable {
             caller(host)._withUnsafeGuaranteedRef { caller in
                 let receiver = Dispatcher.Receiver(completion: completion ?? ignore, data: data)
                 guard let request else { return receiver.receive(noRequest) }
-                _ = caller.dispatcher.dispatch(
-                    whole(request), parent: parent, from: caller, mode: .synchronous, to: receiver)
+                _ = withWhole(request) {
+                    caller.dispatcher.dispatch(
+                        $0, parent: parent, from: caller, mode: .synchronous, to: receiver)
+                }
             }
         }
 
@@ -47,19 +49,22 @@ enum HostTable {
                     receiver.receive(noRequest)
                     return 0
                 }
-                return caller.dispatcher.dispatch(
-                    whole(request), parent: parent, from: caller, mode: .any, to: receiver)
+                return withWhole(request) {
+                    caller.dispatcher.dispatch($0, parent: parent, from: caller, mode: .any, to: receiver)
+                }
             }
         }
 
-    /// The request; one of an earlier minor version is shorter, and what it lacks is zero.
+    /// Lends the request; one of an earlier minor version is shorter, and what it lacks is zero.
     @inline(__always)
-    private static func whole(_ request: UnsafePointer<plugin_request>) -> plugin_request {
+    static func withWhole<Result>(
+        _ request: UnsafePointer<plugin_request>, _ body: (UnsafePointer<plugin_request>) -> Result
+    ) -> Result {
         let size = Int(UnsafeRawPointer(request).load(as: UInt32.self))
-        if size >= MemoryLayout<plugin_request>.size { return request.pointee }
+        if size >= MemoryLayout<plugin_request>.size { return body(request) }
         var copy = plugin_request()
         withUnsafeMutableBytes(of: &copy) { $0.copyMemory(from: UnsafeRawBufferPointer(start: request, count: size)) }
-        return copy
+        return body(&copy)
     }
 
     /// For a caller who does not want to know.
@@ -69,7 +74,8 @@ enum HostTable {
         PluginError(.invalidValue, "A null pointer was passed as the request.")
     }
 
-    private static let cancel: @convention(c) (UnsafePointer<plugin_host>?, plugin_token) -> Void = { _, call in
+    private static let cancel: @convention(c) (UnsafePointer<plugin_host>?, plugin_token) -> Void = { host, call in
+        guard CallRecord(token: call)?.isMade(by: caller(host)) == true else { return }
         Dispatcher.abandon(call, PluginError(.cancelled, "The caller cancelled the call."))
     }
 
@@ -144,11 +150,15 @@ enum HostTable {
 
     private static let getExtension: @convention(c) (UnsafePointer<plugin_host>?, plugin_string) -> UnsafeRawPointer? =
         { host, identifier in
-            switch identifier.text {
+            switch identifier {
             case PLUGIN_LOG_EXTENSION: UnsafeRawPointer(log)
+            case PLUGIN_BOUND_EXTENSION: UnsafeRawPointer(bound)
             case PLUGIN_SERVICES_EXTENSION: UnsafeRawPointer(services)
             case PLUGIN_CONTEXT_EXTENSION: UnsafeRawPointer(caller(host).takeUnretainedValue().context)
             case PLUGIN_CONFIGURATION_EXTENSION: UnsafeRawPointer(configuration)
+            case PLUGIN_ROUTES_EXTENSION: UnsafeRawPointer(routes)
+            case PLUGIN_INSTANCES_EXTENSION: UnsafeRawPointer(instances)
+            case PLUGIN_CHAIN_EXTENSION: UnsafeRawPointer(chain)
             default: nil
             }
         }
@@ -181,4 +191,11 @@ enum HostTable {
             })
         return UnsafePointer(log)
     }()
+}
+
+extension plugin_string {
+    /// Whether these are the bytes of a text. No String is made: a service is asked for in less time than that takes.
+    fileprivate static func ~= (text: String, bytes: plugin_string) -> Bool {
+        text.utf8.count == bytes.count && text.withPluginString { $0 == bytes }
+    }
 }

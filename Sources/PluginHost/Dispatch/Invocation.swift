@@ -2,6 +2,7 @@ import CPluginABI
 import CPluginHost
 import Glibc
 import PluginABI
+import Synchronization
 
 // The second half of the call path: an endpoint is found and its record occupied; now check, bind, invoke, settle.
 // Whoever throws here has called no completion, and the caller's receiver is told by `dispatch`.
@@ -11,9 +12,13 @@ extension Dispatcher {
     @inline(__always)
     func occupy(_ record: CallRecord, _ endpoint: Unmanaged<Endpoint>, _ call: Call) {
         let parent = call.parent != 0 ? CallRecord(token: call.parent) : nil
-        let depth = parent.map { $0.phase(of: call.parent) == .over ? 1 : $0.depth + 1 } ?? 1
+        let depth =
+            parent.map { above -> UInt32 in
+                let depth = above.depth
+                return above.phase(of: call.parent) == .over ? 1 : depth + 1
+            } ?? 1
         let label = endpoint._withUnsafeGuaranteedRef { $0.label }
-        record.occupy(endpoint, label: label, parent: call.parent, depth: depth)
+        record.occupy(endpoint, label: label, parent: call.parent, depth: depth, caller: call.caller)
     }
 
     /// Checks the call, binds its arguments and runs the endpoint.
@@ -21,6 +26,9 @@ extension Dispatcher {
         _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
         _ record: CallRecord, instance: UnsafeMutableRawPointer? = nil
     ) throws(PluginError) -> plugin_token {
+        if endpoint.isHeld.load(ordering: .relaxed), let hold = try hold(of: endpoint, for: call) {
+            return try wait(for: hold, endpoint, entries, call, lane, record, instance)
+        }
         try check(endpoint, call, record)
         let isPooled = endpoint.isAsync || (call.mode == .any && endpoint.gate != nil)
         let count = endpoint.isVariadic ? entries.count : endpoint.parameters.count
@@ -44,6 +52,38 @@ extension Dispatcher {
 
     // MARK: On this thread
 
+    /// The way of almost every call, in one piece: an action that runs here and at once, with parameters just as it
+    /// declares them, for a caller in this process. Its record is occupied.
+    ///
+    /// - Returns: false, with nothing done, for any other call; ``invoke(_:_:_:_:_:instance:)`` is for all.
+    @inline(__always)
+    func callStraight(
+        _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
+        _ record: CallRecord
+    ) -> Bool {
+        found._withUnsafeGuaranteedRef { endpoint in
+            guard endpoint.isStraight, !endpoint.isHeld.load(ordering: .relaxed), !call.isRemote, call.timeout <= 0,
+                record.depth <= PLUGIN_DEPTH_MAX
+            else { return false }
+            return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.straightParameters) {
+                arguments in
+                guard endpoint.take(entries, as: arguments) else { return false }
+                let start = lane.count(endpoint) ? monotonicNow() : 0
+                let token = record.open(call.receiver.completion, call.receiver.data, deadline: 0)
+                lane.push()
+                var context = plugin_call(
+                    size: UInt32(MemoryLayout<plugin_call>.size), flags: 0, token: token, instance: nil, deadline: 0)
+                endpoint.invoke(
+                    endpoint.data, &context, arguments.baseAddress, UInt32(truncatingIfNeeded: entries.count))
+                settle(endpoint, record, token)
+                if start != 0 { endpoint.durations.add(since: start) }
+                record.vacate()
+                lane.pop()
+                return true
+            }
+        }
+    }
+
     /// Runs a synchronous call to its end, in the record of this lane.
     @inline(__always)
     private func runHere(
@@ -51,6 +91,7 @@ extension Dispatcher {
         _ record: CallRecord, instance: UnsafeMutableRawPointer?
     ) {
         let deadline = deadline(in: call.timeout)
+        let start = lane.count(endpoint) ? monotonicNow() : 0
         let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline)
         lane.push()
         var isInside = false
@@ -62,9 +103,10 @@ extension Dispatcher {
             fail(record, token, error)
         }
         settle(endpoint, record, token)
+        if start != 0 { endpoint.durations.add(since: start) }
         if let own = record.pointer.pointee.instance { endpoint.instances?.destroy(own) }
         if isInside { endpoint.gate?.leave() }
-        let object = record.pointer.pointee.object
+        let object = record.object
         record.vacate()
         lane.pop()
         if object != 0 { _ = ObjectTable.release(object) }
@@ -91,7 +133,11 @@ extension Dispatcher {
     /// Makes sure that a synchronous call has been answered when it has returned.
     @inline(__always)
     private func settle(_ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
-        if record.phase(of: token) == .over { return }
+        if record.phase(of: token) != .over { failUnanswered(endpoint, record, token) }
+    }
+
+    @inline(never)
+    private func failUnanswered(_ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
         fail(
             record, token,
             PluginError(
@@ -121,9 +167,11 @@ extension Dispatcher {
         let timeout = call.timeout > 0 ? call.timeout : endpoint.isAsync ? settings.asyncTimeout.nanoseconds : 0
         let deadline = deadline(in: timeout)
         record.occupy(
-            .passUnretained(endpoint), label: endpoint.label, parent: call.parent, depth: mirror.depth)
-        record.pointer.pointee.object = mirror.pointer.pointee.object
+            .passUnretained(endpoint), label: endpoint.label, parent: call.parent, depth: mirror.depth,
+            caller: call.caller)
+        record.object = mirror.object
         record.hold()
+        record.pointer.pointee.started = lane.count(endpoint) ? monotonicNow() : 0
         let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline)
         guard let gate = endpoint.gate, !gate.enterIfFree(record) else {
             startPooled(endpoint, arguments, call, lane, mirror, record, token, deadline, instance)
@@ -165,7 +213,9 @@ extension Dispatcher {
             release(record, endpoint, leavesGate: true)
             return
         }
-        mirror.occupy(.passUnretained(endpoint), label: endpoint.label, parent: 0, depth: record.depth)
+        mirror.occupy(
+            .passUnretained(endpoint), label: endpoint.label, parent: 0, depth: record.depth,
+            caller: pending.call.caller)
         do throws(PluginError) {
             try pending.arguments.withEntries { entries, count in
                 let values = (0..<count).map { entries[$0].value }
@@ -210,7 +260,7 @@ extension Dispatcher {
         if let own = record.pointer.pointee.instance { endpoint.instances?.destroy(own) }
         if record.pointer.pointee.flags & CallRecord.isOutsideGate == 0 { endpoint.gate?.leave() }
         record.pointer.pointee.flags = 0
-        let object = record.pointer.pointee.object
+        let object = record.object
         RecordPool.giveBack(record)
         if object != 0 { _ = ObjectTable.release(object) }
     }
@@ -231,28 +281,16 @@ extension Dispatcher {
     /// Ends a reply that this thread began.
     @inline(__always)
     func finishReply(_ record: CallRecord, _ token: plugin_token) {
-        guard record.pointer.pointee.is_pooled != 0, let endpoint = record.endpoint else {
-            record.close(token)
-            return
-        }
+        if record.pointer.pointee.is_pooled == 0 { record.close(token) } else { finishPooledReply(record, token) }
+    }
+
+    private func finishPooledReply(_ record: CallRecord, _ token: plugin_token) {
+        guard let endpoint = record.endpoint else { return record.close(token) }
+        let start = record.pointer.pointee.started
+        if start != 0 { endpoint.durations.add(since: start) }
         let tellCancelHandler = record.takeCancelHandler()
         record.close(token)
         tellCancelHandler(false)
         release(record, endpoint, leavesGate: true)
     }
-}
-
-/// The time of CLOCK_MONOTONIC at which a timeout has passed; 0, which means never, where there is none.
-@inline(__always)
-func deadline(in timeout: Int64) -> Int64 {
-    guard timeout > 0 else { return 0 }
-    let (sum, overflow) = monotonicNow().addingReportingOverflow(timeout)
-    return overflow ? 0 : sum
-}
-
-/// CLOCK_MONOTONIC, in nanoseconds.
-func monotonicNow() -> Int64 {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }

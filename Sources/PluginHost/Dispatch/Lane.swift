@@ -29,6 +29,12 @@ struct Lane {
         UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: Atomic<UInt64>.self)
     }
 
+    /// Whether this thread resolves a call of a module that is about to serve: it sees the table as it will be.
+    var seesProposal: Bool {
+        @inline(__always) get { pointer.pointee.sees_proposal != 0 }
+        nonmutating set { pointer.pointee.sees_proposal = newValue ? 1 : 0 }
+    }
+
     /// How many synchronous calls run on this thread.
     @inline(__always)
     var depth: Int { Int(pointer.pointee.depth) }
@@ -71,6 +77,15 @@ struct Lane {
     @inline(__always)
     func endReply(_ record: CallRecord) { pointer.pointee.replying = record.pointer.pointee.replied_within }
 
+    /// Counts a call of an action. Returns whether its duration is to be measured: that of the first one on each thread,
+    /// and of every sixty-fourth.
+    @inline(__always)
+    @discardableResult
+    func count(_ endpoint: Endpoint) -> Bool { plugin_host_count_call(pointer, endpoint.number) & 63 == 0 }
+
+    /// Counts a call that ends with an error.
+    func countError(_ endpoint: Endpoint) { plugin_host_count_error(pointer, endpoint.number) }
+
     @inline(__always)
     func push() { pointer.pointee.depth = pointer.pointee.depth + 1 }
 
@@ -78,12 +93,16 @@ struct Lane {
     func pop() { pointer.pointee.depth = pointer.pointee.depth - 1 }
 }
 
-/// The records of asynchronous calls, taken and given back.
+/// The records of asynchronous calls, taken and given back. Each thread keeps one, for calls that end where they began.
 enum RecordPool {
     private static let free = Mutex<[UInt32]>([])
 
     /// A record for a call; nil when eight million are in flight.
     static func take() -> CallRecord? {
+        if let lane = Lane.current, case let spare = lane.pointer.pointee.spare_record, spare != 0 {
+            lane.pointer.pointee.spare_record = 0
+            return plugin_host_record_at(spare - 1).map(CallRecord.init)
+        }
         let index: UInt32? = free.withLock { free in
             if free.isEmpty, let chunk = plugin_host_chunk_create() {
                 free.append(
@@ -96,13 +115,32 @@ enum RecordPool {
 
     static func giveBack(_ record: CallRecord) {
         record.vacate()
+        record.pointer.pointee.started = 0
+        if let lane = Lane.current, lane.pointer.pointee.spare_record == 0 {
+            lane.pointer.pointee.spare_record = record.pointer.pointee.index + 1
+            return
+        }
         free.withLock { $0.append(record.pointer.pointee.index) }
     }
 }
 
 /// Every record that holds a call now, of any host in the process.
-func runningCalls() -> some Sequence<CallRecord> {
-    (0..<plugin_host_record_count()).lazy
-        .compactMap { plugin_host_record_at($0).map(CallRecord.init) }
-        .filter { $0.endpoint != nil }
+///
+/// First those of threads, then those of the pool, since that is the way on which calls move: one that is entered in the
+/// pool before it leaves its thread's record is found in one of them.
+func runningCalls() -> [CallRecord] {
+    var calls: [CallRecord] = []
+    for lane in Lane.all {
+        for place in 0..<Int(PLUGIN_HOST_CHUNK) {
+            let record = CallRecord(lane.pointer.pointee.records + place)
+            if record.isOccupied { calls.append(record) }
+        }
+    }
+    for index in 0..<plugin_host_record_count() {
+        guard let record = plugin_host_record_at(index).map(CallRecord.init), record.pointer.pointee.is_pooled != 0,
+            record.isOccupied
+        else { continue }
+        calls.append(record)
+    }
+    return calls
 }

@@ -32,6 +32,10 @@ enum ObjectTable {
         var type: ObjectTypeEntry?
         var instance: UnsafeMutableRawPointer?
         var destroy: (@convention(c) (UnsafeMutableRawPointer?) -> Void)?
+        /// Whether somebody has destroyed the instance, or is about to.
+        let isDestroyed = Atomic(false)
+        /// Where events go on that it does not handle; 0 for none. It is not held, and may be gone.
+        let parent = Atomic<plugin_object>(0)
     }
 
     private static let chunkSize = 1024
@@ -83,6 +87,8 @@ enum ObjectTable {
         slot.pointee.type = type
         slot.pointee.instance = instance
         slot.pointee.destroy = destroy
+        slot.pointee.isDestroyed.store(false, ordering: .relaxed)
+        slot.pointee.parent.store(0, ordering: .relaxed)
         type.generation.objectCount.add(1, ordering: .relaxed)
         let sequence = slot.pointee.state.load(ordering: .relaxed) >> 24
         slot.pointee.state.store(sequence << 24 | 1, ordering: .releasing)
@@ -119,16 +125,51 @@ enum ObjectTable {
     }
 
     private static func free(_ slot: UnsafeMutablePointer<Slot>, _ handle: plugin_object) {
-        let (type, instance, destroy) = (slot.pointee.type, slot.pointee.instance, slot.pointee.destroy)
+        let type = slot.pointee.type
+        let instance = takeInstance(slot)
         slot.pointee.type = nil
         slot.pointee.instance = nil
         slot.pointee.destroy = nil
         let next = ((handle & sequenceMask) + 1) & sequenceMask
         slot.pointee.state.store(max(next, 1) << 24, ordering: .releasing)
         space.withLock { $0.free.append(UInt32(truncatingIfNeeded: handle >> 40)) }
-        destroy?(instance)
-        if let instance { type?.instances?.destroy(instance) }
+        instance?()
         type?.generation.objectCount.subtract(1, ordering: .relaxed)
+    }
+
+    /// What destroys the instance, for the first who asks.
+    private static func takeInstance(_ slot: UnsafeMutablePointer<Slot>) -> (() -> Void)? {
+        guard !slot.pointee.isDestroyed.exchange(true, ordering: .acquiringAndReleasing) else { return nil }
+        let (type, instance, destroy) = (slot.pointee.type, slot.pointee.instance, slot.pointee.destroy)
+        return {
+            destroy?(instance)
+            if let instance { type?.instances?.destroy(instance) }
+        }
+    }
+
+    /// Destroys the instances of a generation's objects while their handles are still held. Only for one that is revoked
+    /// and runs no calls.
+    static func destroyInstances(of generation: Generation) {
+        forEachHeldSlot { slot in
+            if slot.pointee.type?.generation === generation { takeInstance(slot)?() }
+        }
+    }
+
+    /// Lends the types of all objects that somebody holds, one after the other.
+    static func forEachHeld(_ body: (ObjectTypeEntry) -> Void) {
+        forEachHeldSlot { slot in slot.pointee.type.map(body) }
+    }
+
+    /// Holds each object while it is lent.
+    private static func forEachHeldSlot(_ body: (UnsafeMutablePointer<Slot>) -> Void) {
+        for index in 0..<UInt32(space.withLock { $0.chunkCount } * chunkSize) {
+            guard let slot = slot(index) else { continue }
+            let state = slot.pointee.state.load(ordering: .acquiring)
+            let handle = UInt64(index) << 40 | state >> 24
+            guard state & holdersMask != 0, retain(handle) else { continue }
+            body(slot)
+            _ = release(handle)
+        }
     }
 
     /// Whether somebody holds the object now.
@@ -141,5 +182,32 @@ enum ObjectTable {
     static func contents(of handle: plugin_object) -> (ObjectTypeEntry, UnsafeMutableRawPointer?) {
         let slot = slot(of: handle)!
         return (slot.pointee.type!, slot.pointee.instance)
+    }
+
+    // MARK: Parents
+
+    /// Held while a parent is set, so that no two threads can close a circle together.
+    private static let parents = Mutex<Void>(())
+
+    /// The parent of an object that the caller holds; 0 for none. It may be gone.
+    static func parent(of handle: plugin_object) -> plugin_object {
+        slot(of: handle)?.pointee.parent.load(ordering: .acquiring) ?? 0
+    }
+
+    /// Sets the parent of an object that the caller holds. False when the object is the parent, or above it.
+    static func setParent(of handle: plugin_object, to parent: plugin_object) -> Bool {
+        // Released without the lock: a module may be called to destroy an instance.
+        var held: [plugin_object] = []
+        defer { for object in held { _ = release(object) } }
+        return parents.withLock { _ in
+            var above = parent
+            while above != 0, above != handle, retain(above) {
+                held.append(above)
+                above = self.parent(of: above)
+            }
+            guard above != handle else { return false }
+            slot(of: handle)?.pointee.parent.store(parent, ordering: .releasing)
+            return true
+        }
     }
 }

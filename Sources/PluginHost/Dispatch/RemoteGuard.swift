@@ -33,29 +33,45 @@ public enum RemoteDecision: Sendable {
 public typealias RemoteGuard = @Sendable (RemoteCall) -> RemoteDecision
 
 extension Dispatcher {
-    /// Finds what a URL leads to, after the guard has been asked.
+    /// Finds what a URL leads to, after the guard has been asked, and lends it.
     ///
     /// - Throws: `invalidURL`, `refused`, `hostStopped`.
-    func resolve(
-        _ text: String, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table
-    ) throws(PluginError) -> URLResolution {
-        var url = try URLText(text)
-        if table.isStopped { throw table.missing(url.writtenHost, PathScalars.text(url.path.dropFirst())) }
-        if isRemote, let remoteGuard = remoteGuard.withLock({ $0 }) {
-            let found = try? table.resolve(url, schemes: settings.schemes)
-            let program = program.hostTable!
-            let parameters = Dictionary(
-                given.map { ($0.key.text, Value(copying: $0.value, host: program)) }, uniquingKeysWith: { a, _ in a })
-            let call = RemoteCall(
-                url: text, scheme: url.scheme, host: url.host, target: found?.target, action: found?.action,
-                parameters: parameters)
-            switch remoteGuard(call) {
-            case .pass: break
-            case .refuse(let message): throw PluginError(.refused, message)
-            case .redirect(let other): url = try URLText(other)
+    @inline(__always)
+    func resolve<Result>(
+        _ text: RawText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table,
+        _ body: (URLResolution) throws(PluginError) -> Result
+    ) throws(PluginError) -> Result {
+        defer { withExtendedLifetime(table) {} }  // What the URL leads to is its.
+        return try URLText.read(text) { (url) throws(PluginError) in
+            if table.isStopped { throw table.missing(url.writtenHost.string, url.segments.last?.string ?? "") }
+            if isRemote, let other = try askGuard(url, given, table) {
+                return try URLText.read(other) { (url) throws(PluginError) in
+                    try body(try table.resolve(url, schemes: settings.schemes))
+                }
             }
+            return try body(try table.resolve(url, schemes: settings.schemes))
         }
-        return try table.resolve(url, schemes: settings.schemes)
+    }
+
+    /// The URL that the guard wants opened instead.
+    ///
+    /// - Throws: `refused`.
+    private func askGuard(
+        _ url: URLText, _ given: UnsafeBufferPointer<plugin_entry>, _ table: Table
+    ) throws(PluginError) -> String? {
+        guard let remoteGuard = remoteGuard.withLock({ $0 }) else { return nil }
+        let found = try? table.resolve(url, schemes: settings.schemes)
+        let program = program.hostTable!
+        let parameters = Dictionary(
+            given.map { ($0.key.text, Value(copying: $0.value, host: program)) }, uniquingKeysWith: { a, _ in a })
+        let call = RemoteCall(
+            url: url.text, scheme: url.scheme?.string, host: url.host?.string, target: found?.target.text,
+            action: found?.action.text, parameters: parameters)
+        switch remoteGuard(call) {
+        case .pass: return nil
+        case .refuse(let message): throw PluginError(.refused, message)
+        case .redirect(let other): return other
+        }
     }
 
     /// Whether opening a URL would reach an action: it resolves, its parameters check, and the guard passes.
@@ -63,23 +79,55 @@ extension Dispatcher {
     /// - Throws: what `open` would throw before it calls the action.
     func checkOpen(_ url: String, _ parameters: Parameters, isRemote: Bool) throws(PluginError) {
         let table = registry.table
-        try parameters.withEntries { (entries, count) throws(PluginError) in
-            let given = UnsafeBufferPointer(start: entries, count: count)
-            let resolution = try resolve(url, given, isRemote: isRemote, table)
-            guard let endpoint = table.targets[resolution.target]?.actions[resolution.action] else {
-                throw table.missing(resolution.target, resolution.action)
+        try url.withRawText { (url) throws(PluginError) in
+            try parameters.withEntries { (entries, count) throws(PluginError) in
+                let given = UnsafeBufferPointer(start: entries, count: count)
+                try checkOpen(url, given, isRemote: isRemote, table)
             }
-            if isRemote, !endpoint.isRemote { throw .notRemote(endpoint) }
-            let carried = try resolution.parameters(
-                for: Array(endpoint.parameters), overriddenBy: given, asksForObject: false)
-            try carried.withEntries { (entries, count) throws(PluginError) in
-                let all = Array(given) + UnsafeBufferPointer(start: entries, count: count)
-                try all.withUnsafeBufferPointer { (all) throws(PluginError) in
-                    try withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: endpoint.parameters.count) {
-                        (arguments) throws(PluginError) in try endpoint.bind(all, to: arguments)
-                    }
-                }
+        }
+    }
+
+    func checkOpen(
+        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table
+    ) throws(PluginError) {
+        try resolve(url, given, isRemote: isRemote, table) { (resolution) throws(PluginError) in
+            try check(resolution, given, isRemote: isRemote, table)
+        }
+    }
+
+    private func check(
+        _ resolution: URLResolution, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table
+    ) throws(PluginError) {
+        guard let endpoint = table.find(resolution.target, resolution.action)?.takeUnretainedValue() else {
+            return try checkFallback(resolution.target.text, resolution.action.text, isRemote: isRemote, table)
+        }
+        if isRemote, !endpoint.isRemote { throw .notRemote(endpoint) }
+        try URLArguments.lend(of: resolution, to: endpoint, besides: given, asksForObject: false) {
+            (entries) throws(PluginError) in try endpoint.checkBinding(entries)
+        }
+    }
+
+    /// Whether something stands in for an action that is not there, as ``callFallback(_:_:_:_:_:_:in:)`` finds it.
+    private func checkFallback(
+        _ target: String, _ action: String, isRemote: Bool, _ table: Table
+    ) throws(PluginError) {
+        if let notFound = table.targets[target]?.actions["notFound"], !isRemote || notFound.isRemote {
+            return try Parameters([("action", .string(action)), ("parameters", [:])]).withEntries {
+                (entries, count) throws(PluginError) in
+                try notFound.checkBinding(UnsafeBufferPointer(start: entries, count: count))
             }
+        }
+        guard table.targets[target] == nil, noTargetHandler.withLock({ $0 != nil }) else {
+            throw table.missing(target, action)
+        }
+    }
+}
+
+extension Endpoint {
+    /// - Throws: what ``bind(_:to:)`` throws.
+    fileprivate func checkBinding(_ entries: UnsafeBufferPointer<plugin_entry>) throws(PluginError) {
+        try withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: parameters.count) {
+            (arguments) throws(PluginError) in try bind(entries, to: arguments)
         }
     }
 }

@@ -7,6 +7,19 @@ import PluginABI
 extension Dispatcher {
     func resolve(_ token: plugin_token, _ result: UnsafePointer<plugin_value>?, from module: Generation) -> Int32 {
         guard let (record, isAwaited) = beginReply(token, from: module) else { return PLUGIN_REPLY_STALE }
+        if isAwaited, let result, result.pointee.kind <= PLUGIN_KIND_DOUBLE, !isOver(record.deadline) {
+            record.complete(result, nil)
+            finishReply(record, token)
+            return PLUGIN_REPLY_ACCEPTED
+        }
+        return resolveSlowly(record, token, isAwaited ? result : nil, from: module, isAwaited)
+    }
+
+    /// The same for a result that is to be checked, and for a caller who may have gone.
+    private func resolveSlowly(
+        _ record: CallRecord, _ token: plugin_token, _ result: UnsafePointer<plugin_value>?, from module: Generation,
+        _ isAwaited: Bool
+    ) -> Int32 {
         defer { finishReply(record, token) }
         guard isAwaited else { return PLUGIN_REPLY_STALE }
         var null = plugin_value_null()
@@ -23,7 +36,7 @@ extension Dispatcher {
             failure.lend { record.complete(nil, $0) }
             return PLUGIN_REPLY_REFUSED
         }
-        if let endpoint = record.endpoint, isOverdue(record) {
+        if isOver(record.deadline), let endpoint = record.endpoint {
             PluginError.deadlineExceeded(endpoint).lend { record.complete(nil, $0) }
         } else {
             record.complete(result, nil)
@@ -63,11 +76,6 @@ extension Dispatcher {
                 level: .warning, module: module.sourceName,
                 message: "\(module.label) replied to a call that is over, or that is not its own (token \(token)). "
                     + "A call is answered once, by the module that it was made to."))
-    }
-
-    private func isOverdue(_ record: CallRecord) -> Bool {
-        let deadline = record.deadline
-        return deadline != 0 && monotonicNow() > deadline
     }
 }
 

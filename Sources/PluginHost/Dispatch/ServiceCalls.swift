@@ -8,26 +8,24 @@ extension Dispatcher {
     func callService(
         _ request: borrowing plugin_request, _ call: Call, _ lane: Lane, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
-        enum Found {
-            case action(Unmanaged<Endpoint>)
-            case service(ServiceEntry)
-            case nothing
-        }
-        let (name, action) = (request.target.text, request.action.text)
+        let (name, action) = (request.target, request.action)
+        let entries = request.entries
         let smallest = try Self.version(request.version)
         var call = call
-        let found = registry.read(lane) { table -> Found in
-            guard let service = table.service(name, from: smallest) else { return .nothing }
+        let (target, endpoint) = registry.read(lane) { table -> (plugin_string?, Unmanaged<Endpoint>?) in
+            guard let service = table.service(name, from: smallest) else { return (nil, nil) }
             call.isFresh = call.isFresh || service.maker != nil
-            guard let endpoint = service.actions[action] else { return .service(service) }
-            occupy(record, .passUnretained(endpoint), call)
-            return .action(.passUnretained(endpoint))
+            guard table.interception == nil, let endpoint = table.find(service.targetName, action) else {
+                return (service.targetName, nil)
+            }
+            occupy(record, endpoint, call)
+            return (service.targetName, endpoint)
         }
-        let entries = UnsafeBufferPointer(start: request.parameters, count: Int(request.parameter_count))
-        switch found {
-        case .action(let endpoint): return try invoke(endpoint.takeUnretainedValue(), entries, call, lane, record)
-        case .service(let service): return try callFallback(service.target, action, entries, call, lane, record)
-        case .nothing: throw registry.table.missingService(name, from: smallest)
+        guard let target else { throw registry.table.missingService(name.text, from: smallest) }
+        guard let endpoint else { return try callSlowly(target, action, entries, call, lane, record) }
+        if callStraight(endpoint, entries, call, lane, record) { return 0 }
+        return try endpoint.lend { (endpoint) throws(PluginError) in
+            try invoke(endpoint, entries, call, lane, record)
         }
     }
 
@@ -42,6 +40,11 @@ extension Dispatcher {
 
     /// Finds what implements a service, without making anything.
     func service(_ name: plugin_string, _ version: plugin_string) throws(PluginError) -> ServiceEntry {
+        // A name that is found needs no check: its bytes are those of one that was checked.
+        if version.count == 0, let lane = Lane.current, let found = registry.read(lane, { $0.service(name, from: nil) })
+        {
+            return found
+        }
         try name.check("The name of the service")
         try version.check("The version of the service")
         let smallest = try Self.version(version)
@@ -55,10 +58,11 @@ extension Dispatcher {
     /// An object with an instance of its own, for the one who asks; nil where the service has none.
     ///
     /// - Throws: what its making throws.
-    func instance(of service: ServiceEntry, parent: plugin_token) throws(PluginError) -> Object? {
-        guard let endpoint = service.maker?.endpoint else { return nil }
+    private func instance(of service: ServiceEntry, parent: plugin_token) throws(PluginError) -> Instance {
+        guard let endpoint = service.maker?.endpoint else { return .made(nil) }
         guard let lane = Lane.current, let record = lane.next else { throw .recursionLimit }
         var outcome = Result<Object?, PluginError>.success(nil)
+        var isGone = false
         withUnsafeMutablePointer(to: &outcome) { outcome in
             let receiver = Receiver(
                 completion: { data, value, error in
@@ -74,20 +78,49 @@ extension Dispatcher {
             let call = Call(
                 parent: parent != 0 ? parent : lane.currentCall, timeout: 0, isRemote: false, mode: .synchronous,
                 receiver: receiver, isFresh: true)
-            occupy(record, .passUnretained(endpoint), call)
+            let isThere = registry.read(lane) { table in
+                guard table.services[service.name]?.contains(where: { $0 === service }) == true else { return false }
+                occupy(record, .passUnretained(endpoint), call)
+                return true
+            }
+            guard isThere else {
+                isGone = true
+                return
+            }
             do throws(PluginError) {
                 _ = try invoke(endpoint, UnsafeBufferPointer(start: nil, count: 0), call, lane, record)
             } catch {
-                record.vacate()
-                receiver.receive(error)
+                refuse(error, receiver, lane, record)
             }
         }
-        return try outcome.get()
+        return isGone ? .gone : .made(try outcome.get())
+    }
+
+    private enum Instance {
+        case made(Object?)
+        /// The service is not there any more.
+        case gone
+    }
+
+    /// Finds what implements a service, and lends its description, with an instance where it makes any.
+    ///
+    /// - Throws: what its making throws.
+    fileprivate func requestService(
+        _ name: plugin_string, _ version: plugin_string, parent: plugin_token,
+        _ body: (UnsafePointer<plugin_value>) -> Void
+    ) throws(PluginError) {
+        while true {
+            let service = try service(name, version)
+            if case .made(let object) = try instance(of: service, parent: parent) {
+                return service.lend(object, to: body)
+            }
+        }
     }
 
     /// Tells what implements a service as soon as something does.
     func awaitService(
-        _ name: plugin_string, _ version: plugin_string, parent: plugin_token, timeout: Int64, to receiver: Receiver
+        _ name: plugin_string, _ version: plugin_string, parent: plugin_token, timeout: Int64, from caller: Generation,
+        to receiver: Receiver
     ) -> plugin_token {
         guard let lane = Lane.current, let record = lane.next else {
             receiver.receive(.recursionLimit)
@@ -95,7 +128,7 @@ extension Dispatcher {
         }
         let call = Call(
             parent: parent != 0 ? parent : lane.currentCall, timeout: timeout, isRemote: false, mode: .any,
-            receiver: receiver)
+            receiver: receiver, caller: .passUnretained(caller))
         do throws(PluginError) {
             try name.check("The name of the service")
             try version.check("The version of the service")
@@ -107,13 +140,12 @@ extension Dispatcher {
                     serviceWaiter, UnsafeBufferPointer(start: entries, count: count), call, lane, record)
             }
         } catch {
-            record.vacate()
-            receiver.receive(error)
+            refuse(error, receiver, lane, record)
             return 0
         }
     }
 
-    /// The action behind ``awaitService(_:_:parent:timeout:to:)``: an asynchronous one of the program, so that deadlines
+    /// The action behind ``awaitService(_:_:parent:timeout:from:to:)``: an asynchronous one of the program, so that deadlines
     /// and cancellation are those of every call.
     static func makeServiceWaiter(_ program: Generation) -> Endpoint {
         let parameters = ["name", "version"].map { name in
@@ -177,21 +209,18 @@ extension plugin_value {
 }
 
 extension ServiceEntry {
-    /// What the border says about the service.
-    var description: [String: Value] {
-        [
-            "name": .string(name), "version": .string(version.description), "module": .string(generation.name),
-            "target": .string(target), "priority": .int(priority), "singleton": .bool(isSingleton),
-            "summary": .string(summary),
-        ]
-    }
-
     /// Lends the description, and an object if there is one.
     func lend(_ object: Object?, to body: (UnsafePointer<plugin_value>) -> Void) {
-        var entries = description
-        if let object { entries["object"] = .object(object) }
-        try? Parameters(positional: [.map(entries)]).withEntries { entries, _ in
-            withUnsafePointer(to: entries.pointee.value) { body($0) }
+        try? told.withEntries { entries, _ in
+            var map = entries.pointee.value
+            guard let object else { return body(&map) }
+            let known = UnsafeBufferPointer(start: map.as.map, count: Int(map.count))
+            var all = Array(known)
+            all.append(plugin_entry(key: plugin_string("object"), value: plugin_value_object(object.handle)))
+            all.withUnsafeBufferPointer { all in
+                map = plugin_value_map(all.baseAddress, UInt32(all.count))
+                withExtendedLifetime(object) { body(&map) }
+            }
         }
     }
 }
@@ -214,17 +243,16 @@ extension HostTable {
                 request: { host, parent, name, version, completion, data in
                     let dispatcher = HostTable.caller(host).takeUnretainedValue().dispatcher
                     do throws(PluginError) {
-                        let service = try dispatcher.service(name, version)
-                        let object = try dispatcher.instance(of: service, parent: parent)
-                        service.lend(object) { completion?(data, $0, nil) }
+                        try dispatcher.requestService(name, version, parent: parent) { completion?(data, $0, nil) }
                     } catch {
                         error.lend { completion?(data, nil, $0) }
                     }
                 },
                 wait: { host, parent, name, version, timeout, completion, data in
                     let receiver = Dispatcher.Receiver(completion: completion ?? { _, _, _ in }, data: data)
-                    return HostTable.caller(host).takeUnretainedValue().dispatcher.awaitService(
-                        name, version, parent: parent, timeout: timeout, to: receiver)
+                    let caller = HostTable.caller(host).takeUnretainedValue()
+                    return caller.dispatcher.awaitService(
+                        name, version, parent: parent, timeout: timeout, from: caller, to: receiver)
                 }))
         return UnsafePointer(services)
     }()

@@ -66,8 +66,8 @@ extension plugin_string {
         while offset &+ 8 <= count,
             start.loadUnaligned(fromByteOffset: offset, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
         { offset &+= 8 }
+        if offset &+ 8 > count, start.tail(from: offset, to: count) & 0x8080_8080_8080_8080 == 0 { return }
         while offset < count, start.load(fromByteOffset: offset, as: UInt8.self) < 0x80 { offset &+= 1 }
-        if offset == count { return }
         let rest = UnsafeBufferPointer(
             start: (start + offset).assumingMemoryBound(to: UInt8.self), count: count - offset)
         do {
@@ -83,16 +83,23 @@ extension plugin_request {
     /// More than anybody means, and a count that is no count is mostly above it.
     private static var parametersMax: UInt64 { 1 << 20 }
 
+    /// Whether there is nothing to object to.
+    var isSound: Bool {
+        do throws(PluginError) { try checkValues() } catch { return false }
+        return true
+    }
+
     /// Checks what a module asks for.
-    @inline(__always)
     func checkValues() throws(PluginError) {
         let smallest = MemoryLayout<plugin_request>.offset(of: \.version)!  // As it was in the first minor version.
         guard size >= smallest else {
             throw PluginError(.invalidValue, "A request of \(size) bytes was passed; \(smallest) are needed.")
         }
-        if address == PLUGIN_ADDRESS_SERVICE { try version.check("The version of the service") }
-        if address != PLUGIN_ADDRESS_OBJECT { try target.check("The name of the target, or the URL,") }
-        if address != PLUGIN_ADDRESS_URL { try action.check("The name of the action") }
+        if address != PLUGIN_ADDRESS_BOUND {
+            if address == PLUGIN_ADDRESS_SERVICE { try version.check("The version of the service") }
+            if address != PLUGIN_ADDRESS_OBJECT { try target.check("The name of the target, or the URL,") }
+            if address != PLUGIN_ADDRESS_URL { try action.check("The name of the action") }
+        }
         guard parameter_count <= Self.parametersMax else {
             throw PluginError(
                 .invalidValue,

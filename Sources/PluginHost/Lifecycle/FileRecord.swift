@@ -6,44 +6,50 @@ struct FileRecord {
     let path: String
     let folder: String
     /// Which content this is about; nil when the file could not even be looked at.
-    var identity: FileIdentity?
-    var state: State
+    var identity: FileIdentity? { didSet { isFleeting = identity?.isRecent == true } }
+    /// Whether the file may have changed since without showing it.
+    private(set) var isFleeting = false
+    var content: Content
+    /// What the last change decided about it.
+    var verdict = Verdict.undecided
+    /// Since when content and verdict are what they are.
     var since = Date()
 
-    /// A change on disk that has been reported, and that a file in use does not follow.
-    var reported: Reported?
-
-    enum Reported: Equatable {
-        /// Not told yet: somebody writes the file.
-        case beingWritten
-        case changed(FileIdentity)
-        case deleted
-    }
-
-    enum State {
+    enum Content {
         /// Somebody writes it; it is taken when it is whole.
         case beingWritten
-        case failed(PluginError)
+        /// With the module in it, if it came so far.
+        case failed(PluginError, LoadedModule?)
         case quarantined(PluginError)
-        /// It is a module; which file of the module serves is not decided yet.
-        case loaded(LoadedModule)
-        /// Another file of the same module serves.
-        case superseded(LoadedModule, by: String)
-        case active(Generation, LoadedModule)
         /// No module, but a library that one finds beside itself.
         case library(of: String)
-        /// The host has been shut down.
-        case retired(LoadedModule)
+        case module(LoadedModule)
     }
 
-    /// Whether a change of the file is a reason to look at it again.
-    var isIdle: Bool { if case .active = state { false } else { true } }
+    /// What becomes of a file that holds a module.
+    enum Verdict {
+        case undecided
+        case serves
+        /// Another file of the same module serves.
+        case superseded(by: String)
+        /// Something that it requires is not there.
+        case waits(PluginError)
+        /// What it claims belongs to another one.
+        case refused(PluginError)
+        /// The host has been shut down.
+        case ended
+    }
+
+    var fileName: String { (path as NSString).lastPathComponent }
 
     /// Whether somebody writes the file, so that it has to be looked at again.
-    var isAwaited: Bool {
-        if case .beingWritten = state { return true }
-        return reported == .beingWritten
-    }
+    var isAwaited: Bool { if case .beingWritten = content { true } else { false } }
+
+    /// The module in the file, if it can be served.
+    var module: LoadedModule? { if case .module(let module) = content { module } else { nil } }
+
+    /// The module whose name stands in the file, even if it failed.
+    var claimedModule: LoadedModule? { if case .failed(_, let module) = content { module } else { module } }
 
     /// Whether both are about one file that was not written in between.
     func hasContent(of other: FileRecord) -> Bool {
@@ -52,55 +58,92 @@ struct FileRecord {
             && identity.modified == other.modified
     }
 
-    var isFailure: Bool {
-        switch state {
-        case .failed, .quarantined: true
-        default: false
+    /// Why its module, or whatever else it holds, is not served.
+    var error: PluginError? {
+        switch (content, verdict) {
+        case (.failed(let error, _), _), (.quarantined(let error), _): error
+        case (.module, .waits(let error)), (.module, .refused(let error)): error
+        case (.beingWritten, _):
+            PluginError(.unreadable, "\(path) is being written; it is taken when its writer closes it.")
+        default: nil
         }
     }
 
-    var generation: Generation? { if case .active(let generation, _) = state { generation } else { nil } }
-
-    /// The module in the file, if it could be loaded.
-    var module: LoadedModule? {
-        switch state {
-        case .loaded(let module), .active(_, let module), .superseded(let module, _), .retired(let module): module
-        case .beingWritten, .failed, .quarantined, .library: nil
+    var isFailure: Bool {
+        switch content {
+        case .failed, .quarantined: true
+        case .module: if case .refused = verdict { true } else { false }
+        case .beingWritten, .library: false
         }
     }
 }
 
 extension FileRecord {
-    var status: ModuleStatus {
-        var status = ModuleStatus(state: "", file: path, since: since)
-        if let manifest = module?.manifest {
+    /// - Parameter served: What serves and came from this path, even if the file holds something else by now.
+    func status(_ served: Served?) -> ModuleStatus {
+        var status = ModuleStatus(state: state, file: path, since: since)
+        status.error = error
+        if let manifest = served?.module.manifest ?? claimedModule?.manifest {
             status.name = manifest.name
             status.version = manifest.version.description
             status.targets = manifest.targets.map(\.name)
+            status.interceptors = manifest.interceptors.map(\.name)
         }
-        switch state {
-        case .beingWritten:
-            status.state = "waiting"
-            status.error = PluginError(.unreadable, "\(path) is being written; it is taken when its writer closes it.")
-        case .failed(let error): (status.state, status.error) = ("failed", error)
-        case .quarantined(let error): (status.state, status.error) = ("quarantined", error)
-        case .loaded: status.state = "loaded"
-        case .superseded(_, let other):
-            status.state = "superseded"
-            status.note = "\(other) serves"
-        case .active(let generation, _):
+        switch (content, verdict) {
+        case (.module, .superseded(let other)): status.note = "\(other) serves"
+        case (.library(let owner), _): status.note = "needed by \(owner)"
+        default: break
+        }
+        if let served {
             status.state = "active"
-            status.generation = generation.number
-        case .library(let owner):
-            status.state = "library"
-            status.note = "needed by \(owner)"
-        case .retired: status.state = "retired"
+            status.since = served.since
+            status.generation = served.generation.number
+            if status.error != nil || module !== served.module {
+                status.note = "the file has changed since it was loaded, and its new content is not served"
+            }
         }
-        switch reported {
-        case .changed: status.note = "the file has changed since it was loaded"
-        case .deleted: status.note = "the file is gone"
-        case .beingWritten, nil: break
+        return status
+    }
+
+    private var state: String {
+        switch content {
+        case .beingWritten: "waiting"
+        case .failed: "failed"
+        case .quarantined: "quarantined"
+        case .library: "library"
+        case .module:
+            switch verdict {
+            case .undecided: "loaded"
+            case .serves: "active"
+            case .superseded: "superseded"
+            case .waits: "waiting"
+            case .refused: "failed"
+            case .ended: "retired"
+            }
         }
+    }
+}
+
+/// What serves of a module: a generation, and the file that it came from.
+struct Served {
+    let generation: Generation
+    let module: LoadedModule
+    /// Follows the file when that is renamed.
+    var path: String
+    let since: Date
+
+    var name: String { module.manifest.name }
+}
+
+extension Served {
+    /// Of what goes on although its file is gone: its successor has failed.
+    var statusWithoutFile: ModuleStatus {
+        var status = ModuleStatus(state: "active", file: path, since: since)
+        let manifest = module.manifest
+        (status.name, status.version) = (manifest.name, manifest.version.description)
+        status.targets = manifest.targets.map(\.name)
+        status.generation = generation.number
+        status.note = "the file is gone, and what came in its place cannot be served"
         return status
     }
 }

@@ -5,49 +5,38 @@ import Synchronization
 
 // The moments of a module's life at which the host calls it.
 
-/// When a module has its turn among others, in hooks and events: level, then priority (higher first), then name.
-///
-/// The one order of all modules; what depends on others will come before the level here.
-struct ModuleOrder: Comparable {
-    let level: ModuleManifest.Level
-    let priority: Int
-    let name: String
-
-    init(_ manifest: ModuleManifest) {
-        (level, priority, name) = (manifest.level, manifest.priority, manifest.name)
-    }
-
-    static func < (left: ModuleOrder, right: ModuleOrder) -> Bool {
-        if left.level != right.level { return left.level == .basic }
-        if left.priority != right.priority { return left.priority > right.priority }
-        return left.name < right.name
-    }
-}
-
-extension [Generation] {
-    /// In the order in which modules have their turn.
-    var inOrder: [Generation] {
-        sorted { left, right in
-            guard let a = left.manifest, let b = right.manifest else { return left.manifest == nil }
-            return ModuleOrder(a) < ModuleOrder(b)
-        }
-    }
-}
-
 extension Generation {
-    /// Starts a hook; nil if the module has none of that name. A synchronous one has ended when this returns.
-    func beginHook(_ hook: ModuleManifest.Hook, timeout: Duration) -> StartedHook? {
+    /// Starts a hook; nil if the module has none of that name. A synchronous one has ended when this returns, unless its
+    /// time is over.
+    func beginHook(_ hook: ModuleManifest.Hook, _ arguments: Parameters = [:], timeout: Duration) -> StartedHook? {
         guard let endpoint = hooks[hook.rawValue] else { return nil }
-        let outcome = AwaitedOutcome()
+        let outcome = AwaitedOutcome(for: dispatcher.program)
         let start = monotonicNow()
-        let call = Dispatcher.Call(
-            parent: 0, timeout: endpoint.isAsync ? timeout.nanoseconds : 0, isRemote: false, mode: .any,
-            receiver: outcome.receiver())
-        _ = dispatcher.call(endpoint, UnsafeBufferPointer(start: nil, count: 0), call) { _, record in
-            dispatcher.occupy(record, .passUnretained(endpoint), call)
-            return true
+        let run: @Sendable () -> Void = { [dispatcher] in
+            let call = Dispatcher.Call(
+                parent: 0, timeout: endpoint.isAsync ? timeout.nanoseconds : 0, isRemote: false, mode: .any,
+                receiver: outcome.receiver())
+            do throws(PluginError) {
+                try arguments.withEntries { entries, count in
+                    let entries = UnsafeBufferPointer(start: entries, count: count)
+                    _ = dispatcher.call(endpoint, entries, call) { _, record in
+                        dispatcher.occupy(record, .passUnretained(endpoint), call)
+                        return true
+                    }
+                }
+            } catch {
+                call.receiver.receive(error)
+            }
         }
-        return StartedHook(hook: hook, generation: self, start: start, outcome: outcome)
+        var isOverdue = false
+        if endpoint.isAsync {
+            run()
+        } else {
+            isOverdue = !dispatcher.hookRunner.run(
+                before: .now() + timeout.dispatchInterval, for: ObjectIdentifier(dispatcher), run)
+        }
+        return StartedHook(
+            hook: hook, generation: self, start: start, outcome: outcome, overdue: isOverdue ? timeout : nil)
     }
 }
 
@@ -58,18 +47,27 @@ struct StartedHook {
     /// CLOCK_MONOTONIC nanoseconds.
     let start: Int64
     let outcome: AwaitedOutcome
+    /// The time that it had and did not end in, if it is synchronous.
+    let overdue: Duration?
 
-    /// Waits for the end of the hook.
+    /// Waits for the end of the hook, and returns what it gives.
     ///
     /// - Throws: `activationFailed`, with what the hook has thrown or that its deadline has passed.
-    func wait() throws(PluginError) {
+    @discardableResult
+    func wait() throws(PluginError) -> Value {
+        if let overdue {
+            throw PluginError(
+                .activationFailed,
+                "\(hook.rawValue) of \(generation.name) (\(generation.file)) did not end within \(overdue). It goes on "
+                    + "in a thread of its own.")
+        }
         defer {
             generation.dispatcher.profiler.note(
                 .hook, hook.rawValue, module: generation.name, from: start,
                 to: outcome.end.load(ordering: .acquiring))
         }
         do throws(PluginError) {
-            try outcome.wait()
+            return try outcome.wait()
         } catch {
             throw PluginError(
                 .activationFailed,
@@ -80,26 +78,6 @@ struct StartedHook {
 }
 
 extension Lifecycle {
-    /// Runs the `init` of newcomers in their order; asynchronous ones overlap. Returns when all have ended.
-    ///
-    /// - Returns: Which failed, and why.
-    func initialize(_ newcomers: [Generation]) -> [(generation: Generation, error: PluginError)] {
-        var failures: [(generation: Generation, error: PluginError)] = []
-        var started: [StartedHook] = []
-        for generation in newcomers where generation.hooks["init"] != nil {
-            guard let staged = records[generation.file]?.module?.staged else { continue }
-            // While its first part runs, the file is to blame if the process dies.
-            let hook = try? loader.during(.activation, staged) { () throws(PluginError) in
-                generation.beginHook(.`init`, timeout: configuration.hookTimeout)
-            }
-            if let hook { started.append(hook) }
-        }
-        for hook in started {
-            do throws(PluginError) { try hook.wait() } catch { failures.append((hook.generation, error)) }
-        }
-        return failures
-    }
-
     /// Runs the `didStart` of newcomers in their order. One that fails is logged; its module goes on.
     func announceStart(to newcomers: [Generation]) {
         for generation in newcomers {
@@ -113,37 +91,13 @@ extension Lifecycle {
 
     /// Runs the `willStop` of modules in their order, each within the timeout of the end.
     func announceStop(to generations: [Generation]) {
-        for generation in generations where generation.hooks["willStop"] != nil {
-            run("willStop", of: generation, before: .now() + configuration.shutdownTimeout.dispatchInterval) {
-                [configuration] () throws(PluginError) in
+        for generation in generations {
+            do throws(PluginError) {
                 try generation.beginHook(.willStop, timeout: configuration.shutdownTimeout)?.wait()
+            } catch {
+                log(.warning, generation, error.message)
             }
         }
-    }
-
-    /// Runs `tearDown` when the last call has ended, unless that takes too long.
-    func tearDown(_ generation: Generation, before deadline: DispatchTime) {
-        while generation.callsInFlight > 0, DispatchTime.now() < deadline { usleep(1000) }
-        guard generation.callsInFlight == 0 else {
-            return log(.warning, generation, "was still running calls when the host stopped; it was not torn down.")
-        }
-        run("tearDown", of: generation, before: .now() + configuration.shutdownTimeout.dispatchInterval) {
-            [configuration] () throws(PluginError) in
-            try generation.tearDown(timeout: configuration.shutdownTimeout)
-        }
-    }
-
-    /// Runs a hook of the end on a thread of its own, and stops waiting at the deadline.
-    private func run(
-        _ hook: String, of generation: Generation, before deadline: DispatchTime,
-        _ body: @escaping @Sendable () throws(PluginError) -> Void
-    ) {
-        let done = DispatchSemaphore(value: 0)
-        Thread.detachNewThread {
-            do throws(PluginError) { try body() } catch { self.log(.error, generation, error.message) }
-            done.signal()
-        }
-        if done.wait(timeout: deadline) == .timedOut { log(.warning, generation, "did not end its \(hook) in time.") }
     }
 
     func log(_ level: LogLevel, _ generation: Generation, _ message: String) {

@@ -1,3 +1,4 @@
+import CPluginABI
 import Foundation
 import PluginABI
 import Synchronization
@@ -6,147 +7,181 @@ import Synchronization
 
 extension Lifecycle {
     /// Compares a folder with the records, and loads what is new or has changed.
-    func look(into folder: String) -> [LoadedModule] {
+    ///
+    /// A folder that cannot be read says nothing about what is in it: everything goes on as it is.
+    func look(into folder: String) {
         let entries: [PluginFolder.Entry]
         do throws(PluginError) {
             let all = try dispatcher.profiler.measure(.discovery, folder) { () throws(PluginError) in
-                let all = try PluginFolder.list(folder)
+                let all = try PluginFolder.list(
+                    folder, includesSubfolders: configuration.includesSubfolders,
+                    checksTrust: !configuration.trustsEveryone)
                 if !configuration.trustsEveryone { try Trust.check(folder: folder) }
-                return all
+                return configuration.takesFile.map { takes in all.filter { takes($0.path) } } ?? all
             }
-            entries = all.filter { !RouteFile.isNamed($0.name) }
-            look(atRouteFiles: all.filter { RouteFile.isNamed($0.name) }, in: folder)
+            entries = all.filter { !DeclarationFile.isNamed($0.name) }
+            look(atDeclarations: all.filter { DeclarationFile.isNamed($0.name) }, in: folder)
             state.withLock { $0.problems[folder] = nil }
         } catch {
-            reportProblem(error, folder)
-            return []
+            return reportProblem(error, folder)
         }
-        forgetMissing(in: folder, present: Set(entries.map(\.path)))
+        let present = Set(entries.map(\.path))
         let before = records
-        let loaded = entries.compactMap { look(at: $0, in: folder) }
-        let hasNews = entries.contains { before[$0.path]?.identity != (try? $0.identity.get()) }
-        return loaded + (hasNews ? retryLacking(before.values.filter { $0.folder == folder }) : [])
+        let unread = entries.filter(\.isFolder).map { $0.path + "/" }
+        state.withLock { state in
+            let count = state.records.count
+            state.records = state.records.filter { path, record in
+                record.folder != folder || present.contains(path) || unread.contains { path.hasPrefix($0) }
+            }
+            if state.records.count < count { state.hasNewAbsentees = true }
+        }
+        // All files are opened before the first one's entry is called: the runtime of Swift forgets which types conform
+        // to which protocols whenever a library is opened, and searches all libraries to find out again. In turns, the
+        // time of a start would grow with the square of the number of modules.
+        for file in entries.compactMap({ look(at: $0, in: folder) }) { finish(file) }
+        if entries.contains(where: { before[$0.path]?.identity != (try? $0.identity.get()) }) {
+            retryLacking(before.values.filter { $0.folder == folder })
+        }
     }
 
     /// Tries files again that the dynamic linker has refused before: what they lacked may have come.
-    private func retryLacking(_ files: [FileRecord]) -> [LoadedModule] {
-        files.compactMap { file in
-            guard case .failed(let error) = file.state, error.code == .openFailed,
-                case .failed(error)? = records[file.path]?.state
-            else { return nil }
-            return load(FileRecord(path: file.path, folder: file.folder, identity: file.identity, state: .beingWritten))
+    private func retryLacking(_ files: [FileRecord]) {
+        for file in files {
+            guard case .failed(let error, _) = file.content, error.code == .openFailed,
+                case .failed(error, _)? = records[file.path]?.content
+            else { continue }
+            load(FileRecord(path: file.path, folder: file.folder, identity: file.identity, content: .beingWritten))
         }
     }
 
-    private func reportProblem(_ error: PluginError, _ folder: String) {
+    /// Notes what is wrong with a folder, or with something else of that name, and tells it when it is new.
+    func reportProblem(_ error: PluginError, _ folder: String) {
         let isNew = state.withLock { state in
             defer { state.problems[folder] = error }
             return state.problems[folder] != error
         }
         if isNew { tell(.problem(error)) }
-        guard error.code == .unreadable else { return }
-        forgetMissing(in: folder, present: [])
-        look(atRouteFiles: [], in: folder)
     }
 
-    private func forgetMissing(in folder: String, present: Set<String>) {
-        for record in records.values where record.folder == folder && !present.contains(record.path) {
-            if record.isIdle {
-                state.withLock { $0.records[record.path] = nil }
-            } else {
-                vanish(record)
-            }
-        }
-    }
-
-    /// Notes that the file of an active module is gone. It is told later: a renamed one is there under another name.
-    private func vanish(_ record: FileRecord) {
-        guard record.reported != .deleted else { return }
-        state.withLock { state in
-            state.records[record.path]?.reported = .deleted
-            state.vanished.append(record.path)
-        }
-    }
-
-    func tellVanished() {
-        let vanished = state.withLock { state in
-            defer { state.vanished = [] }
-            return state.vanished.compactMap { state.records[$0] }
-        }
-        for record in vanished where record.reported == .deleted {
-            tell(.changedOnDisk(record.status, "its file is gone, or cannot be read; the loaded module goes on"))
-        }
-    }
-
-    private func look(at entry: PluginFolder.Entry, in folder: String) -> LoadedModule? {
+    /// Opens what is new or has changed.
+    private func look(at entry: PluginFolder.Entry, in folder: String) -> OpenedFile? {
         let known = records[entry.path]
-        let identity: FileIdentity
         switch entry.identity {
         case .failure(let error):
-            if let known, !known.isIdle {
-                vanish(known)
-            } else {
-                fail(FileRecord(path: entry.path, folder: folder, identity: nil, state: .failed(error)), error)
-            }
+            fail(FileRecord(path: entry.path, folder: folder, identity: nil, content: .beingWritten), error)
             return nil
-        case .success(let found): identity = found
+        case .success(let identity):
+            if let known, known.identity == identity, !known.isAwaited, !known.isFleeting { return nil }
+            return open(FileRecord(path: entry.path, folder: folder, identity: identity, content: .beingWritten))
         }
-        if let known {
-            if !known.isIdle {
-                if known.identity != identity, known.reported != .changed(identity) {
-                    compare(known, identity)
-                } else if known.identity == identity {
-                    state.withLock { $0.records[entry.path]?.reported = nil }
-                }
-                return nil
-            }
-            if case .beingWritten = known.state {} else if known.identity == identity { return nil }
-        }
-        return load(FileRecord(path: entry.path, folder: folder, identity: identity, state: .beingWritten))
     }
 
     /// Stages, opens and checks a file; what goes wrong stands in its record.
-    private func load(_ record: FileRecord) -> LoadedModule? {
-        dispatcher.profiler.measure(.loading, record.path) { stageAndLoad(record) }
+    private func load(_ record: FileRecord) {
+        if let file = open(record) { finish(file) }
     }
 
-    private func stageAndLoad(_ record: FileRecord) -> LoadedModule? {
-        do throws(PluginError) {
-            guard
-                case .staged(let staged) = try staging.stage(
-                    path: record.path, checkTrust: !configuration.trustsEveryone)
-            else {
-                put(record)
+    /// Loads a file once more, since the globals of a module that ran before are not new any more.
+    func reload(_ path: String) {
+        if let record = records[path], let file = open(record, evenIfSame: true) { finish(file) }
+    }
+
+    /// A file that is in the process, and has not been asked yet what it is.
+    private struct OpenedFile {
+        let record: FileRecord
+        let staged: StagedFile
+        let entry: plugin_module_entry_function
+    }
+
+    /// Stages and opens a file. Nil when there is nothing more to be done, or something has gone wrong.
+    private func open(_ record: FileRecord, evenIfSame: Bool = false) -> OpenedFile? {
+        dispatcher.profiler.measure(.loading, record.path) {
+            do throws(PluginError) {
+                return try stageAndOpen(record, evenIfSame: evenIfSame)
+            } catch {
+                var status = stat()
+                if error.code == .unreadable, lstat(record.path, &status) != 0, errno == ENOENT {
+                    // Deleted since the folder was read: as if it had never been there.
+                    state.withLock { $0.records[record.path] = nil }
+                } else {
+                    fail(record, error)
+                }
                 return nil
             }
-            if let entry = journal.quarantined(path: record.path, digest: staged.digest) {
+        }
+    }
+
+    private func stageAndOpen(_ record: FileRecord, evenIfSame: Bool) throws(PluginError) -> OpenedFile? {
+        var record = record
+        guard
+            case .staged(let staged) = try staging.stage(path: record.path, checkTrust: !configuration.trustsEveryone)
+        else {
+            record.content = .beingWritten
+            put(record)
+            return nil
+        }
+        if !evenIfSame, var known = knownContent(of: record.path, staged) {
+            staging.discard(staged)
+            known.identity = staged.identity
+            put(known)
+            return nil
+        }
+        if let entry = journal.quarantined(path: record.path, digest: staged.digest) {
+            guard entry.isSuspected == true, state.withLock({ $0.triesSuspected }) else {
                 staging.discard(staged)
                 quarantine(record, entry)
                 return nil
             }
-            var record = record
+            state.withLock { _ = $0.tried.insert(record.path) }
+        }
+        do throws(PluginError) {
+            let entry = try loader.open(staged)
             record.identity = staged.identity
-            let module: LoadedModule
-            do throws(PluginError) {
-                module = try loader.load(staged)
-            } catch {
-                // What the linker has refused is not in the process, and claims no names of libraries.
-                if error.code == .openFailed { staging.discard(staged) }
-                throw error
-            }
-            record.state = .loaded(module)
-            put(record)
-            return module
+            return OpenedFile(record: record, staged: staged, entry: entry)
         } catch {
-            var status = stat()
-            if error.code == .unreadable, lstat(record.path, &status) != 0, errno == ENOENT {
-                // Deleted since the folder was read: as if it had never been there.
-                state.withLock { $0.records[record.path] = nil }
-            } else {
+            // What the linker has refused is not in the process, and claims no names of libraries.
+            if error.code == .openFailed { staging.discard(staged) }
+            throw error
+        }
+    }
+
+    /// Asks an opened file what it is, and checks the answer; what goes wrong stands in its record.
+    private func finish(_ file: OpenedFile) {
+        var record = file.record
+        dispatcher.profiler.measure(.loading, record.path) {
+            do throws(PluginError) {
+                let module = try loader.load(file.staged, entry: file.entry)
+                if let error = otherModule(in: record.path, module.manifest) { return fail(record, error) }
+                record.content = .module(module)
+                record.since = Date()
+                put(record)
+            } catch {
                 fail(record, error)
             }
-            return nil
         }
+    }
+
+    /// What a file holds, if that is what was staged now: touched, linked, or written again with the same content.
+    private func knownContent(of path: String, _ staged: StagedFile) -> FileRecord? {
+        guard var record = records[path] ?? nil else { return nil }
+        let served = state.withLock { $0.served.values.first { $0.path == path } }
+        for module in [record.module, served?.module].compactMap(\.self)
+        where (try? Staging.sameBytes(module.staged, staged)) == true {
+            record.content = .module(module)
+            return record
+        }
+        return nil
+    }
+
+    /// A file of one module does not become another one's: that is a mistake more often than a wish.
+    private func otherModule(in path: String, _ manifest: ModuleManifest) -> PluginError? {
+        let served = state.withLock { $0.served.values.first { $0.path == path } }
+        guard let served, served.name != manifest.name else { return nil }
+        return PluginError(
+            .conflict,
+            "\(path) held \(served.name) \(served.module.manifest.version) and now holds \(manifest.name) "
+                + "\(manifest.version). \(served.name) goes on. Delete the file first if it is to go, and give "
+                + "\(manifest.name) a file of its own.")
     }
 
     private func quarantine(_ record: FileRecord, _ entry: QuarantineEntry) {
@@ -154,19 +189,49 @@ extension Lifecycle {
             .quarantined,
             "\(entry.message) It is not loaded again until it changes, or --retry is given.")
         var record = record
-        record.state = .quarantined(error)
+        record.content = .quarantined(error)
+        record.since = Date()
         put(record)
-        tellLater(record)
+        if entry.isSuspected == true, configuration.watches {
+            state.withLock { _ = $0.suspected.insert(record.path) }
+        } else {
+            tellLater(record)
+        }
+    }
+
+    /// Tries once more what may have killed the last host, after everything else: it is to blame if this one dies, too.
+    func trySuspected() {
+        let paths = state.withLock { state in
+            state.triesSuspected = true
+            defer { state.suspected = [] }
+            return state.suspected
+        }
+        for path in paths.sorted() {
+            guard let record = records[path], case .quarantined = record.content else { continue }
+            load(FileRecord(path: path, folder: record.folder, identity: record.identity, content: .beingWritten))
+        }
+    }
+
+    /// Ends the quarantine of what was tried and has not killed the host.
+    func releaseTried() {
+        let tried = state.withLock { state in
+            defer { state.tried = [] }
+            return state.tried
+        }
+        for path in tried.sorted() { journal.releaseFile(path) }
     }
 
     /// Notes why a file is not served.
-    func fail(_ record: FileRecord, _ error: PluginError) {
+    func fail(_ record: FileRecord, _ error: PluginError, _ module: LoadedModule? = nil) {
         let known = records[record.path]
         var record = record
-        record.state = .failed(error)
+        record.content = .failed(error, module)
+        record.verdict = .undecided
+        record.since = Date()
         put(record)
+        state.withLock { $0.hasNewAbsentees = true }
         // A new time or mode is worth a try; the same answer is not worth telling.
-        if let known, case .failed(error) = known.state, known.hasContent(of: record) { return }
+        if let known, case .failed(error, _) = known.content, known.hasContent(of: record) { return }
         tellLater(record)
     }
 
@@ -177,9 +242,10 @@ extension Lifecycle {
     func tellFailures() {
         for owner in records.values {
             for library in owner.module?.staged.libraries ?? [] {
-                guard var record = records[library], case .failed(let error) = record.state, error.code == .invalidFile
+                guard var record = records[library], case .failed(let error, _) = record.content,
+                    error.code == .invalidFile
                 else { continue }
-                record.state = .library(of: owner.module?.manifest.name ?? "")
+                record.content = .library(of: owner.module?.manifest.name ?? "")
                 put(record)
             }
         }
@@ -188,24 +254,18 @@ extension Lifecycle {
             return state.failures.compactMap { state.records[$0] }
         }
         for record in failures where record.isFailure {
-            tell(.failed(record.status))
-            postFailed(record.status)
+            let status = record.status(nil)
+            tell(.failed(status, goingOn: goingOn(instead: record)))
+            dispatcher.postFailed(status)
         }
     }
 
-    /// Tells, once, that the file of an active module is not what was loaded. One that was only touched, linked or
-    /// written again with the same content is.
-    private func compare(_ record: FileRecord, _ identity: FileIdentity) {
-        guard let module = record.module else { return }
-        var record = record
-        switch staging.hasContent(of: module.staged, path: record.path) {
-        case nil: record.reported = .beingWritten
-        case true?: (record.identity, record.reported) = (identity, nil)
-        case false?: record.reported = .changed(identity)
-        }
-        put(record)
-        if case .changed = record.reported {
-            tell(.changedOnDisk(record.status, "its file has changed; the loaded module goes on"))
+    /// What goes on serving although a file holds something new that failed.
+    private func goingOn(instead record: FileRecord) -> String? {
+        state.withLock { state in
+            state.served.values.first { served in
+                served.path == record.path || served.name == record.claimedModule?.manifest.name
+            }.map { "\($0.name) \($0.module.manifest.version)" }
         }
     }
 }

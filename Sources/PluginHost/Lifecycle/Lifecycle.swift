@@ -13,6 +13,7 @@ final class Lifecycle: Sendable {
     let staging: Staging
     let journal: Journal
     let loader: ModuleLoader
+    let store: VersionStore
     var queue: DispatchQueue { dispatcher.changes }
     let state = Mutex(State())
     /// Nil after the end.
@@ -25,15 +26,33 @@ final class Lifecycle: Sendable {
         var problems: [String: PluginError] = [:]
         var otherProblems: [PluginError] = []
         /// By path.
-        var routeFiles: [String: RouteFileRecord] = [:]
-        /// Why routes of files do not stand, by path, as far as it has been told.
-        var toldRouteProblems: [String: PluginError] = [:]
-        var draining: [Generation] = []
-        /// Files of active modules that are gone, and what to tell of them unless they turn out to be renamed.
-        var vanished: [String] = []
+        var declarations: [String: DeclarationRecord] = [:]
+        /// Why routes and services of files do not stand, by path, as far as it has been told.
+        var toldDeclarationProblems: [String: PluginError] = [:]
+        /// What serves, by module.
+        var served: [String: Served] = [:]
+        /// Modules that were removed, and why, for errors.
+        var departed: [(manifest: ModuleManifest, reason: String)] = []
+        /// What serves no more; `draining` comes next.
+        var leaving: [Draining] = []
+        var draining: [Draining] = []
+        /// The last that were torn down.
+        var retired: [GenerationStatus] = []
+        /// Of all that were torn down.
+        var retiredTotal = RetiredTotal()
+        /// Whether somebody will look at `draining` again.
+        var isDraining = false
         /// Paths of files that failed, to be told.
         var failures: [String] = []
+        /// Whether other modules are not served, or for other reasons, than the last table says.
+        var hasNewAbsentees = false
         var isLookingAgain = false
+        /// Paths of files that may have killed the last host, to be tried once more.
+        var suspected: Set<String> = []
+        /// Whether such files are tried at once.
+        var triesSuspected = false
+        /// Those that are being tried.
+        var tried: Set<String> = []
         var watcher: FolderWatcher?
         var isStopped = false
         var hasTriedMemory = false
@@ -45,6 +64,9 @@ final class Lifecycle: Sendable {
         self.dispatcher = dispatcher
         staging = try Staging(base: configuration.stagingFolder)
         journal = Journal(stateFolder: configuration.stateFolder)
+        store = VersionStore(
+            stateFolder: configuration.stateFolder,
+            limit: .init(versions: configuration.keptVersions, bytes: configuration.keptBytes))
         loader = ModuleLoader(journal: journal, allowsOtherToolchains: configuration.allowsOtherToolchains)
         if configuration.retriesQuarantined { journal.release() }
         queue.setSpecific(key: Self.isOnQueue, value: ObjectIdentifier(self))
@@ -52,22 +74,47 @@ final class Lifecycle: Sendable {
 
     private static let isOnQueue = DispatchSpecificKey<ObjectIdentifier>()
 
+    /// Whether this thread is changing modules, or runs a hook for that: it cannot wait for the end of the change.
+    private var isChanging: Bool {
+        DispatchQueue.getSpecific(key: Self.isOnQueue) == ObjectIdentifier(self)
+            || HookRunner.isCurrent(ObjectIdentifier(dispatcher))
+    }
+
     // MARK: Start, change, stop
 
     func start() {
+        // Before the folders: what is linked in keeps what it claims.
+        queue.sync {
+            guard !isStopped else { return }
+            lookIntoProgram()
+            settle()
+        }
         if let problem = journal.problem { state.withLock { $0.otherProblems.append(problem) } }
         if configuration.watches {
             // Watched before it is read, so that nothing can come between.
-            let watcher = FolderWatcher(folders: configuration.folders) { [weak self] folders in
+            let watcher = FolderWatcher(
+                folders: configuration.folders, includesSubfolders: configuration.includesSubfolders,
+                quietTime: configuration.quietTime
+            ) { [weak self] folders in
                 self?.queue.sync { self?.update(folders) }
             }
             watcher.start()
-            state.withLock { $0.watcher = watcher }
-            if let problem = watcher.problem { state.withLock { $0.otherProblems.append(problem) } }
+            let isOver = state.withLock { state in
+                state.watcher = watcher
+                return state.isStopped
+            }
+            if isOver { return watcher.stop() }
         }
         watchMemoryIfAwaited()
         queue.sync { update(Set(configuration.folders)) }
-        if !configuration.watches { waitForWriters() }
+        guard configuration.watches else { return waitForWriters() }
+        queue.sync {
+            guard !isStopped, state.withLock({ !$0.suspected.isEmpty }) else {
+                return state.withLock { $0.triesSuspected = true }
+            }
+            trySuspected()
+            update([])
+        }
     }
 
     /// Nobody looks again later: so a file that is being written gets a second.
@@ -78,22 +125,52 @@ final class Lifecycle: Sendable {
         }
     }
 
+    /// Reads the folders again, for a second at most until nobody writes a file any more. Runs on the queue.
+    func waitForWriters(of path: String) {
+        for _ in 0..<50 {
+            update(Set(configuration.folders))
+            guard records[path]?.isAwaited == true else { return }
+            usleep(20_000)
+        }
+    }
+
     /// Reads folders again and does what has become necessary. Runs on the queue.
-    private func update(_ folders: Set<String>) {
+    func update(_ folders: Set<String>) {
         guard !state.withLock({ $0.isStopped }) else { return }
-        var loaded: [LoadedModule] = []
-        for folder in configuration.folders where folders.contains(folder) { loaded += look(into: folder) }
-        settle(loaded)
-        settleRouteFiles()
+        for folder in configuration.folders where folders.contains(folder) { look(into: folder) }
+        settle()
+        releaseTried()
+        settleDeclarations()
         tellFailures()
-        tellVanished()
         lookAgain()
+    }
+
+    /// Does what has become necessary because the program has registered something, or taken it away.
+    func settleAgain() {
+        queue.sync {
+            guard !state.withLock({ $0.isStopped }) else { return }
+            settle()
+            tellFailures()
+        }
+    }
+
+    /// Tries modules again that were refused: what they claim may be free now. From any thread; it does not wait.
+    func retryRefused() {
+        let isAnyRefused = state.withLock { state in
+            state.records.values.contains { if case .refused = $0.verdict { true } else { false } }
+        }
+        guard isAnyRefused else { return }
+        queue.async { [weak self] in
+            guard let self, !isStopped else { return }
+            settle()
+            tellFailures()
+        }
     }
 
     /// Files that are being written are looked at again soon: who writes one through a name in another folder closes it
     /// without the watcher's knowing.
     private func lookAgain() {
-        let folders = Set(records.values.filter(\.isAwaited).map(\.folder)).union(foldersOfAwaitedRouteFiles)
+        let folders = Set(records.values.filter(\.isAwaited).map(\.folder)).union(foldersOfAwaitedDeclarations)
         let begins = state.withLock { state in
             guard configuration.watches, !folders.isEmpty, !state.isLookingAgain, !state.isStopped else { return false }
             state.isLookingAgain = true
@@ -112,7 +189,7 @@ final class Lifecycle: Sendable {
     /// From code that a change itself runs (a log closure, a module's `setUp`) it only begins, and goes on when the
     /// change is done.
     func stop() {
-        if DispatchQueue.getSpecific(key: Self.isOnQueue) == ObjectIdentifier(self) {
+        if isChanging {
             return Thread.detachNewThread { self.stop() }
         }
         state.withLock { $0.watcher }?.stop()
@@ -131,18 +208,18 @@ final class Lifecycle: Sendable {
                 remaining.removeLast()
                 dispatcher.registry.publish(remaining, isStopped: true)
                 tearDown(generation, before: deadline)
-                postRemoved(generation)
+                dispatcher.postRemoved(generation)
             }
             dispatcher.registry.publish([], isStopped: true)
-            for generation in state.withLock({ $0.draining }) { tearDown(generation, before: deadline) }
+            for draining in state.withLock({ $0.draining }) { tearDown(draining.generation, before: deadline) }
             staging.close()
+            releaseLinkedModules()
             state.withLock { state in
-                for (path, record) in state.records {
-                    if case .active(_, let module) = record.state {
-                        state.records[path]?.state = .retired(module)
-                        state.records[path]?.since = Date()
-                    }
+                for path in state.served.values.map(\.path) {
+                    state.records[path]?.verdict = .ended
+                    state.records[path]?.since = Date()
                 }
+                state.served = [:]
             }
         }
         let last = observers.withLock { observers in
@@ -158,12 +235,34 @@ final class Lifecycle: Sendable {
     var records: [String: FileRecord] { state.withLock { $0.records } }
 
     /// Every file, sorted by path.
-    var modules: [ModuleStatus] { records.values.sorted { $0.path < $1.path }.map(\.status) }
+    ///
+    /// What the table serves is active, also in the moment before that is entered in the records: who could call a module
+    /// sees it here.
+    var modules: [ModuleStatus] {
+        let (records, served) = state.withLock { ($0.records, $0.served) }
+        var serving: [ObjectIdentifier: Generation] = [:]
+        for generation in dispatcher.registry.table.generations {
+            if let module = generation.module { serving[ObjectIdentifier(module)] = generation }
+        }
+        var statuses = records.values.map { record in
+            let known = served.values.first { $0.path == record.path }
+            guard let module = record.module, let generation = serving[ObjectIdentifier(module)],
+                generation !== known?.generation
+            else { return record.status(known) }
+            return record.status(
+                Served(generation: generation, module: module, path: record.path, since: generation.created))
+        }
+        for served in served.values where records[served.path] == nil { statuses.append(served.statusWithoutFile) }
+        return statuses.sorted { $0.file < $1.file }
+    }
 
     /// What is wrong with folders and with the host's own.
     var problems: [PluginError] {
-        state.withLock { state in state.problems.sorted { $0.key < $1.key }.map(\.value) + state.otherProblems }
-            + routeProblems
+        state.withLock { state in
+            state.problems.sorted { $0.key < $1.key }.map(\.value) + state.otherProblems
+                + [state.watcher?.problem].compactMap(\.self)
+        }
+            + declarationProblems + store.problems
     }
 
     /// Everything that happens from now on; ends at once after the end.

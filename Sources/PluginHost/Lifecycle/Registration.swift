@@ -21,8 +21,8 @@ extension PluginHost {
     ///         }
     ///     })
     ///
-    /// Its `setUp` runs on this thread, before anything can be called; then its `init`, which can refuse, and `didStart`. What a registration takes is never given back, like
-    /// the code of a module.
+    /// Its `setUp` and its `init` run before anybody else can call it, and can refuse; then its `didStart`. What waits for
+    /// it is started. What a registration takes is never given back, like the code of a module.
     ///
     /// - Parameter manifest: Its name must not be that of another module.
     /// - Throws: ``/PluginABI/PluginError/Code/invalidManifest``; ``/PluginABI/PluginError/Code/conflict``, naming both
@@ -34,6 +34,8 @@ extension PluginHost {
             self.dispatcher.moduleConfiguration.withLock { $0[name] } ?? [:]
         }
         startedLifecycle?.tell(.added(status))
+        startedLifecycle?.settleAgain()
+        tellRouteProblems()
     }
 
     /// Takes away what the program has registered under a name: no new calls from now on, then its `tearDown`, after the
@@ -45,16 +47,23 @@ extension PluginHost {
     @discardableResult
     public func unregister(_ name: String) throws(PluginError) -> Bool {
         let lifecycle = startedLifecycle
-        return try dispatcher.change { () throws(PluginError) in
-            guard let generation = self.dispatcher.withdraw(name) else { return false }
+        let wasThere = try dispatcher.change { () throws(PluginError) in
+            guard let generation = self.dispatcher.programGeneration(named: name) else { return false }
+            lifecycle?.announceStop(to: [generation])
+            self.dispatcher.withdraw(generation)
+            let status = GenerationStatus(generation, .draining)
+            lifecycle?.tell(.removed(status, "the program has unregistered it."))
+            self.dispatcher.postRemoved(generation)
             if let lifecycle {
-                lifecycle.announceStop(to: [generation])
                 lifecycle.retire([generation])
             } else {
                 self.dispatcher.drain(generation, timeout: self.configuration.hookTimeout)
             }
             return true
         }
+        // What it claimed is free now, and what required it waits.
+        if wasThere { lifecycle?.settleAgain() }
+        return wasThere
     }
 }
 
@@ -62,15 +71,17 @@ private let isChanging = DispatchSpecificKey<ObjectIdentifier>()
 
 extension Dispatcher {
     /// Runs a change of the registry's modules on this thread, when no other one runs.
-    fileprivate func change<Result: Sendable>(
+    func change<Result: Sendable>(
         _ body: @Sendable () throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         changes.setSpecific(key: isChanging, value: ObjectIdentifier(self))
-        if DispatchQueue.getSpecific(key: isChanging) == ObjectIdentifier(self) {
+        if DispatchQueue.getSpecific(key: isChanging) == ObjectIdentifier(self)
+            || HookRunner.isCurrent(ObjectIdentifier(self))
+        {
             throw PluginError(
                 .circularWait,
                 "Modules are being changed on this very thread: code that a change runs, such as a setUp, cannot "
-                    + "register or unregister others.")
+                    + "make another change.")
         }
         let outcome: Swift.Result<Result, PluginError> = changes.sync {
             do throws(PluginError) { return .success(try body()) } catch { return .failure(error) }
@@ -89,35 +100,59 @@ extension Dispatcher {
                 throw PluginError(
                     .hostStopped, "The host has been shut down: \(module.manifest.name) cannot be registered.")
             }
-            try checkConflicts(module, with: table.generations)
+            try checkConflicts(module, table)
             let generation = Generation(
                 module, dispatcher: self, configuration: configuration(module.manifest.name))
-            try loader.during(.activation, module.staged) { () throws(PluginError) in
-                try generation.activate(timeout: hookTimeout)
-            }
-            registry.publish((table.generations + [generation]).inOrder)
+            generation.isStarting.store(true, ordering: .relaxed)
             do throws(PluginError) {
+                try loader.during(.activation, module.staged) { () throws(PluginError) in
+                    try generation.activate(timeout: hookTimeout)
+                }
+                registry.propose(table.changed { $0.generations = (table.generations + [generation]).inOrder })
                 try generation.beginHook(.`init`, timeout: hookTimeout)?.wait()
             } catch {
-                registry.publish(registry.table.generations.filter { $0 !== generation })
+                registry.propose(nil)
                 drain(generation, timeout: hookTimeout)
                 throw error
             }
+            registry.publish((registry.table.generations + [generation]).inOrder)
+            generation.isStarting.store(false, ordering: .relaxed)
+            registry.propose(nil)
             do throws(PluginError) {
                 try generation.beginHook(.didStart, timeout: hookTimeout)?.wait()
             } catch {
                 log(error, of: generation)
             }
+            deliverSticky(to: [generation])
+            postAdded(generation, insteadOf: nil)
             return generation.programStatus
         }
     }
 
+    /// A module is registered whole or not at all: what it claims belongs to who has it already.
+    private func checkConflicts(_ module: LoadedModule, _ table: Table) throws(PluginError) {
+        var claims = Claims(table.routes)
+        for other in table.generations {
+            guard other.name != module.manifest.name else {
+                throw PluginError(
+                    .conflict,
+                    "\(module.manifest.name) has the name of a module that is there: \(other.label), of "
+                        + "\(other.file), which keeps it. Modules of the program and of files do not replace each other."
+                )
+            }
+            claims.keep(other.manifest!, other.file)
+        }
+        try claims.take(module, module.file)
+    }
+
+    /// What the program has registered under a name.
+    fileprivate func programGeneration(named name: String) -> Generation? {
+        registry.table.generations.first { $0.isInProgram && $0.name == name }
+    }
+
     /// Takes a module of the program out of the table.
-    fileprivate func withdraw(_ name: String) -> Generation? {
-        let generations = registry.table.generations
-        guard let generation = generations.first(where: { $0.isInProgram && $0.name == name }) else { return nil }
-        registry.publish(generations.filter { $0 !== generation })
-        return generation
+    fileprivate func withdraw(_ generation: Generation) {
+        registry.publish(registry.table.generations.filter { $0 !== generation })
     }
 
     /// Tears a module down when it is not used any more.
@@ -140,7 +175,8 @@ extension Dispatcher {
         guard !registry.table.generations.isEmpty else { return }
         _ = try? change { () throws(PluginError) in
             for generation in registry.table.generations.reversed() {
-                if let generation = withdraw(generation.name) { drain(generation, timeout: .seconds(5)) }
+                withdraw(generation)
+                drain(generation, timeout: .seconds(5))
             }
         }
     }
@@ -161,6 +197,7 @@ extension Generation {
         status.version = version.description
         status.generation = number
         status.targets = manifest?.targets.map(\.name) ?? []
+        status.interceptors = manifest?.interceptors.map(\.name) ?? []
         return status
     }
 }

@@ -1,4 +1,6 @@
 import CPluginABI
+import CPluginHost
+import Dispatch
 import Foundation
 import PluginABI
 import Synchronization
@@ -16,6 +18,8 @@ final class Generation: @unchecked Sendable {
     /// The copy that was opened.
     let stagedPath: String
     let manifest: ModuleManifest?
+    /// What it was made of; nil for the program itself.
+    let module: LoadedModule?
     /// For people and the crash report: `ModuleA 1.0.0 (generation 3)`.
     let label: String
     let dispatcher: Dispatcher
@@ -28,17 +32,32 @@ final class Generation: @unchecked Sendable {
     private(set) var addresses: [Address] = []
     private(set) var routes: [RouteEntry] = []
     private(set) var services: [ServiceEntry] = []
+    /// What service files declare for its targets; made when they are first needed.
+    let servicesOfFiles = Mutex<[ServiceFiles.Declared: ServiceEntry]>([:])
     private(set) var types: [String: ObjectTypeEntry] = [:]
     private(set) var hooks: [String: Endpoint] = [:]
     /// By event.
     private(set) var subscriptions: [String: Endpoint] = [:]
+    /// By name.
+    private(set) var interceptors: [String: Endpoint] = [:]
     private(set) var providers: [InstanceProvider] = []
     /// The type of callbacks made from synchronous and from asynchronous closures.
     private(set) var callbackTypes: (synchronous: ObjectTypeEntry, asynchronous: ObjectTypeEntry)!
     private let description: UnsafePointer<plugin_module>?
+    /// Whether its `setUp` has succeeded. Used by changes of modules only, one at a time.
+    private var isSetUp = false
 
     /// Objects and callbacks of it that somebody holds.
     let objectCount = Atomic<Int>(0)
+    /// What holds new calls back, while it hands its state over.
+    let hold = Mutex<Hold?>(nil)
+    /// Whether its objects answer no more: the time that they had after its end is over.
+    let isRevoked = Atomic(false)
+    /// Whether it is being set up and initialised: it sees the table that will be, and is in no other.
+    let isStarting = Atomic(false)
+    /// The number of the last sticky event that it gets as one that was posted before it came; all of them, until it has
+    /// started and is told those.
+    let lastMissedEvent = Atomic<Int>(.max)
 
     /// Where the registry finds an endpoint; the strings live as long as the process.
     struct Address {
@@ -60,6 +79,7 @@ final class Generation: @unchecked Sendable {
         file = module.file
         stagedPath = module.stagedPath
         self.manifest = manifest
+        self.module = module
         label = "\(manifest.name) \(manifest.version) (generation \(number))"
         self.dispatcher = dispatcher
         description = module.description
@@ -75,6 +95,7 @@ final class Generation: @unchecked Sendable {
         file = ""
         stagedPath = ""
         manifest = nil
+        module = nil
         label = "the program"
         self.dispatcher = dispatcher
         description = nil
@@ -125,12 +146,16 @@ final class Generation: @unchecked Sendable {
             }
             types[type.name] = ObjectTypeEntry(name: type.name, actions: actions, generation: self)
         }
-        routes = manifest.routes.map { RouteEntry($0, of: name) }
+        routes = module.routes
         for event in manifest.events {
             subscriptions[event.name] = endpoint(event, "!\(event.name)", module, nil, moduleGate)
         }
+        for interceptor in manifest.interceptors {
+            interceptors[interceptor.name] = endpoint(interceptor, "~\(interceptor.name)", module, nil, moduleGate)
+        }
         for hook in manifest.hooks {
-            let action = ModuleManifest.Action(name: "", isAsync: manifest.asyncHooks.contains(hook))
+            let action = ModuleManifest.Action(
+                name: "", isAsync: manifest.asyncHooks.contains(hook), parameters: hook.parameters)
             hooks[hook.rawValue] = endpoint(action, "@\(hook)", module, nil, nil)
         }
     }
@@ -161,26 +186,35 @@ extension Generation {
                     .activationFailed, "\(name) (\(file)) refused to be activated, with the number \(answer).")
             }
         }
-        do throws(PluginError) {
-            try beginHook(.setUp, timeout: timeout)?.wait()
-        } catch {
-            // It has the table, and may have begun something with it.
-            description?.pointee.deactivate?(description!.pointee.data)
-            throw error
-        }
+        try beginHook(.setUp, timeout: timeout)?.wait()
+        isSetUp = true
+    }
+
+    /// Lets its objects answer no more. What runs in them goes on.
+    func revoke() {
+        isRevoked.store(true, ordering: .sequentiallyConsistent)
+        // Who does not see it has entered the call in its record by now.
+        plugin_host_membarrier()
     }
 
     /// Runs `tearDown`, lets go of shared instances, and tells the module that nothing will be called any more.
     func tearDown(timeout: Duration) throws(PluginError) {
-        defer { deactivate() }
+        defer { deactivate(timeout) }
+        guard isSetUp else { return }
         try beginHook(.tearDown, timeout: timeout)?.wait()
     }
 
-    private func deactivate() {
-        for provider in providers { provider.destroyShared() }
-        description?.pointee.deactivate?(description!.pointee.data)
+    private func deactivate(_ timeout: Duration) {
+        let description = UInt(bitPattern: description)
+        _ = dispatcher.hookRunner.run(
+            before: .now() + timeout.dispatchInterval, for: ObjectIdentifier(dispatcher)
+        ) { [providers] in
+            for provider in providers { provider.destroyShared() }
+            guard let description = UnsafePointer<plugin_module>(bitPattern: description) else { return }
+            description.pointee.deactivate?(description.pointee.data)
+        }
     }
 
     /// The calls that run in it now.
-    var callsInFlight: Int { runningCalls().reduce(0) { $0 + ($1.endpoint?.generation === self ? 1 : 0) } }
+    var callsInFlight: Int { runningCalls().count { $0.belongs(to: self) } }
 }

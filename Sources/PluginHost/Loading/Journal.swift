@@ -1,3 +1,4 @@
+internal import CPluginHost
 internal import Foundation
 internal import Glibc
 internal import PluginABI
@@ -5,7 +6,10 @@ internal import Synchronization
 
 /// Remembers what killed the host: writes down what it is about to do with a file, and forgets it when that is done.
 ///
-/// What a journal still says when its host is gone becomes a quarantine at the next start. Without a state folder that
+/// What a journal still says when its host is gone becomes a quarantine at the next start: for good when a signal of the
+/// file's own has killed the host, or when the host was gone twice in the same step with the same bytes; else on
+/// suspicion, since whoever kills a host (an operator, the kernel for want of memory) may do so at any moment. A host that
+/// goes on running tries what is suspected once more, when everything else serves. Without a state folder that
 /// can be written the journal does nothing, and ``problem`` says why. All functions may be called from any thread.
 final class Journal: Sendable {
     /// What runs code of a module for the first time.
@@ -20,7 +24,7 @@ final class Journal: Sendable {
 
     private struct Line {
         let number: Int
-        let text: Data
+        let text: [UInt8]
     }
 
     private struct State {
@@ -31,6 +35,11 @@ final class Journal: Sendable {
         /// Held by flock until the process ends; -1 without a journal.
         var descriptor: Int32 = -1
         var path = ""
+        /// Of what the file holds, in bytes.
+        var writtenLength = 0
+
+        /// Of all lines, in bytes.
+        var length: Int { lines.reduce(0) { $0 + $1.text.count } }
     }
 
     private let quarantine: Quarantine
@@ -52,7 +61,9 @@ final class Journal: Sendable {
             let dead = try Self.readDead(in: "\(folder)/journal")
             defer { for descriptor in dead.descriptors { close(descriptor) } }
             state.quarantine = try quarantine.update { entries in
-                for entry in dead.entries {
+                for var entry in dead.entries {
+                    // Twice is no accident.
+                    if entries.contains(where: entry.isAbout) { entry.isSuspected = nil }
                     entries.removeAll { $0.file == entry.file }
                     entries.append(entry)
                 }
@@ -70,6 +81,7 @@ final class Journal: Sendable {
         state.withLock { state in
             guard state.descriptor >= 0 else { return }
             unlink(state.path)
+            plugin_host_remove_journal(state.descriptor)
             close(state.descriptor)
         }
     }
@@ -108,6 +120,9 @@ final class Journal: Sendable {
         return String(cString: resolved)
     }
 
+    /// Ends the quarantine of the file at a path.
+    func releaseFile(_ path: String) { release(Self.absolute(path)) }
+
     /// Ends the quarantine of one file, or of all.
     func release(_ path: String? = nil) {
         state.withLock { state in
@@ -123,35 +138,45 @@ final class Journal: Sendable {
     }
 
     private func begin(_ entry: QuarantineEntry) -> Int {
-        let text = (try? Quarantine.encoder.encode(entry)) ?? Data()
+        let text = Array("\(entry.line)\n".utf8)
         return state.withLock { state in
             state.lastNumber += 1
-            state.lines.append(Line(number: state.lastNumber, text: text + [0x0A]))
-            Self.write(&state)
+            let length = state.length
+            state.lines.append(Line(number: state.lastNumber, text: text))
+            Self.write(text, at: length, &state)
             return state.lastNumber
         }
     }
 
     private func end(_ number: Int) {
         state.withLock { state in
+            let isLast = state.lines.last?.number == number
             state.lines.removeAll { $0.number == number }
-            Self.write(&state)
+            if isLast {
+                Self.write([], at: state.length, &state)
+            } else {
+                Self.write(state.lines.flatMap(\.text), at: 0, &state)
+            }
         }
     }
 
-    /// Writes all lines that are open, usually one or two. What has reached the kernel survives the process.
-    private static func write(_ state: inout State) {
+    /// Replaces everything from an offset on. What has reached the kernel survives the process.
+    private static func write(_ text: [UInt8], at offset: Int, _ state: inout State) {
         guard state.descriptor >= 0 else { return }
-        let text = state.lines.reduce(Data()) { $0 + $1.text }
-        let written = text.withUnsafeBytes { pwrite(state.descriptor, $0.baseAddress, $0.count, 0) }
-        guard written == text.count, ftruncate(state.descriptor, off_t(text.count)) == 0 else {
+        let written = text.isEmpty ? 0 : pwrite(state.descriptor, text, text.count, off_t(offset))
+        let isLonger = offset + text.count < state.writtenLength
+        state.writtenLength = offset + text.count
+        guard written == text.count,
+            !isLonger || ftruncate(state.descriptor, off_t(state.writtenLength)) == 0
+        else {
             let reason = describe(errno: errno)
             state.problem = state.problem ?? PluginError(.unreadable, "\(state.path) cannot be written: \(reason).")
             return
         }
     }
 
-    private static var defaultFolder: String? {
+    /// `$XDG_STATE_HOME/pluginhost` or `$HOME/.local/state/pluginhost`; nil where neither variable is set.
+    static var defaultFolder: String? {
         let environment = ProcessInfo.processInfo.environment
         if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return "\(state)/pluginhost" }
         guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
@@ -175,6 +200,7 @@ final class Journal: Sendable {
             if descriptor >= 0 { close(descriptor) }
             throw PluginError(.unreadable, "\(path).jsonl cannot be made: \(describe(errno: code)).")
         }
+        plugin_host_add_journal(descriptor)
         state.descriptor = descriptor
         state.path = "\(path).jsonl"
     }
@@ -196,7 +222,12 @@ final class Journal: Sendable {
             dead.descriptors.append(descriptor)
             dead.paths.append(path)
             let lines = (FileManager.default.contents(atPath: path) ?? Data()).prefix(1 << 20).split(separator: 0x0A)
-            dead.entries += lines.compactMap { try? Quarantine.decoder.decode(QuarantineEntry.self, from: Data($0)) }
+            let isCertain = lines.contains { $0.elementsEqual(PLUGIN_HOST_FATAL_LINE.utf8.dropLast()) }
+            dead.entries += lines.compactMap { line in
+                var entry = try? Quarantine.decoder.decode(QuarantineEntry.self, from: Data(line))
+                if !isCertain { entry?.isSuspected = true }
+                return entry
+            }
         }
         return dead
     }

@@ -4,20 +4,45 @@ import Glibc
 import PluginABI
 
 /// A module whose code is in the process and whose description fits: what a generation is made of.
-struct LoadedModule: @unchecked Sendable {  // The pointers point to static data of an image that is never unmapped.
-    let file: String
-    let stagedPath: String
-    let staged: StagedFile
+final class LoadedModule: @unchecked Sendable {
+    // The pointers point to static data of an image that is never unmapped, and isSpent is used by one queue only.
+
+    /// Set once more by who takes what is linked into the program.
+    var staged: StagedFile
     let toolchain: String
     let abiMinor: UInt16
     let manifest: ModuleManifest
+    /// As the registry has them.
+    let routes: [RouteEntry]
     /// The manifest as it is written.
     let manifestText: String
     let description: UnsafePointer<plugin_module>
-    /// By name: `target/action`, `type#action`, `@hook`, `!event`.
+    /// By name: `target/action`, `type#action`, `@hook`, `!event`, `~interceptor`.
     let functions: [String: plugin_function]
     /// By target.
     let factories: [String: plugin_factory]
+    /// Whether it has been activated once. Its globals are not new any more: who wants it again loads it anew.
+    var isSpent = false
+
+    init(
+        _ staged: StagedFile, toolchain: String, abiMinor: UInt16, manifest: ModuleManifest, manifestText: String,
+        description: UnsafePointer<plugin_module>, functions: [String: plugin_function],
+        factories: [String: plugin_factory]
+    ) {
+        self.staged = staged
+        self.toolchain = toolchain
+        self.abiMinor = abiMinor
+        self.manifest = manifest
+        routes = manifest.routes.map { RouteEntry($0, of: manifest.name) }
+        self.manifestText = manifestText
+        self.description = description
+        self.functions = functions
+        self.factories = factories
+    }
+
+    var file: String { staged.original }
+    var stagedPath: String { staged.path }
+    var isLinked: Bool { staged.source == .linked }
 }
 
 /// Opens the staged copy of a module and checks what it says, field by field.
@@ -26,9 +51,10 @@ struct ModuleLoader {
     /// Whether modules of another Swift toolchain are taken.
     let allowsOtherToolchains: Bool
 
-    /// - Throws: `openFailed`, `invalidDescription`, `incompatible` or `invalidManifest`.
-    func load(_ file: StagedFile) throws(PluginError) -> LoadedModule {
-        let entry = try during(.opening, file) { () throws(PluginError) in try open(file) }
+    /// Asks an opened file what it is.
+    ///
+    /// - Throws: `invalidDescription`, `incompatible` or `invalidManifest`.
+    func load(_ file: StagedFile, entry: plugin_module_entry_function) throws(PluginError) -> LoadedModule {
         let returned = try during(.entry, file) { () throws(PluginError) in entry() }
         guard let description = returned else {
             throw PluginError(.invalidDescription, "\(PLUGIN_ENTRY_SYMBOL) of \(file.original) returned null.")
@@ -46,17 +72,24 @@ struct ModuleLoader {
             plugin_host_set_step(nil)
             free(label)
         }
-        guard let journal else { return try body() }
+        // The program cannot go on without what is linked into it: nothing is remembered against that.
+        guard let journal, file.source == .file else { return try body() }
         return try journal.during(step: step, file: file.original, digest: file.digest, size: file.size, body)
     }
 
-    private func open(_ file: StagedFile) throws(PluginError) -> plugin_module_entry_function {
+    /// Brings a copy into the process and finds its entry function.
+    ///
+    /// - Throws: `openFailed` or `invalidFile`.
+    func open(_ file: StagedFile) throws(PluginError) -> plugin_module_entry_function {
         // Never unmapped: the Swift runtime cannot forget an image.
-        guard let image = dlopen(file.path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
-            let reason = dlerror().map { String(cString: $0) } ?? "unknown reason"
-            throw PluginError(
-                .openFailed,
-                "\(file.original) cannot be opened: \(file.withOriginalPaths(reason)).")
+        let image = try during(.opening, file) { () throws(PluginError) in
+            guard let image = dlopen(file.path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
+                let reason = dlerror().map { String(cString: $0) } ?? "unknown reason"
+                throw PluginError(
+                    .openFailed,
+                    "\(file.original) cannot be opened: \(file.withOriginalPaths(reason)).")
+            }
+            return image
         }
         guard let symbol = dlsym(image, PLUGIN_ENTRY_SYMBOL) else {
             throw PluginError(.invalidFile, "\(file.original) does not export \(PLUGIN_ENTRY_SYMBOL).")
@@ -102,9 +135,9 @@ struct ModuleLoader {
         let factories = try factories(description, file)
         try match(manifest, functions, factories, file)
         let name = manifest.name
-        if !file.isProgram { plugin_host_add_image(module, strdup("\(name) \(manifest.version) (\(path))")) }
+        if file.source == .file { plugin_host_add_image(module, strdup("\(name) \(manifest.version) (\(path))")) }
         return LoadedModule(
-            file: path, stagedPath: file.path, staged: file, toolchain: toolchain, abiMinor: minor, manifest: manifest,
+            file, toolchain: toolchain, abiMinor: minor, manifest: manifest,
             manifestText: manifestText, description: module, functions: functions, factories: factories)
     }
 
@@ -224,6 +257,7 @@ struct ModuleLoader {
         for type in manifest.types { declared.formUnion(type.actions.map { "\(type.name)#\($0.name)" }) }
         declared.formUnion(manifest.hooks.map { "@\($0.rawValue)" })
         declared.formUnion(manifest.events.map { "!\($0.name)" })
+        declared.formUnion(manifest.interceptors.map { "~\($0.name)" })
         if let missing = declared.subtracting(functions.keys).sorted().first {
             throw PluginError(
                 .invalidManifest,

@@ -3,7 +3,8 @@ public import PluginABI
 
 /// Everything that one file says about itself.
 public struct ModuleReport: Sendable {
-    /// A map: `file`, `elf`, `abi`, `toolchain`, `manifest`.
+    /// A map: `file`, `elf`, `abi`, `toolchain`, `manifest`. `exports` in `elf` are the symbols that it exports besides
+    /// its entry function, without those of Swift.
     public let json: Value
 }
 
@@ -19,7 +20,8 @@ extension PluginHost {
             throw PluginError(.unreadable, "\(file) is being written. Wait until its writer closes it.")
         }
         // Another toolchain's module can be described, if not run.
-        let module = try ModuleLoader(journal: nil, allowsOtherToolchains: true).load(staged)
+        let loader = ModuleLoader(journal: nil, allowsOtherToolchains: true)
+        let module = try loader.load(staged, entry: try loader.open(staged))
         let image = staged.image
         return ModuleReport(json: [
             "file": .string(file),
@@ -28,10 +30,16 @@ extension PluginHost {
                 "soname": image.soname.map(Value.string) ?? nil, "buildID": image.buildID.map(Value.string) ?? nil,
                 "needed": .list(image.needed.map(Value.string)), "runpath": .list(image.runpath.map(Value.string)),
                 "staged": .list(staged.libraries.map(Value.string)),
+                "exports": .list(try exports(of: staged).map(Value.string)),
             ],
             "abi": ["major": .int(Int(PLUGIN_ABI_MAJOR)), "minor": .int(Int(module.abiMinor))],
             "toolchain": module.toolchain.isEmpty ? nil : .string(module.toolchain),
             "manifest": try Value(json: module.manifestText),
         ])
+    }
+    /// What it exports that is not expected of a module.
+    private static func exports(of staged: StagedFile) throws(PluginError) -> [String] {
+        let file = try MappedFile(staged.path)
+        return try ELFImage.exports(of: file.bytes, path: staged.original)
     }
 }

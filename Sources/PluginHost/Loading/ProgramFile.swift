@@ -1,13 +1,17 @@
 import Glibc
 
 extension StagedFile {
-    /// What stands for a file where a module is part of the program.
-    static let program = StagedFile(
-        path: "(program)", original: "(program)", identity: FileIdentity(stat()), digest: 0, size: 0,
-        image: ELFImage.program, folder: "", libraries: [])
+    /// What stands for a file where the program registers a module.
+    static let program = StagedFile(partOfProgram: "(program)", .program)
 
-    /// Whether it is no file, but the program.
-    var isProgram: Bool { original == Self.program.original }
+    /// The same for a module that is linked into the program.
+    static func linked(_ name: String) -> StagedFile { StagedFile(partOfProgram: "(linked) \(name)", .linked) }
+
+    private init(partOfProgram name: String, _ source: Source) {
+        self.init(
+            path: name, original: name, identity: FileIdentity(stat()), digest: 0, size: 0, image: ELFImage.program,
+            folder: "", libraries: [], source: source)
+    }
 }
 
 extension ELFImage {

@@ -13,6 +13,34 @@ struct QuarantineEntry: Hashable, Sendable, Codable {
     var date: Date
     /// For people.
     var message: String
+    /// Whether the host may have been killed by something else: it ended without a signal of the file's own, and for the
+    /// first time. Nil for no.
+    var isSuspected: Bool?
+
+    /// Whether both are about the same step with the same bytes.
+    func isAbout(_ other: QuarantineEntry) -> Bool {
+        file == other.file && digest == other.digest && step == other.step
+    }
+}
+
+extension QuarantineEntry {
+    /// The entry as one line of JSON, as ``Quarantine/decoder`` reads it. Not written by Foundation, whose encoder casts:
+    /// each cast of a process that has just opened a library searches the conformances of all libraries.
+    var line: String {
+        var seconds = time_t(date.timeIntervalSince1970)
+        var parts = tm()
+        gmtime_r(&seconds, &parts)
+        let date = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { text in
+            strftime(text.baseAddress!, text.count, "%Y-%m-%dT%H:%M:%SZ", &parts)
+            return String(cString: text.baseAddress!)
+        }
+        let members: Value = [
+            "file": .string(file), "step": .string(step.rawValue), "date": .string(date),
+            "message": .string(message),
+        ]
+        // A digest can be too large for the int of a value.
+        return "\(members.json.dropLast()),\"digest\":\(digest)}"
+    }
 }
 
 /// The file `quarantine.json` in the state folder, shared by all hosts of a user.

@@ -1,5 +1,19 @@
-/// A copy of a module that nobody else can change, checked and ready to be opened.
+internal import Foundation
+internal import Glibc
+
+/// A copy of a module that nobody else can change, checked and ready to be opened; or what stands for one where a
+/// module is a part of the program.
 struct StagedFile: Sendable {
+    /// Where a module comes from. Of two sources that claim the same the first one here has it.
+    enum Source {
+        /// Code of the program registers it.
+        case program
+        /// It is linked into the program, which finds it by its record.
+        case linked
+        /// A file in a plugins folder.
+        case file
+    }
+
     /// The copy, in a folder of its own under the name of the original.
     let path: String
     /// The file that was copied, as it was named to ``Staging``.
@@ -15,6 +29,17 @@ struct StagedFile: Sendable {
     let folder: String
     /// The libraries that were found beside it and copied with it, by their originals' paths.
     let libraries: [String]
+    var source = Source.file
+
+    /// The copies of these libraries.
+    var libraryCopies: [String] {
+        guard !libraries.isEmpty else { return [] }
+        let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []
+        return names.sorted().map { "\(folder)/\($0)" }.filter { file in
+            var status = stat()
+            return file != path && lstat(file, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        }
+    }
 
     /// A text of the dynamic linker, in which copies are called by the paths of their originals.
     func withOriginalPaths(_ text: String) -> String {

@@ -49,10 +49,12 @@ final class Staging: Sendable {
     ///
     /// The file is opened once, without blocking. No code of it is run.
     ///
-    /// - Parameter checkTrust: Whether to refuse files that others than root and this user could have written.
+    /// - Parameters:
+    ///   - checkTrust: Whether to refuse files that others than root and this user could have written.
+    ///   - original: The file that it is a copy of already; nil for `path`.
     /// - Throws: `unreadable`, `untrusted`, `invalidFile`, `stagingFailed`, or `conflict` if it brings another library
     ///   under a name that is already taken in this process.
-    func stage(path: String, checkTrust: Bool) throws(PluginError) -> StageOutcome {
+    func stage(path: String, checkTrust: Bool, as original: String? = nil) throws(PluginError) -> StageOutcome {
         let folder = "\(self.folder.path)/\(nextNumber())"
         var isKept = false
         defer { if !isKept { remove(folder) } }
@@ -79,12 +81,17 @@ final class Staging: Sendable {
         isKept = true
         return .staged(
             StagedFile(
-                path: companions.modulePath ?? file.path, original: path, identity: file.identity, digest: file.digest,
+                path: companions.modulePath ?? file.path, original: original ?? path, identity: file.identity,
+                digest: file.digest,
                 size: file.size, image: file.image, folder: folder, libraries: companions.staged))
     }
 
     /// Removes a copy that was not opened, and gives up the names of the libraries that came with it.
     func discard(_ file: StagedFile) { remove(file.folder) }
+
+    /// Removes the copy of a module that was opened and is not used any more. What is mapped from it stays usable, and
+    /// the libraries that came with it keep their names.
+    func removeFiles(of file: StagedFile) { try? FileManager.default.removeItem(atPath: file.folder) }
 
     /// Whether two copies have the same content.
     ///
@@ -92,21 +99,6 @@ final class Staging: Sendable {
     static func sameBytes(_ left: StagedFile, _ right: StagedFile) throws(PluginError) -> Bool {
         guard left.digest == right.digest, left.size == right.size else { return false }
         return try haveSameBytes(left.path, right.path)
-    }
-
-    /// Whether a file has the content that was staged; nil while somebody writes it.
-    func hasContent(of staged: StagedFile, path: String) -> Bool? {
-        let copy = "\(folder.path)/\(nextNumber())"
-        defer { unlink(copy) }
-        do throws(PluginError) {
-            let file = try SourceFile(opening: path)
-            if file.isBeingWritten() { return nil }
-            guard file.identity.size == staged.size else { return false }
-            guard try file.copy(to: copy) == staged.size, !file.hasChanged() else { return nil }
-            return try Self.haveSameBytes(copy, staged.path)
-        } catch {
-            return false
-        }
     }
 
     private func nextNumber() -> Int {
@@ -128,13 +120,15 @@ final class Staging: Sendable {
         try? FileManager.default.removeItem(atPath: folder)
     }
 
+    /// Makes a folder, and those above it where they are missing. Not with Foundation: that casts attributes, and each
+    /// cast of a process that has just opened a library searches the conformances of all libraries.
     private func makeFolder(_ path: String) throws(PluginError) {
-        do {
-            try FileManager.default.createDirectory(
-                atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        } catch {
-            throw PluginError(.stagingFailed, "The folder \(path) cannot be made: \(error.localizedDescription)")
+        if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        guard errno == ENOENT, path.count > folder.path.count else {
+            throw PluginError(.stagingFailed, "The folder \(path) cannot be made: \(describe(errno: errno)).")
         }
+        try makeFolder((path as NSString).deletingLastPathComponent)
+        try makeFolder(path)
     }
 
     private func copy(_ path: String, into folder: String, _ checkTrust: Bool) throws(PluginError) -> Copy? {
@@ -146,10 +140,12 @@ final class Staging: Sendable {
         let source = try SourceFile(opening: path)
         if checkTrust { try source.checkTrust() }
         if source.isBeingWritten() { return nil }
-        guard try source.copy(to: copy) == source.identity.size, !source.hasChanged() else { return nil }
+        let copied = try source.copy(to: copy)
+        guard copied.size == source.identity.size, !source.hasChanged() else { return nil }
         let mapped = try MappedFile(copy)
         return Copy(
-            path: copy, original: path, identity: source.identity, digest: mapped.digest, size: mapped.bytes.count,
+            path: copy, original: path, identity: source.identity, digest: copied.digest ?? mapped.digest,
+            size: mapped.bytes.count,
             image: try ELFImage(reading: mapped.bytes, path: path))
     }
 

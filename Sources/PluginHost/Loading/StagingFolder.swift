@@ -11,6 +11,9 @@ struct StagingFolder: Sendable {
     let path: String
     private let lock: Int32
 
+    private static let lockName = "lock"
+    private static let newLockName = "lock.new"
+
     /// - Parameter base: Where to make it; nil for the default: `$XDG_RUNTIME_DIR/pluginhost`, else
     ///   `$TMPDIR/pluginhost-<uid>`, else a fresh folder in `$TMPDIR`.
     /// - Throws: `stagingFailed`.
@@ -23,22 +26,34 @@ struct StagingFolder: Sendable {
                     + "a file system that allows programs (not noexec).")
         }
         Self.removeAbandoned(in: base)
-        path = try Self.makeTemporary("\(base)/host-XXXXXX")
-        // Locked before it gets its name, so that nobody ever sees it without its lock.
-        let name = "\(path)/lock"
-        lock = open("\(name).new", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0, rename("\(name).new", name) == 0 else {
-            let code = errno
-            if lock >= 0 { Glibc.close(lock) }
-            try? FileManager.default.removeItem(atPath: path)
-            throw PluginError(.stagingFailed, "\(name) cannot be locked: \(describe(errno: code)).")
-        }
+        (path, lock) = try Self.makeLocked(in: base)
     }
 
     /// Removes the folder and gives up the lock. Libraries that are mapped from it stay usable.
     func remove() {
-        try? FileManager.default.removeItem(atPath: path)
+        Self.remove(path)
         Glibc.close(lock)
+    }
+
+    /// Makes a folder, and locks a file in it before that gets its name: so a file `lock` that nobody holds means that
+    /// the host of the folder died. Another host that cleans up may take the folder before the lock is held; then the
+    /// next one is tried.
+    private static func makeLocked(in base: String) throws(PluginError) -> (path: String, lock: Int32) {
+        var code: Int32 = 0
+        for _ in 0..<100 {
+            let path = try makeTemporaryFolder("\(base)/host-XXXXXX")
+            let lock = open("\(path)/\(newLockName)", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            if lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0,
+                rename("\(path)/\(newLockName)", "\(path)/\(lockName)") == 0
+            {
+                return (path, lock)
+            }
+            code = errno
+            if lock >= 0 { Glibc.close(lock) }
+            remove(path)
+            guard code == ENOENT || code == EWOULDBLOCK else { break }
+        }
+        throw PluginError(.stagingFailed, "No folder in \(base) can be locked: \(describe(errno: code)).")
     }
 
     private static func defaultBase() throws(PluginError) -> String {
@@ -49,7 +64,7 @@ struct StagingFolder: Sendable {
         let temporary = environment["TMPDIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
         let own = "\(temporary)/pluginhost-\(geteuid())"
         // Somebody else may have taken the name.
-        return prepare(own) ? own : try makeTemporary("\(temporary)/pluginhost-XXXXXX")
+        return prepare(own) ? own : try makeTemporaryFolder("\(temporary)/pluginhost-XXXXXX")
     }
 
     /// Makes the folder where it is missing, and says whether it is ours alone and can hold libraries.
@@ -61,32 +76,26 @@ struct StagingFolder: Sendable {
             && plugin_host_allows_libraries(path) == 1
     }
 
-    private static func makeTemporary(_ pattern: String) throws(PluginError) -> String {
-        var name = Array(pattern.utf8CString)
-        guard mkdtemp(&name) != nil else {
-            throw PluginError(
-                .stagingFailed, "No folder can be made by the pattern \(pattern): \(describe(errno: errno)).")
-        }
-        return String(decoding: name.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-
-    /// Removes the folders of hosts that died: those whose lock can be had. One without a lock is being made, or its
-    /// maker died over it an hour ago.
+    /// Removes the folders of hosts that died: those that are empty, and those whose lock can be had.
     private static func removeAbandoned(in base: String) {
-        let files = FileManager.default
-        for name in (try? files.contentsOfDirectory(atPath: base)) ?? [] where name.hasPrefix("host-") {
-            let folder = "\(base)/\(name)"
-            let lock = open("\(folder)/lock", O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-            if lock >= 0 {
-                if flock(lock, LOCK_EX | LOCK_NB) == 0 { try? files.removeItem(atPath: folder) }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: base)) ?? []
+        for folder in names.filter({ $0.hasPrefix("host-") }).map({ "\(base)/\($0)" }) where rmdir(folder) != 0 {
+            for name in [lockName, newLockName] {
+                let lock = open("\(folder)/\(name)", O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+                guard lock >= 0 else { continue }
+                if flock(lock, LOCK_EX | LOCK_NB) == 0 { remove(folder) }
                 Glibc.close(lock)
-            } else {
-                var status = stat()
-                guard errno == ENOENT, stat(folder, &status) == 0, time(nil) - status.st_mtim.tv_sec > 3600 else {
-                    continue
-                }
-                try? files.removeItem(atPath: folder)
+                break
             }
         }
+    }
+
+    /// Removes a folder, its lock last: who dies over it leaves something that the next host removes.
+    private static func remove(_ folder: String) {
+        let files = FileManager.default
+        for name in (try? files.contentsOfDirectory(atPath: folder)) ?? [] where name != lockName {
+            try? files.removeItem(atPath: "\(folder)/\(name)")
+        }
+        try? files.removeItem(atPath: folder)
     }
 }

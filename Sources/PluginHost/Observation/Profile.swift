@@ -71,9 +71,21 @@ extension HostProfile {
 final class Profiler: Sendable {
     private static let limit = 100_000
     private let begin = monotonicNow()
-    private let state = Mutex<(entries: [HostProfile.Entry], dropped: Int)>(([], 0))
+    private let entries = Mutex<[HostProfile.Entry]>([])
+    /// Whether there is no room for more entries, and how many have found none.
+    private let isFull = Atomic(false)
+    private let dropped = Atomic(0)
 
-    var profile: HostProfile { state.withLock { HostProfile(entries: $0.entries, dropped: $0.dropped) } }
+    var profile: HostProfile {
+        entries.withLock { HostProfile(entries: $0, dropped: dropped.load(ordering: .relaxed)) }
+    }
+
+    /// The time now, for ``note(_:_:module:from:to:)``; nil, and counted as dropped, where there is no room any more.
+    func started() -> Int64? {
+        guard isFull.load(ordering: .relaxed) else { return monotonicNow() }
+        dropped.add(1, ordering: .relaxed)
+        return nil
+    }
 
     /// Notes what took from one time of CLOCK_MONOTONIC to another.
     func note(
@@ -83,8 +95,10 @@ final class Profiler: Sendable {
         let entry = HostProfile.Entry(
             phase: phase, name: name, module: module, start: .nanoseconds(start - begin),
             duration: .nanoseconds(end - start))
-        state.withLock { state in
-            if state.entries.count < Self.limit { state.entries.append(entry) } else { state.dropped += 1 }
+        entries.withLock { entries in
+            if entries.count < Self.limit { return entries.append(entry) }
+            dropped.add(1, ordering: .relaxed)
+            isFull.store(true, ordering: .relaxed)
         }
     }
 

@@ -12,17 +12,33 @@ final class Endpoint: @unchecked Sendable {
     let name: String
     /// In declared order; in memory that is never freed.
     let parameters: UnsafeBufferPointer<Parameter>
+    /// Of all endpoints of the process, from 0: where its calls are counted.
+    let number = UInt32(clamping: lastNumber.add(1, ordering: .relaxed).oldValue)
+    private static let lastNumber = Atomic<UInt64>(0)
+    /// How long some of its calls took.
+    let durations = Durations()
     let isAsync: Bool
     let isRemote: Bool
     /// Takes any arguments by position and no names: a callback.
     let isVariadic: Bool
+    /// Runs interceptors in the place of an action.
+    let isStandIn: Bool
     let invoke: plugin_invoke
     let data: UnsafeMutableRawPointer?
     let generation: Generation
     /// Where the instance comes from, for actions of a target that has one.
     let instances: InstanceProvider?
+    /// Whether it is code of a module, and stands in the statistics: neither a callback nor what the host puts in its
+    /// place.
+    private var isListed: Bool { !generation.isProgram && !isVariadic }
     /// Lets one call in at a time, if the module or the target is serial.
     let gate: SerialGate?
+    /// Whether a call of it is nothing but a call of its function: see ``Dispatcher/callStraight(_:_:_:_:_:)``.
+    let isStraight: Bool
+    /// How many parameters such an action has at most.
+    static let straightParameters = 8
+    /// Whether new calls wait while its module hands its state over.
+    let isHeld = Atomic(false)
     /// What the crash report says while it runs.
     let label: UnsafePointer<CChar>
     /// What runs interceptors in its place, once there have been any.
@@ -32,6 +48,8 @@ final class Endpoint: @unchecked Sendable {
     struct Parameter: @unchecked Sendable {  // The key and the default point to memory that is never freed.
         let key: plugin_string
         let kind: Value.Kind
+        /// The number of the kind in the binary interface; of `any`, which has none, a number that no value has.
+        let rawKind: UInt32
         let isRequired: Bool
         let defaultValue: plugin_value
 
@@ -40,7 +58,8 @@ final class Endpoint: @unchecked Sendable {
 
     init(
         name: String, parameters: [Parameter], isAsync: Bool, isRemote: Bool, isVariadic: Bool = false,
-        invoke: @escaping plugin_invoke, data: UnsafeMutableRawPointer?, generation: Generation,
+        isStandIn: Bool = false, invoke: @escaping plugin_invoke, data: UnsafeMutableRawPointer?,
+        generation: Generation,
         instances: InstanceProvider?, gate: SerialGate?
     ) {
         self.name = name
@@ -48,22 +67,37 @@ final class Endpoint: @unchecked Sendable {
         self.isAsync = isAsync
         self.isRemote = isRemote
         self.isVariadic = isVariadic
+        self.isStandIn = isStandIn
         self.invoke = invoke
         self.data = data
         self.generation = generation
         self.instances = instances
         self.gate = gate
+        isStraight =
+            !isAsync && !isVariadic && instances == nil && gate == nil && parameters.count <= Self.straightParameters
         label = UnsafePointer(strdup("\(name) of \(generation.label)")!)
+        if isListed { generation.dispatcher.statistics.add(self) }
     }
 
     /// The action in messages: `A/fetchDetail of ModuleA`.
     var title: String { generation.isProgram ? "\(name)" : "\(name) of \(generation.name)" }
 }
 
+extension Unmanaged<Endpoint> {
+    /// Lends the endpoint, which is never freed, without counting: a count would be one more thing that threads which
+    /// call one action have to share.
+    @inline(__always)
+    func lend<Result>(_ body: (Endpoint) throws(PluginError) -> Result) throws(PluginError) -> Result {
+        try _withUnsafeGuaranteedRef { endpoint -> Swift.Result<Result, PluginError> in
+            do throws(PluginError) { return .success(try body(endpoint)) } catch { return .failure(error) }
+        }.get()
+    }
+}
+
 extension Endpoint.Parameter {
     init(_ declaration: ModuleManifest.Parameter) {
         self.init(
-            key: .immortal(declaration.name), kind: declaration.type,
+            key: .immortal(declaration.name), kind: declaration.type, rawKind: declaration.type.raw ?? .max,
             isRequired: declaration.isRequired, defaultValue: .immortal(declaration.defaultValue ?? .null))
     }
 }

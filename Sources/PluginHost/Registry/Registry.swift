@@ -10,8 +10,13 @@ import Synchronization
 /// the table need an order that a processor does not give for free; the writer pays for it, with `membarrier(2)`, which
 /// makes every running thread of the process pass a barrier (as in userspace RCU, "sys_membarrier" flavour). Where the
 /// kernel refuses that, readers pass a barrier of their own.
+///
+/// While modules start, there is a second table beside it, the one that will be: what starts sees that one, and nobody
+/// else does. So modules that come together can call each other before anybody can call them.
 final class Registry: Sendable {
     private let current: Atomic<UInt>
+    /// The table that will be, or 0.
+    private let proposal = Atomic<UInt>(0)
     private let writer = Mutex(())
     /// Counts the changes of all registries, which share the lanes; a reader notes the one that it has seen.
     private static let epoch = Atomic<UInt64>(1)
@@ -25,6 +30,7 @@ final class Registry: Sendable {
     }
 
     deinit {
+        propose(nil)
         Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: current.load(ordering: .acquiring))!).release()
     }
 
@@ -33,9 +39,15 @@ final class Registry: Sendable {
     func read<Result>(_ lane: Lane, _ body: (Table) -> Result) -> Result {
         lane.epoch.pointee.store(Registry.epoch.load(ordering: .acquiring), ordering: .relaxed)
         if fence { atomicMemoryFence(ordering: .sequentiallyConsistent) } else { plugin_host_compiler_barrier() }
-        let table = Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: current.load(ordering: .acquiring))!)
+        let word = lane.seesProposal ? proposedOrCurrent : current.load(ordering: .acquiring)
+        let table = Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: word)!)
         defer { lane.epoch.pointee.store(0, ordering: .releasing) }
         return table._withUnsafeGuaranteedRef { body($0) }
+    }
+
+    private var proposedOrCurrent: UInt {
+        let proposed = proposal.load(ordering: .acquiring)
+        return proposed != 0 ? proposed : current.load(ordering: .acquiring)
     }
 
     /// The table, retained.
@@ -51,18 +63,31 @@ final class Registry: Sendable {
         try writer.withLock { (_) throws(PluginError) in
             let present = Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: current.load(ordering: .acquiring))!)
             let table = try next(present.takeUnretainedValue())
-            let new = UInt(bitPattern: Unmanaged.passRetained(table).toOpaque())
-            let old = current.exchange(new, ordering: .acquiringAndReleasing)
-            let changed = Registry.epoch.add(1, ordering: .sequentiallyConsistent).newValue
-            plugin_host_membarrier()
-            for lane in Lane.all {
-                while case let seen = lane.epoch.pointee.load(ordering: .acquiring), seen != 0, seen < changed {
-                    sched_yield()
-                }
-            }
-            Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: old)!).release()
+            replace(current, with: table)
         }
         tellObservers()
+    }
+
+    /// Shows what starts the table that will be; nil when it is no longer needed.
+    func propose(_ table: Table?) {
+        writer.withLock { _ in
+            guard table != nil || proposal.load(ordering: .relaxed) != 0 else { return }
+            replace(proposal, with: table)
+        }
+    }
+
+    /// Puts a table in the place of another, waits until nobody reads that, and lets go of it. Only the writer's.
+    private func replace(_ place: borrowing Atomic<UInt>, with table: Table?) {
+        let new = table.map { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) } ?? 0
+        let old = place.exchange(new, ordering: .acquiringAndReleasing)
+        let changed = Registry.epoch.add(1, ordering: .sequentiallyConsistent).newValue
+        plugin_host_membarrier()
+        for lane in Lane.all {
+            while case let seen = lane.epoch.pointee.load(ordering: .acquiring), seen != 0, seen < changed {
+                sched_yield()
+            }
+        }
+        if let old = UnsafeRawPointer(bitPattern: old) { Unmanaged<Table>.fromOpaque(old).release() }
     }
 
     /// Calls `observer` with the table as it is and with each that is published, until it is removed. Calls may overlap,
@@ -83,7 +108,13 @@ final class Registry: Sendable {
     }
 
     /// Publishes a table with these modules, and the other things as they are.
-    func publish(_ generations: [Generation], isStopped: Bool = false) {
-        try? update { Table(generations, routes: $0.routes, interception: $0.interception, isStopped: isStopped) }
+    func publish(_ generations: [Generation], absences: Absences? = nil, isStopped: Bool = false) {
+        try? update { table in
+            table.changed { contents in
+                contents.generations = generations
+                if let absences { contents.absences = absences }
+                contents.isStopped = isStopped
+            }
+        }
     }
 }

@@ -1,16 +1,39 @@
+import CPluginABI
 import PluginABI
 
 /// One route as the registry has it.
-final class RouteEntry: Sendable {
+final class RouteEntry: @unchecked Sendable {
+    // Immutable, and the owner of what its pointers point to; hence @unchecked Sendable.
+
+    // First what a call reads, so that it stands together; the texts stand behind the groups.
+
+    /// Target and action as the binary interface has them.
+    let address: (target: plugin_string, action: plugin_string)
+    /// The groups of the pattern, in their order.
+    let groups: UnsafeBufferPointer<Group>
+    /// Whether all groups are whole segments of the path.
+    let hasPlaces: Bool
+    /// Values for parameters that neither the caller nor the URL gives.
+    let defaults: [String: Value]
+    private let memory: UnsafeMutableRawPointer
+
     let pattern: RoutePattern
     let target: String
     let action: String
     /// What `url(for:)` may call it by.
     let name: String?
     let summary: String
-    /// Values for parameters that neither the caller nor the URL gives.
-    let defaults: [String: Value]
     let owner: Owner
+    /// The module or the file whose route of the same pattern stands back for it.
+    let overridden: Owner?
+
+    /// A group of the pattern.
+    struct Group {
+        /// A number for one without a name.
+        let name: plugin_string
+        /// The segment of the path that it takes, where all groups are whole segments.
+        let place: Int
+    }
 
     /// Where a route comes from.
     enum Owner: Hashable, Sendable {
@@ -29,7 +52,7 @@ final class RouteEntry: Sendable {
 
     init(
         _ pattern: RoutePattern, target: String, action: String, name: String?, summary: String,
-        defaults: [String: Value], owner: Owner
+        defaults: [String: Value], owner: Owner, overridden: Owner? = nil
     ) {
         self.pattern = pattern
         self.target = target
@@ -38,6 +61,35 @@ final class RouteEntry: Sendable {
         self.summary = summary
         self.defaults = defaults
         self.owner = owner
+        self.overridden = overridden
+        let names = (pattern.host?.names ?? []) + (pattern.path?.names ?? [])
+        let texts = [target, action] + names
+        let start = names.count * MemoryLayout<Group>.stride
+        memory = .allocate(
+            byteCount: texts.reduce(start) { $0 + $1.utf8.count }, alignment: MemoryLayout<Group>.alignment)
+        var end = memory + start
+        let copies = texts.map { plugin_string(copying: $0, to: &end) }
+        address = (copies[0], copies[1])
+        let groups = UnsafeMutableBufferPointer(
+            start: memory.bindMemory(to: Group.self, capacity: names.count), count: names.count)
+        for index in names.indices {
+            groups.initializeElement(
+                at: index, to: Group(name: copies[index + 2], place: pattern.places?[index] ?? 0))
+        }
+        self.groups = UnsafeBufferPointer(groups)
+        hasPlaces = pattern.places != nil
+    }
+
+    deinit { memory.deallocate() }
+
+    /// What its groups take of a URL that it matches, where they are whole segments.
+    func taken(_ url: URLText) -> [RawText?] { hasPlaces ? groups.map { url.segments[$0.place] } : [] }
+
+    /// The same route of another owner's.
+    func overriding(_ other: Owner) -> RouteEntry {
+        RouteEntry(
+            pattern, target: target, action: action, name: name, summary: summary, defaults: defaults, owner: owner,
+            overridden: other)
     }
 
     /// - Parameter action: Written `target/action`.
@@ -62,115 +114,18 @@ final class RouteEntry: Sendable {
     }
 }
 
-/// All routes of a table: those of its modules that nobody has removed, and those of files and of the program.
-struct Routes: Sendable {
-    private(set) var added: [RouteEntry] = []
-    /// Routes of modules that were removed at run time.
-    private(set) var removed: Set<RoutePattern.Shape> = []
-    /// What route files say, by path; which of them stand is found out for each table.
-    private(set) var files: [String: [RouteEntry]] = [:]
-
-    /// - Throws: `conflict`, naming both sides, when the pattern is taken by one of `existing`. Routes of files step
-    ///   back.
-    mutating func add(_ entry: RouteEntry, besides existing: [RouteEntry]) throws(PluginError) {
-        let existing = existing.filter { !$0.owner.isFile }
-        if let other = existing.first(where: { $0.pattern.shape == entry.pattern.shape }) {
-            throw .conflict(entry, other)
+extension plugin_string {
+    /// A copy at `end`, which is moved behind it.
+    fileprivate init(copying text: String, to end: inout UnsafeMutableRawPointer) {
+        var text = text
+        self = text.withUTF8 { bytes in
+            if let start = bytes.baseAddress { end.copyMemory(from: start, byteCount: bytes.count) }
+            return plugin_string(bytes: end.assumingMemoryBound(to: CChar.self), count: UInt64(bytes.count))
         }
-        if let name = entry.name, let other = existing.first(where: { $0.name == name }) {
-            throw PluginError(
-                .conflict,
-                "The route name “\(name)” belongs to “\(other.pattern.text)” of \(other.owner.description), which keeps it."
-            )
-        }
-        added.append(entry)
-    }
-
-    /// Takes a route away, wherever it comes from.
-    mutating func remove(_ entry: RouteEntry) {
-        switch entry.owner {
-        case .module: removed.insert(entry.pattern.shape)
-        case .file(let path): files[path]?.removeAll { $0 === entry }
-        case .program: added.removeAll { $0 === entry }
-        }
-    }
-
-    /// Replaces all routes of a file; nil takes the file away.
-    mutating func set(_ entries: [RouteEntry]?, ofFile path: String) { files[path] = entries }
-
-    /// The routes of modules and of the program, which stand before those of files.
-    func declared(with modules: [Generation]) -> [RouteEntry] {
-        modules.flatMap { $0.routes.filter { !removed.contains($0.pattern.shape) } } + added
-    }
-
-    /// Every route that stands, and why a file's do not.
-    ///
-    /// A file is registered whole or not at all: in order of their names, each one that claims nothing that is taken.
-    /// So what stands depends on what is there, never on the order in which it came.
-    func standing(with modules: [Generation]) -> (routes: [RouteEntry], refused: [String: PluginError]) {
-        var routes = declared(with: modules)
-        guard !files.isEmpty else { return (routes, [:]) }
-        var refused: [String: PluginError] = [:]
-        var shapes = Dictionary(routes.map { ($0.pattern.shape, $0) }, uniquingKeysWith: { first, _ in first })
-        var names = Dictionary(
-            routes.compactMap { route in route.name.map { ($0, route) } }, uniquingKeysWith: { first, _ in first })
-        for (path, entries) in files.sorted(by: { Self.sortsBefore($0.key, $1.key) }) {
-            let conflict = entries.lazy.compactMap { entry -> PluginError? in
-                if let other = shapes[entry.pattern.shape] { return .refused(path, entry, other) }
-                if let name = entry.name, let other = names[name] { return .refused(path, name, other) }
-                return nil
-            }.first
-            if let conflict {
-                refused[path] = conflict
-                continue
-            }
-            routes += entries
-            for entry in entries {
-                shapes[entry.pattern.shape] = entry
-                if let name = entry.name { names[name] = entry }
-            }
-        }
-        return (routes, refused)
-    }
-
-    /// By the name of the file, then by its folder.
-    private static func sortsBefore(_ left: String, _ right: String) -> Bool {
-        func key(_ path: String) -> (Substring, String) { (path[path.index(afterLast: "/")...], path) }
-        return key(left) < key(right)
-    }
-}
-
-extension String {
-    fileprivate func index(afterLast character: Character) -> Index {
-        lastIndex(of: character).map { index(after: $0) } ?? startIndex
+        end += Int(count)
     }
 }
 
 extension RouteEntry.Owner {
     var isFile: Bool { if case .file = self { true } else { false } }
-}
-
-extension PluginError {
-    fileprivate static func refused(_ path: String, _ entry: RouteEntry, _ other: RouteEntry) -> PluginError {
-        PluginError(
-            .conflict,
-            "The routes of \(path) are not registered: its “\(entry.pattern.text)” matches the same URLs as "
-                + "“\(other.pattern.text)” of \(other.owner.description), which keeps them.")
-    }
-
-    fileprivate static func refused(_ path: String, _ name: String, _ other: RouteEntry) -> PluginError {
-        PluginError(
-            .conflict,
-            "The routes of \(path) are not registered: its route name “\(name)” belongs to “\(other.pattern.text)” of "
-                + "\(other.owner.description), which keeps it.")
-    }
-}
-
-extension PluginError {
-    static func conflict(_ entry: RouteEntry, _ other: RouteEntry) -> PluginError {
-        PluginError(
-            .conflict,
-            "The route “\(entry.pattern.text)” of \(entry.owner.description) matches the same URLs as "
-                + "“\(other.pattern.text)” of \(other.owner.description), which keeps them.")
-    }
 }

@@ -2,40 +2,57 @@ import CPluginABI
 import PluginABI
 
 /// One service as the registry has it: a name and a version, and the target that implements it. Never freed.
-final class ServiceEntry: Sendable {
+final class ServiceEntry: @unchecked Sendable {
+    // Nothing changes after init, what is pointed to included, hence @unchecked Sendable.
+
     let name: String
     let version: SemanticVersion
     let target: String
     let priority: Int
     let isSingleton: Bool
-    let summary: String
+    let info: ServiceInfo
     let actions: [String: Endpoint]
+    /// The names of service and target, as they cross the border.
+    let nameBytes: plugin_string
+    let targetName: plugin_string
+    /// What the border says about it: a map, laid out once and never freed.
+    let told: Parameters
     /// Makes objects that have an instance of their own; nil where all callers share one, or there are no instances.
     let maker: ServiceMaker?
     private unowned(unsafe) let owner: Generation  // Never freed.
 
     var generation: Generation { owner }
 
+    /// - Parameter file: The service file that declares it; nil for the manifest of the module.
     init(
         _ service: ModuleManifest.Service, target: ModuleManifest.Target, of generation: Generation,
-        actions: [String: Endpoint], instances: InstanceProvider?, gate: SerialGate?
+        actions: [String: Endpoint], instances: InstanceProvider?, gate: SerialGate?, file: String? = nil
     ) {
         name = service.name
         version = service.version
         self.target = target.name
         priority = service.priority
         isSingleton = service.isSingleton
-        summary = service.summary
         owner = generation
         self.actions = actions
+        nameBytes = .immortal(service.name)
+        targetName = .immortal(target.name)
+        var description: [String: Value] = [
+            "name": .string(name), "version": .string(version.description), "module": .string(generation.name),
+            "target": .string(target.name), "priority": .int(priority), "singleton": .bool(isSingleton),
+            "summary": .string(service.summary),
+        ]
+        if let file { description["file"] = .string(file) }
+        info = ServiceInfo(.map(description))
+        told = Parameters(positional: [.map(description)])
         let own = service.isSingleton ? nil : instances
         maker = own.map { ServiceMaker(service, actions, of: generation, $0, gate) }
     }
 
-    /// The services of all modules by their names; of each name the one that serves first: the highest version, then the
+    /// Services by their names; of each name the one that serves first: the highest version, then the
     /// highest priority.
-    static func byName(_ generations: [Generation]) -> [String: [ServiceEntry]] {
-        Dictionary(grouping: generations.flatMap(\.services), by: \.name).mapValues { services in
+    static func byName(_ services: [ServiceEntry]) -> [String: [ServiceEntry]] {
+        Dictionary(grouping: services, by: \.name).mapValues { services in
             services.sorted { ($0.version, $0.priority) > ($1.version, $1.priority) }
         }
     }
@@ -72,9 +89,10 @@ extension Table {
         }
         let wanted = smallest.map { " from version \($0) on" } ?? ""
         guard let found = services[name] else {
+            if let absence = absences.ofService(name) { return absence.error("The service “\(name)”") }
             return PluginError(
                 .unknownService,
-                "No module offers the service “\(name)”\(wanted).\(PluginError.didYouMean(name, services.keys))")
+                "No module offers the service “\(name)”\(wanted).\(didYouMean(name, services.keys))")
         }
         let versions = found.map { "\($0.version) of \($0.generation.name)" }.joined(separator: ", ")
         return PluginError(

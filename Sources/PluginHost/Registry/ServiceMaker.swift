@@ -9,6 +9,8 @@ import PluginABI
 final class ServiceMaker: Sendable {
     /// Makes an instance, and replies with an object that has it. Called with `isFresh`.
     let endpoint: Endpoint
+    /// Of the objects that it makes.
+    let type: ObjectTypeEntry
 
     init(
         _ service: ModuleManifest.Service, _ actions: [String: Endpoint], of generation: Generation,
@@ -17,6 +19,7 @@ final class ServiceMaker: Sendable {
         let type = ObjectTypeEntry(
             name: service.name, actions: actions.mapValues(\.withoutInstance), generation: generation,
             instances: instances)
+        self.type = type
         endpoint = Endpoint(
             name: "the service \(service.name)", parameters: [], isAsync: false, isRemote: false,
             invoke: { data, call, _, _ in

@@ -12,15 +12,23 @@ enum Subscriber {
 /// The subscriptions of the program, and the sticky events. Those of modules stand in the table.
 final class EventBoard: Sendable {
     private let state = Mutex(State())
+    /// How many handlers of the program there are, for all events.
+    private let handlerCount = Atomic(0)
 
     private struct State {
         /// By event, in the order in which they came.
-        var handlers: [String: [plugin_object]] = [:]
+        var handlers: [String: [Handler]] = [:]
         /// The types of handlers, for each event that the program has ever subscribed to.
         var types: [String: ObjectTypeEntry] = [:]
         /// In the order in which they were posted.
         var sticky: [StickyEvent] = []
         var stickyCount = 0
+    }
+
+    private struct Handler {
+        let object: plugin_object
+        /// The number of the last sticky event that it gets as one that was posted before it came.
+        let lastMissed: Int
     }
 
     struct StickyEvent {
@@ -29,7 +37,17 @@ final class EventBoard: Sendable {
         let parameters: Parameters
     }
 
-    func handlers(of event: String) -> [plugin_object] { state.withLock { $0.handlers[event] ?? [] } }
+    /// The subscriptions of the program to an event; of a sticky one those that were there before it.
+    func handlers(of event: String, number: Int? = nil) -> [plugin_object] {
+        if handlerCount.load(ordering: .acquiring) == 0 { return [] }
+        return state.withLock { state in
+            (state.handlers[event] ?? []).filter { number ?? .max > $0.lastMissed }.map(\.object)
+        }
+    }
+
+    func hasHandlers(of event: String) -> Bool {
+        handlerCount.load(ordering: .acquiring) > 0 && state.withLock { $0.handlers[event] != nil }
+    }
 
     /// The type of the handlers of an event, made once.
     func type(of event: String, isAsync: Bool, _ make: () -> ObjectTypeEntry) -> ObjectTypeEntry {
@@ -42,33 +60,79 @@ final class EventBoard: Sendable {
         }
     }
 
-    func add(_ handler: plugin_object, to event: String) {
-        state.withLock { $0.handlers[event, default: []].append(handler) }
+    /// - Returns: The event, if it is sticky and was posted before.
+    func add(_ handler: plugin_object, to event: String) -> StickyEvent? {
+        state.withLock { state in
+            handlerCount.add(1, ordering: .releasing)
+            state.handlers[event, default: []].append(Handler(object: handler, lastMissed: state.stickyCount))
+            return state.sticky.first { $0.name == event }
+        }
     }
 
     func remove(_ handler: plugin_object, from event: String) {
         state.withLock { state in
-            state.handlers[event]?.removeAll { $0 == handler }
+            state.handlers[event]?.removeAll { $0.object == handler }
+            handlerCount.subtract(1, ordering: .releasing)
             if state.handlers[event]?.isEmpty == true { state.handlers[event] = nil }
         }
     }
 
     /// Keeps an event in the place of an earlier one of its name.
-    func keep(_ name: String, _ parameters: Parameters) {
+    ///
+    /// - Returns: Its number. Who subscribes gets an event once: as one that was posted before, or as this one.
+    func keep(_ name: String, _ parameters: Parameters) -> Int {
         state.withLock { state in
             state.sticky.removeAll { $0.name == name }
             state.stickyCount += 1
             state.sticky.append(StickyEvent(number: state.stickyCount, name: name, parameters: parameters))
+            return state.stickyCount
         }
     }
 
-    /// The sticky events that are there now.
-    var sticky: [StickyEvent] { state.withLock { $0.sticky } }
+    /// The sticky events that were posted before a module came. From now on it gets them when they are posted.
+    func admit(_ newcomer: Generation) -> [StickyEvent] {
+        state.withLock { state in
+            newcomer.lastMissedEvent.store(state.stickyCount, ordering: .releasing)
+            return state.sticky
+        }
+    }
+
+    /// Whether no later one of its name was posted.
+    func isLast(_ event: StickyEvent) -> Bool {
+        state.withLock { state in state.sticky.contains { $0.number == event.number } }
+    }
 }
 
-extension Table {
-    /// Who gets an event, of the modules: in their order.
-    func subscribers(of event: String) -> [Endpoint] { generations.compactMap { $0.subscriptions[event] } }
+extension Subscriber {
+    /// Whether a sticky event reaches it as one that was posted before it came.
+    func misses(_ number: Int) -> Bool {
+        guard case .module(let endpoint) = self else { return false }
+        return number <= endpoint.generation.lastMissedEvent.load(ordering: .acquiring)
+    }
+}
+
+/// The modules that subscribe to one event.
+struct ModuleSubscribers {
+    /// In the order of the modules.
+    private(set) var endpoints: [Endpoint] = []
+    /// Whether none of them is asynchronous.
+    private(set) var areSynchronous = true
+
+    /// Who gets which event, of these modules.
+    static func byEvent(_ generations: [Generation]) -> [String: ModuleSubscribers] {
+        var subscribers: [String: ModuleSubscribers] = [:]
+        for generation in generations {
+            for (event, endpoint) in generation.subscriptions {
+                subscribers[event, default: ModuleSubscribers()].add(endpoint)
+            }
+        }
+        return subscribers
+    }
+
+    private mutating func add(_ endpoint: Endpoint) {
+        endpoints.append(endpoint)
+        if endpoint.isAsync { areSynchronous = false }
+    }
 }
 
 /// A subscription of the program, made with `PluginHost.on`. It ends when it is cancelled or dropped.
@@ -81,7 +145,6 @@ public final class Subscription: Sendable {
 
     init(_ handler: plugin_object, to event: String, on events: EventBoard) {
         (self.event, self.events, self.handler) = (event, events, handler)
-        events.add(handler, to: event)
     }
 
     /// Ends the subscription. A handler that runs goes on.
@@ -92,4 +155,11 @@ public final class Subscription: Sendable {
     }
 
     deinit { cancel() }
+}
+
+extension Table {
+    /// Another generation of the same module.
+    func successor(of generation: Generation) -> Generation? {
+        generations.first { $0.name == generation.name && $0 !== generation }
+    }
 }

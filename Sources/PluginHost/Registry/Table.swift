@@ -1,131 +1,103 @@
 import CPluginABI
-import Glibc
 import PluginABI
+import Synchronization
 
-/// Everything that can be called by name, immutable: an open-addressing table from target and action to the endpoint.
-final class Table: @unchecked Sendable {
-    // The slots are written in init only, hence @unchecked Sendable.
-
-    /// The modules that it serves, in their order; it keeps them alive.
-    let generations: [Generation]
-    /// What the names lead to, for errors and lists.
-    let targets: [String: TargetEntry]
-    /// Whether the host has been shut down.
-    let isStopped: Bool
-    /// What was added to the modules' routes, and taken away from them.
-    let routes: Routes
-    /// Every route, in no order.
-    let allRoutes: [RouteEntry]
-    /// The route files whose routes do not stand, and why.
-    let refusedRouteFiles: [String: PluginError]
-    let routeTable: RouteTable<RouteEntry>
+/// Everything that can be called, immutable.
+final class Table: Sendable {
+    /// Counts the tables of the process, from 1; no two have the same.
+    let number = lastNumber.add(1, ordering: .relaxed).newValue
+    private static let lastNumber = Atomic<UInt64>(0)
+    /// How many there are in the process.
+    static let count = Atomic<Int>(0)
+    let contents: Contents
+    /// Shared by all tables with the same modules.
+    private let names: NameTable
     /// By name; of each the one that serves first.
     let services: [String: [ServiceEntry]]
-    /// The program's interceptors; nil where there are none.
-    let interception: Interception?
-    private let slots: UnsafeMutableBufferPointer<Slot>
+    /// The service files whose services do not stand, and why.
+    let refusedServiceFiles: [String: PluginError]
+    /// What modules offer to put around calls, by module and name: `Module~name`.
+    let interceptors: [String: Endpoint]
+    /// The modules that subscribe to an event, by its name.
+    let subscribers: [String: ModuleSubscribers]
+    /// The services that serve first, to be found without a String.
+    let serviceIndex: ServiceIndex
 
-    struct TargetEntry {
-        let generation: Generation
-        let actions: [String: Endpoint]
+    /// What a table is made of.
+    struct Contents: Sendable {
+        /// The modules that it serves, in their order; it keeps them alive.
+        var generations: [Generation] = []
+        /// Every route that stands.
+        var routes = Routes()
+        /// What service files say, whether it stands or not.
+        var serviceFiles = ServiceFiles()
+        /// What stands around calls; nil where nothing does.
+        var interception: Interception?
+        /// Who is known and not served.
+        var absences = Absences()
+        /// Whether the host has been shut down.
+        var isStopped = false
     }
 
-    private struct Slot {
-        var hash: UInt64
-        var target: plugin_string
-        var action: plugin_string
-        /// nil in a slot that is free.
-        var endpoint: Unmanaged<Endpoint>?
+    init() {
+        Self.count.add(1, ordering: .relaxed)
+        contents = Contents()
+        names = NameTable([])
+        (services, refusedServiceFiles) = ([:], [:])
+        (interceptors, subscribers, serviceIndex) = ([:], [:], ServiceIndex([]))
     }
 
-    init(
-        _ generations: [Generation] = [], routes: Routes = Routes(), interception: Interception? = nil,
-        isStopped: Bool = false
-    ) {
-        self.generations = generations
-        self.interception = interception
-        self.isStopped = isStopped
-        self.routes = routes
-        (allRoutes, refusedRouteFiles) = routes.standing(with: generations)
-        routeTable = RouteTable(allRoutes.map { ($0.pattern, $0) })
-        var targets: [String: TargetEntry] = [:]
-        for generation in generations {
-            for (name, actions) in generation.targets {
-                targets[name] = TargetEntry(generation: generation, actions: actions)
-            }
+    deinit { Self.count.subtract(1, ordering: .relaxed) }
+
+    private init(_ contents: Contents, from before: Table) {
+        Self.count.add(1, ordering: .relaxed)
+        let generations = contents.generations
+        let hasOtherModules = !generations.elementsEqual(before.generations, by: ===)
+        var contents = contents
+        if hasOtherModules { contents.routes = contents.routes.with(generations, insteadOf: before.generations) }
+        self.contents = contents
+        names = hasOtherModules ? NameTable(generations) : before.names
+        interceptors = hasOtherModules ? Self.interceptors(of: generations) : before.interceptors
+        subscribers = hasOtherModules ? ModuleSubscribers.byEvent(generations) : before.subscribers
+        if hasOtherModules || contents.serviceFiles != before.serviceFiles {
+            let ofFiles: [ServiceEntry]
+            (ofFiles, refusedServiceFiles) = contents.serviceFiles.standing(with: generations, names.targets)
+            services = ServiceEntry.byName(generations.flatMap(\.services) + ofFiles)
+            serviceIndex = ServiceIndex(services.values.compactMap(\.first))
+        } else {
+            (services, refusedServiceFiles) = (before.services, before.refusedServiceFiles)
+            serviceIndex = before.serviceIndex
         }
-        self.targets = targets
-        services = ServiceEntry.byName(generations)
-        let count = targets.values.reduce(0) { $0 + $1.actions.count }
-        var capacity = 8
-        while capacity < count * 2 { capacity *= 2 }
-        slots = .allocate(capacity: capacity)
-        slots.initialize(repeating: Slot(hash: 0, target: plugin_string(), action: plugin_string(), endpoint: nil))
-        for generation in generations {
-            for address in generation.addresses { insert(address) }
-        }
     }
 
-    deinit { slots.deallocate() }
+    private static func interceptors(of generations: [Generation]) -> [String: Endpoint] {
+        var interceptors: [String: Endpoint] = [:]
+        for generation in generations where !generation.interceptors.isEmpty {
+            for (name, endpoint) in generation.interceptors { interceptors["\(generation.name)~\(name)"] = endpoint }
+        }
+        return interceptors
+    }
 
-    private func insert(_ address: Generation.Address) {
-        let hash = Self.hash(address.target, address.action)
-        var index = Int(truncatingIfNeeded: hash) & (slots.count - 1)
-        while slots[index].endpoint != nil { index = (index + 1) & (slots.count - 1) }
-        slots[index] = Slot(
-            hash: hash, target: address.target, action: address.action,
-            endpoint: .passUnretained(address.endpoint))
+    /// The same, but for what `change` does. What is not concerned is shared.
+    func changed(_ change: (inout Contents) -> Void) -> Table {
+        var contents = contents
+        change(&contents)
+        return Table(contents, from: self)
     }
 
     /// The endpoint of an action, if there is one. Never fails on any bytes.
     @inline(__always)
-    func find(_ target: plugin_string, _ action: plugin_string) -> Unmanaged<Endpoint>? {
-        let hash = Self.hash(target, action)
-        var index = Int(truncatingIfNeeded: hash) & (slots.count - 1)
-        while let endpoint = slots[index].endpoint {
-            let slot = slots[index]
-            if slot.hash == hash, slot.target == target, slot.action == action { return endpoint }
-            index = (index + 1) & (slots.count - 1)
-        }
-        return nil
-    }
+    func find(_ target: plugin_string, _ action: plugin_string) -> Unmanaged<Endpoint>? { names.find(target, action) }
 
-    /// Eight bytes at a time, multiplied and folded. Names are checked when they are registered, so nobody chooses
-    /// them to collide.
-    @inline(__always)
-    private static func hash(_ target: plugin_string, _ action: plugin_string) -> UInt64 {
-        var hash: UInt64 = 0x9E37_79B9_7F4A_7C15
-        mix(target, into: &hash)
-        hash = hash &* 0xFF51_AFD7_ED55_8CCD
-        mix(action, into: &hash)
-        return hash ^ hash >> 32
-    }
-
-    @inline(__always)
-    private static func mix(_ string: plugin_string, into hash: inout UInt64) {
-        guard let start = UnsafeRawPointer(string.bytes) else { return }
-        let count = Int(truncatingIfNeeded: string.count)
-        var offset = 0
-        while offset &+ 8 <= count {
-            let word = start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-            hash = (hash ^ word) &* 0x9FB2_1C65_1E98_DF25
-            hash ^= hash >> 29
-            offset &+= 8
-        }
-        var rest: UInt64 = UInt64(truncatingIfNeeded: count)
-        while offset < count {
-            rest = rest << 8 | UInt64(start.load(fromByteOffset: offset, as: UInt8.self))
-            offset &+= 1
-        }
-        hash = (hash ^ rest) &* 0x9FB2_1C65_1E98_DF25
-        hash ^= hash >> 29
-    }
+    /// What the names lead to, for errors and lists.
+    var targets: [String: NameTable.TargetEntry] { names.targets }
 }
 
-extension plugin_string {
-    /// The same bytes.
-    @inline(__always)
-    static func == (left: plugin_string, right: plugin_string) -> Bool {
-        left.count == right.count && (left.count == 0 || memcmp(left.bytes, right.bytes, Int(left.count)) == 0)
-    }
+extension Table {
+    var generations: [Generation] { contents.generations }
+    var routes: Routes { contents.routes }
+    var serviceFiles: ServiceFiles { contents.serviceFiles }
+    var interception: Interception? { contents.interception }
+    var absences: Absences { contents.absences }
+    var isStopped: Bool { contents.isStopped }
 }

@@ -10,6 +10,9 @@ struct Automaton: Sendable {
         case split(Int, Int)
         case jump(Int)
         case save(Int)
+        /// Goes on only if the group of this slot has taken something: JavaScript leaves an optional group out rather
+        /// than let it take nothing.
+        case progress(Int)
         case start, end
         case accept
     }
@@ -17,6 +20,7 @@ struct Automaton: Sendable {
     private var program: [Instruction] = []
     /// How many groups there are; each has two places in a thread's captures.
     private let groupCount: Int
+    private let largest: Int
 
     /// Patterns that would become larger are refused: time and memory of a match are bounded by this.
     static let largest = 10_000
@@ -24,6 +28,22 @@ struct Automaton: Sendable {
     /// - Throws: `invalidPattern` for a pattern that is too large.
     init(_ parts: [PatternPart], delimiter: UInt32?, of pattern: String) throws(PluginError) {
         groupCount = parts.count { !$0.name.isEmpty }
+        largest = Self.largest
+        try emit(parts, delimiter, pattern)
+    }
+
+    /// For parts without expressions, or of a pattern that is known not to be too large.
+    init(bounded parts: [PatternPart], delimiter: UInt32?) {
+        groupCount = parts.count { !$0.name.isEmpty }
+        largest = .max
+        try? emit(parts, delimiter, "")  // Throws only what is too large.
+    }
+
+    // MARK: Building
+
+    private mutating func emit(
+        _ parts: [PatternPart], _ delimiter: UInt32?, _ pattern: String
+    ) throws(PluginError) {
         var group = 0
         for part in parts {
             let number = part.name.isEmpty ? nil : group
@@ -33,10 +53,8 @@ struct Automaton: Sendable {
         try append(.accept, pattern)
     }
 
-    // MARK: Building
-
     private mutating func append(_ instruction: Instruction, _ pattern: String) throws(PluginError) {
-        guard program.count < Self.largest else {
+        guard program.count < largest else {
             throw PluginError(
                 .invalidPattern,
                 "The pattern “\(pattern.shortened)” is too large: it would take more than "
@@ -62,6 +80,12 @@ struct Automaton: Sendable {
             try emit(.repeated(expression, part.modifier), pattern)
             return
         }
+        if part.isBareRepetition {
+            try append(.save(group * 2), pattern)
+            try emit(.repeated(expression, part.modifier), pattern)
+            try append(.save(group * 2 + 1), pattern)
+            return
+        }
         let isRepeated = part.modifier == .zeroOrMore || part.modifier == .oneOrMore
         // (?:prefix(value(?:suffix prefix value)*)suffix), as a whole perhaps optional.
         let skip = program.count
@@ -75,6 +99,7 @@ struct Automaton: Sendable {
             try emit(.repetition(again, atLeast: 0, atMost: nil, isLazy: false), pattern)
         }
         try append(.save(group * 2 + 1), pattern)
+        if mayBeMissing, part.prefix.isEmpty, part.suffix.isEmpty { try append(.progress(group * 2), pattern) }
         try emit(.literal(part.suffix), pattern)
         if mayBeMissing { program[skip] = .split(skip + 1, program.count) }
     }
@@ -127,6 +152,7 @@ struct Automaton: Sendable {
         var captures: [[Int]] = []
         private var mark: [Int]
         private var generation = 0
+        private(set) var steps = 0
 
         init(size: Int) { mark = Array(repeating: 0, count: size) }
 
@@ -140,14 +166,25 @@ struct Automaton: Sendable {
         mutating func enter(_ place: Int) -> Bool {
             if mark[place] == generation + 1 { return false }
             mark[place] = generation + 1
+            steps += 1
             return true
         }
     }
 
+    /// How many instructions there are: no position of the input takes more steps.
+    var size: Int { program.count }
+
     /// Matches the whole input. Returns what each group has taken, nil for one that took no part; nil for no match.
     func match(_ input: ArraySlice<UInt32>) -> [Range<Int>?]? {
+        var steps = 0
+        return match(input, counting: &steps)
+    }
+
+    /// - Parameter steps: Raised by the number of instructions that were run.
+    func match(_ input: ArraySlice<UInt32>, counting steps: inout Int) -> [Range<Int>?]? {
         var now = Threads(size: program.count)
         var then = Threads(size: program.count)
+        defer { steps += now.steps + then.steps }
         now.clear()
         add(0, Array(repeating: -1, count: groupCount * 2), input.startIndex, input, &now)
         for position in input.indices {
@@ -177,6 +214,7 @@ struct Automaton: Sendable {
     ) {
         var stack = [(start, captures)]
         while let (place, captures) = stack.popLast() {
+            if case .progress(let slot) = program[place], captures[slot] == position { continue }
             guard threads.enter(place) else { continue }
             switch program[place] {
             case .jump(let target): stack.append((target, captures))
@@ -187,6 +225,7 @@ struct Automaton: Sendable {
                 var saved = captures
                 saved[slot] = position
                 stack.append((place + 1, saved))
+            case .progress: stack.append((place + 1, captures))
             case .start: if position == input.startIndex { stack.append((place + 1, captures)) }
             case .end: if position == input.endIndex { stack.append((place + 1, captures)) }
             case .take, .accept:
@@ -233,7 +272,7 @@ extension Automaton {
             switch program[place] {
             case .jump(let target): stack.append(target)
             case .split(let first, let second): stack += [second, first]
-            case .save, .start, .end: stack.append(place + 1)
+            case .save, .progress, .start, .end: stack.append(place + 1)
             case .take, .accept: places.append(place)
             }
         }

@@ -35,6 +35,7 @@ struct ScalarSet: Hashable, Sendable {
         0x09...0x0D, 0x20...0x20, 0xA0...0xA0, 0x1680...0x1680, 0x2000...0x200A, 0x2028...0x2029, 0x202F...0x202F,
         0x205F...0x205F, 0x3000...0x3000, 0xFEFF...0xFEFF,
     ])
+    static let capitals = ScalarSet([0x41...0x5A])
     static let lineEnds = ScalarSet([0x0A...0x0A, 0x0D...0x0D, 0x2028...0x2029])
 
     var inverted: ScalarSet {
@@ -49,6 +50,14 @@ struct ScalarSet: Hashable, Sendable {
     }
 
     func union(_ other: ScalarSet) -> ScalarSet { ScalarSet(ranges + other.ranges) }
+
+    func intersection(_ other: ScalarSet) -> ScalarSet { inverted.union(other.inverted).inverted }
+
+    func subtracting(_ other: ScalarSet) -> ScalarSet { intersection(other.inverted) }
+
+    func shifted(by distance: UInt32) -> ScalarSet {
+        ScalarSet(ranges.map { $0.lowerBound + distance...$0.upperBound + distance })
+    }
 
     func intersects(_ other: ScalarSet) -> Bool {
         ranges.contains { range in other.ranges.contains { $0.overlaps(range) } }

@@ -121,32 +121,58 @@ struct ExpressionParser {
 
     // MARK: Classes
 
+    /// From behind a `[` to behind its `]`: a union of what is in it, or operands with one operator, `&&` or `--`.
     private mutating func set(at place: Int) throws(PluginError) -> ScalarSet {
+        depth += 1
+        defer { depth -= 1 }
+        guard depth < 64 else { throw refused("classes that are nested too deeply", at: place) }
         let isInverted = take("^")
-        var ranges: [ClosedRange<UInt32>] = []
+        var set = ScalarSet([])
         while let scalar = next, scalar != "]" {
             let start = index
-            if ["&&", "--"].contains(PathScalars.text(text[index...].prefix(2))) || scalar == "[" {
-                throw refused("an operation on classes, which is not supported")
+            if let operation = takeOperation() {
+                guard start > place + (isInverted ? 2 : 1), next != "]" else {
+                    throw refused("an operator on classes with nothing on one side", at: start)
+                }
+                let other = try operand()
+                set = operation == .intersection ? set.intersection(other) : set.subtracting(other)
+            } else {
+                set = set.union(try operand())
             }
-            let low = try member(at: start)
-            guard next == "-", index + 1 < text.count, text[index + 1] != 0x5D else {
-                ranges += low.ranges
-                continue
-            }
-            index += 1
-            let high = try member(at: index)
-            guard let from = low.single, let to = high.single, from <= to else {
-                throw refused("a range that has no beginning or no end", at: start)
-            }
-            ranges.append(from...to)
         }
         guard take("]") else { throw refused("a “[” without its “]”", at: place) }
-        let set = ScalarSet(ranges)
         return isInverted ? set.inverted : set
     }
 
+    private enum Operation { case intersection, subtraction }
+
+    private mutating func takeOperation() -> Operation? {
+        let operation: Operation
+        switch PathScalars.text(text[index...].prefix(2)) {
+        case "&&": operation = .intersection
+        case "--": operation = .subtraction
+        default: return nil
+        }
+        index += 2
+        return operation
+    }
+
+    /// A character, an escape, a range, or a class in a class.
+    private mutating func operand() throws(PluginError) -> ScalarSet {
+        let start = index
+        if take("[") { return try set(at: start) }
+        let low = try member(at: start)
+        guard next == "-", index + 1 < text.count, text[index + 1] != 0x5D, text[index + 1] != 0x2D else { return low }
+        index += 1
+        let high = try member(at: index)
+        guard let from = low.single, let to = high.single, from <= to else {
+            throw refused("a range that has no beginning or no end", at: start)
+        }
+        return ScalarSet([from...to])
+    }
+
     private mutating func member(at place: Int) throws(PluginError) -> ScalarSet {
+        guard index < text.count else { throw refused("a “[” without its “]”") }
         let scalar = text[index]
         index += 1
         return scalar == 0x5C ? try escape(at: place, inSet: true) : .scalar(scalar)

@@ -22,7 +22,7 @@ public struct RouteStatus: Sendable {
 extension PluginHost {
     /// Every route, sorted by pattern.
     public var routes: [RouteStatus] {
-        let entries = dispatcher.registry.table.allRoutes.sorted { $0.pattern.text < $1.pattern.text }
+        let entries = dispatcher.registry.table.routes.table.all.sorted { $0.pattern.text < $1.pattern.text }
         let overlaps = Overlaps(entries.map(\.pattern))
         return entries.enumerated().map { index, entry in
             RouteStatus(
@@ -48,56 +48,83 @@ extension PluginHost {
         let entry = try entry(pattern, action, name, summary, defaults)
         try dispatcher.registry.update { (table) throws(PluginError) in
             var routes = table.routes
-            try routes.add(entry, besides: table.allRoutes)
-            return table.with(routes)
+            try routes.add(entry, table.generations)
+            return table.changed { $0.routes = routes }
+        }
+        tellRouteProblems()
+    }
+
+    /// Adds routes of the program, all of them or, when one cannot be added, none.
+    ///
+    /// - Parameter routes: Patterns, and the action (`target/action`) that each leads to.
+    /// - Throws: `invalidPattern`; `conflict` when a pattern is taken, also by another one of these.
+    public func addRoutes(_ routes: [(pattern: String, action: String)]) throws(PluginError) {
+        var entries: [RouteEntry] = []
+        entries.reserveCapacity(routes.count)
+        for (pattern, action) in routes { entries.append(try entry(pattern, action, nil, "", [:])) }
+        try dispatcher.registry.update { (table) throws(PluginError) in
+            var routes = table.routes
+            for entry in entries { try routes.add(entry, table.generations) }
+            return table.changed { $0.routes = routes }
         }
         tellRouteProblems()
     }
 
     /// Puts a route in the place of the one that has this pattern, whoever registered it, in one step.
     ///
-    /// - Throws: `invalidPattern`; `invalidURL` when there is no such route.
+    /// Where that was a route of a module or a file, the program's stands in its place until it is removed, also when
+    /// the module is replaced or the file changes.
+    ///
+    /// - Throws: `invalidPattern`; `invalidURL` when there is no such route; `conflict` when the name is taken.
     public func updateRoute(
         _ pattern: String, to action: String, name: String? = nil, summary: String = "",
         defaults: [String: Value] = [:]
     ) throws(PluginError) {
         let entry = try entry(pattern, action, name, summary, defaults)
         try dispatcher.registry.update { (table) throws(PluginError) in
-            guard let old = table.allRoutes.first(where: { $0.pattern.shape == entry.pattern.shape }) else {
+            guard let old = table.routes.table.entry(like: entry.pattern) else {
                 throw PluginError(.invalidURL, "There is no route “\(pattern)” that could be updated.")
             }
             var routes = table.routes
-            routes.remove(old)
-            try routes.add(entry, besides: table.allRoutes.filter { $0 !== old })
-            return table.with(routes)
+            let overridden = old.owner == .program ? old.overridden : old.owner
+            try routes.replace(old, with: overridden.map(entry.overriding) ?? entry, table.generations)
+            return table.changed { $0.routes = routes }
         }
         tellRouteProblems()
     }
 
     /// Removes the route with exactly this pattern, whoever registered it.
     ///
+    /// A route of a module stays removed until the module is replaced, one of a file until the file changes.
+    ///
     /// - Returns: Whether there was one.
     @discardableResult
     public func removeRoute(_ pattern: String) -> Bool {
-        remove { $0.pattern.text == pattern } > 0
+        guard let shape = try? RoutePattern(pattern) else { return false }
+        return remove { table in
+            table.entry(like: shape).flatMap { $0.pattern.text == pattern ? [$0] : nil } ?? []
+        } > 0
     }
 
     /// Removes all routes of a module.
     ///
     /// - Returns: How many there were.
     @discardableResult
-    public func removeRoutes(ofModule name: String) -> Int { remove { $0.owner == .module(name) } }
+    public func removeRoutes(ofModule name: String) -> Int {
+        remove { table in table.all.filter { $0.owner == .module(name) } }
+    }
 
-    private func remove(where isMeant: (RouteEntry) -> Bool) -> Int {
+    private func remove(_ meant: (RouteTable) -> [RouteEntry]) -> Int {
         var count = 0
         try? dispatcher.registry.update { table in
             var routes = table.routes
-            let meant = table.allRoutes.filter(isMeant)
-            for route in meant { routes.remove(route) }
+            let meant = meant(routes.table)
+            for route in meant { routes.remove(route, table.generations) }
             count = meant.count
-            return table.with(routes)
+            return table.changed { $0.routes = routes }
         }
         tellRouteProblems()
+        if count > 0 { startedLifecycle?.retryRefused() }
         return count
     }
 
@@ -109,7 +136,8 @@ extension PluginHost {
     }
 
     /// Whether opening a URL would reach an action: exactly when the URL parses and resolves to an action or to a
-    /// declared fallback, its parameters check, and the guard passes. What the action will say is not foretold.
+    /// fallback (the target's `notFound`, or ``onMissingTarget(_:)``), its parameters check, and the guard passes. What
+    /// interceptors or the action will say is not foretold.
     public func canOpen(_ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local) -> Bool {
         (try? dispatcher.checkOpen(url, parameters, isRemote: origin == .remote)) != nil
     }
@@ -120,13 +148,9 @@ extension PluginHost {
     ///   - route: The name of a route, or a pattern.
     ///   - parameters: Values for the groups of the pattern. What the action declares beyond them stands in the query.
     /// - Throws: `missingParameter`, `unknownParameter` for one that has no place, `mistypedParameter` for a value that
-    ///   a URL cannot carry.
+    ///   a URL cannot carry, `conflict` for values with which a route that comes before it would be opened.
     public func url(for route: String, _ parameters: [String: Value] = [:]) throws(PluginError) -> String {
-        let table = dispatcher.registry.table
-        let known = table.allRoutes.first { $0.name == route } ?? table.allRoutes.first { $0.pattern.text == route }
-        let pattern = if let known { known.pattern } else { try RoutePattern(route) }
-        let declared = known.flatMap { table.targets[$0.target]?.actions[$0.action]?.parameters.map(\.name) } ?? []
-        return try pattern.url(with: parameters, declared: Set(declared))
+        try dispatcher.url(for: route, parameters)
     }
 
     /// Asks for the object of a URL, and says so in the call: the action sees it as its parameter `_object`.
@@ -140,10 +164,4 @@ extension PluginHost {
 
     /// Sets who decides about calls that come from other programs; nil takes it away.
     public func onRemoteCall(_ guardian: RemoteGuard?) { dispatcher.remoteGuard.withLock { $0 = guardian } }
-}
-
-extension Table {
-    func with(_ routes: Routes) -> Table {
-        Table(generations, routes: routes, interception: interception, isStopped: isStopped)
-    }
 }

@@ -2,10 +2,10 @@
 struct Overlaps {
     private var pairs: [Int: [Int]] = [:]
 
-    /// Compares patterns that begin alike: others differ in a segment that decides.
+    /// Compares patterns that stand at one place of the tree: of others a segment decides.
     init(_ patterns: [RoutePattern]) {
         let groups = Dictionary(grouping: patterns.indices.filter { patterns[$0].path != nil }) { index in
-            Beginning(scheme: patterns[index].scheme, host: patterns[index].host?.text, path: patterns[index].path!)
+            Place(scheme: patterns[index].scheme, host: patterns[index].host?.text, path: patterns[index].path!)
         }
         for group in groups.values where group.count > 1 {
             for (place, one) in group.enumerated() {
@@ -22,21 +22,22 @@ struct Overlaps {
 
     func others(of index: Int) -> [Int] { (pairs[index] ?? []).sorted() }
 
-    private struct Beginning: Hashable {
+    private struct Place: Hashable {
         let scheme: String?
         let host: String?
-        /// The whole segments before the first group.
-        let literal: [UInt32]
+        let segments: [Segment]
+        let rest: PathSegment.Rank?
+
+        enum Segment: Hashable {
+            case literal([UInt8])
+            case groups(PathSegment.Rank)
+        }
 
         init(scheme: String?, host: String?, path: PathPattern) {
-            self.scheme = scheme
-            self.host = host
-            guard case .literal(let scalars) = path.parts.first?.matcher, path.parts.first?.modifier == .once else {
-                literal = []
-                return
+            (self.scheme, self.host, rest) = (scheme, host, path.rest)
+            segments = path.segments.map { segment in
+                if case .literal(let bytes) = segment { .literal(bytes) } else { .groups(segment.rank) }
             }
-            let end = scalars.lastIndex(of: PathScalars.separator) ?? 0
-            literal = path.parts.count == 1 ? scalars : Array(scalars[..<end])
         }
     }
 }

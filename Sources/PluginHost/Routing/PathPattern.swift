@@ -1,42 +1,69 @@
 import PluginABI
 
 /// A pattern of one component of a URL, its path or its host, ready to match and to build.
-struct PathPattern: Sendable {
+final class PathPattern: Sendable {
     let text: String
     let parts: [PatternPart]
-    let automaton: Automaton
+    /// What the tree of routes decides segment by segment, and how specific the rest is, if there is one.
+    let segments: [PathSegment]
+    let rest: PathSegment.Rank?
+    private let delimiter: UInt32
+    /// Made beforehand where a search needs it.
+    private let preparedAutomaton: Automaton?
+    /// Whether all groups are whole segments.
+    let isPlain: Bool
     /// The names of the groups, in the order of what `match` returns.
     let names: [String]
 
-    /// - Parameter delimiter: What separates segments: `/` in paths, `.` in hosts.
+    /// - Parameters:
+    ///   - offset: Where the text begins in `pattern`, in scalars; for messages.
+    ///   - delimiter: What separates segments: `/` in paths, `.` in hosts.
+    ///   - earlierNames: The names of groups that stand before it in `pattern`, numbers included.
     /// - Throws: `invalidPattern`, with the position.
     init(
-        _ text: String, at offset: Int = 0, of pattern: String? = nil, delimiter: UnicodeScalar = "/"
+        _ text: String, at offset: Int = 0, of pattern: String? = nil, delimiter: UnicodeScalar = "/",
+        earlierNames: [String] = []
     ) throws(PluginError) {
         self.text = text
         let whole = pattern ?? text
-        let parsed = try PatternParser.parse(
-            text.unicodeScalars.map(\.value), at: offset, of: whole, delimiter: delimiter.value)
-        var parts: [PatternPart] = []
-        for var part in parsed {
-            if case .literal(let scalars) = part.matcher { part.matcher = .literal(try Self.decode(scalars, whole)) }
-            part.prefix = try Self.decode(part.prefix, whole)
-            part.suffix = try Self.decode(part.suffix, whole)
-            parts.append(part)
-        }
-        self.parts = parts
-        automaton = try Automaton(parts, delimiter: delimiter.value, of: whole)
+        let parts = try PatternParser.parse(
+            PathScalars.plain(text), at: offset, of: whole, delimiter: delimiter.value,
+            earlierNames: earlierNames)
+        self.parts = delimiter == "/" ? Self.withoutDots(parts) : parts.map(\.inLowerCase)
+        self.delimiter = delimiter.value
+        (segments, rest) = PathSegment.divide(self.parts)
+        isPlain = rest == nil && segments.allSatisfy { $0.rank == .literal || $0 == .name }
+        preparedAutomaton = isPlain ? nil : try Automaton(self.parts, delimiter: delimiter.value, of: whole)
         names = parts.map(\.name).filter { !$0.isEmpty }
     }
 
-    /// What is written with escapes in a pattern means the same as what is written without.
-    private static func decode(_ scalars: [UInt32], _ pattern: String) throws(PluginError) -> [UInt32] {
-        guard scalars.contains(0x25) else { return scalars }
-        do throws(PluginError) {
-            return try PathScalars.decode(Array(PathScalars.text(scalars).utf8), offset: 0, of: pattern)
-        } catch {
-            throw PluginError(.invalidPattern, "A pattern has an escape that is none. \(error.message)")
+    var automaton: Automaton { preparedAutomaton ?? Automaton(bounded: parts, delimiter: delimiter) }
+
+    /// Takes `.` and `..` out of literals, as they are taken out of URLs: a pattern would never see them.
+    private static func withoutDots(_ parts: [PatternPart]) -> [PatternPart] {
+        let hasDots = parts.contains {
+            if case .literal(let scalars) = $0.matcher { scalars.contains(0x2E) } else { false }
         }
+        guard hasDots else { return parts }
+        var kept: [PatternPart] = []
+        for (index, part) in parts.enumerated() {
+            guard part.modifier == .once, case .literal(let scalars) = part.matcher,
+                scalars.first == PathScalars.separator, scalars.contains(0x2E)
+            else {
+                kept.append(part)
+                continue
+            }
+            // What stands directly before a group is a part of a segment only.
+            let isOpen = index + 1 < parts.count && parts[index + 1].prefix.first != PathScalars.separator
+            let end = isOpen ? scalars.lastIndex(of: PathScalars.separator)! + 1 : scalars.count
+            let isFollowed = index + 1 < parts.count && !isOpen
+            let whole = PathScalars.withoutDots(scalars[..<end] + (isFollowed ? [PathScalars.separator] : []))
+            let literal = Array(whole.dropLast(isFollowed ? 1 : 0) + scalars[end...])
+            var part = part
+            part.matcher = .literal(literal)
+            if !literal.isEmpty { kept.append(part) }
+        }
+        return kept
     }
 
     /// What the groups take of a component; nil when it does not match. A group that took no part is nil.
@@ -81,5 +108,37 @@ struct PathPattern: Sendable {
     private static func encode(_ scalars: [UInt32], _ encode: (String, Bool) -> String) -> String {
         scalars.split(separator: PathScalars.escapedSeparator, omittingEmptySubsequences: false)
             .map { encode(PathScalars.text($0), true) }.joined(separator: "%2F")
+    }
+}
+
+extension PatternPart {
+    /// A part of a host, which is compared without case.
+    fileprivate var inLowerCase: PatternPart {
+        func lower(_ scalars: [UInt32]) -> [UInt32] {
+            let isLower = scalars.allSatisfy { $0 < 0x80 && !(0x41...0x5A).contains($0) }
+            return isLower ? scalars : PathScalars.text(scalars).lowercased().unicodeScalars.map(\.value)
+        }
+        var part = self
+        switch matcher {
+        case .literal(let scalars): part.matcher = .literal(lower(scalars))
+        case .expression(let expression): part.matcher = .expression(expression.takingLowerCase)
+        case .segment, .anything: break
+        }
+        (part.prefix, part.suffix) = (lower(prefix), lower(suffix))
+        return part
+    }
+}
+
+extension Expression {
+    /// The expression that takes small letters of ASCII, too, where it takes capital ones.
+    fileprivate var takingLowerCase: Expression {
+        switch self {
+        case .empty, .start, .end: self
+        case .scalars(let set): .scalars(set.union(set.intersection(.capitals).shifted(by: 0x20)))
+        case .concatenation(let pieces): .concatenation(pieces.map(\.takingLowerCase))
+        case .alternation(let choices): .alternation(choices.map(\.takingLowerCase))
+        case .repetition(let repeated, let atLeast, let atMost, let isLazy):
+            .repetition(repeated.takingLowerCase, atLeast: atLeast, atMost: atMost, isLazy: isLazy)
+        }
     }
 }

@@ -63,6 +63,12 @@ enum PathScalars {
         return value
     }
 
+    /// The scalars of a text, undecoded.
+    static func plain(_ text: String) -> [UInt32] {
+        let isASCII = text.utf8.allSatisfy { $0 < 0x80 }
+        return isASCII ? text.utf8.map(UInt32.init) : text.unicodeScalars.map(\.value)
+    }
+
     /// The text of decoded scalars.
     static func text(_ scalars: some Sequence<UInt32>) -> String {
         var text = String.UnicodeScalarView()
@@ -72,10 +78,49 @@ enum PathScalars {
         return String(text)
     }
 
-    /// Without `.` and `..` segments, as URLs are read (WHATWG URL, path state).
+    /// The scalars of a piece of a URL.
+    static func scalars(_ text: RawText) -> [UInt32] {
+        var scalars: [UInt32] = []
+        scalars.reserveCapacity(text.count)
+        for (index, piece) in text.split(separator: RawText.escapedSlash, omittingEmptySubsequences: false).enumerated()
+        {
+            if index > 0 { scalars.append(escapedSeparator) }
+            for scalar in String(decoding: piece, as: UTF8.self).unicodeScalars { scalars.append(scalar.value) }
+        }
+        return scalars
+    }
+
+    /// The bytes of scalars, as `RawText` has them.
+    static func bytes(_ scalars: some Sequence<UInt32>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for value in scalars {
+            if value < 0x80 {
+                bytes.append(UInt8(value))
+            } else if value == escapedSeparator {
+                bytes.append(RawText.escapedSlash)
+            } else if let scalar = UnicodeScalar(value) {
+                bytes.append(contentsOf: UTF8.encode(scalar)!)
+            }
+        }
+        return bytes
+    }
+
+    /// The pieces of a text that ranges of its scalars mean.
+    static func texts(_ ranges: [Range<Int>?], of text: RawText, _ scalars: [UInt32]) -> [RawText?] {
+        var offsets = [0]
+        offsets.reserveCapacity(scalars.count + 1)
+        for scalar in scalars {
+            let width = UnicodeScalar(scalar).map(UTF8.width) ?? 1
+            offsets.append(offsets[offsets.count - 1] + width)
+        }
+        return ranges.map { range in range.map { text.part(offsets[$0.lowerBound], offsets[$0.upperBound]) } }
+    }
+
+    /// Without `.` and `..` segments, as URLs are read (WHATWG URL, path state). A path that does not begin with a slash
+    /// is returned as it is.
     static func withoutDots(_ path: [UInt32]) -> [UInt32] {
         let dot = UInt32(0x2E)
-        guard path.contains(dot) else { return path }
+        guard path.first == separator, path.contains(dot) else { return path }
         let segments = path.split(separator: separator, omittingEmptySubsequences: false)
         guard segments.contains(where: { $0.elementsEqual([dot]) || $0.elementsEqual([dot, dot]) }) else { return path }
         var kept: [ArraySlice<UInt32>] = []

@@ -1,237 +1,245 @@
+import PluginABI
+
 /// Paths as a tree of their segments, searched from the most specific branch to the least specific one.
 ///
 /// A pattern is entered segment by segment, as long as each segment can be decided alone; what follows (`*`, `:rest+`,
 /// optional parts) is decided by the pattern's automaton on the whole path. Every node is visited at most once in a
 /// search, since each is reached in one way only.
-struct PathTree<Payload: Sendable>: Sendable {
-    /// How specific a segment is, the most specific first.
-    private enum Rank: Int, Sendable {
-        case mixed, expression, name, repeated, anything
+///
+/// Trees share what they have in common: changing a copy copies the nodes from the root to the change.
+final class PathTree: @unchecked Sendable {
+    // Written only while it has one owner, hence @unchecked Sendable; and hence without checks of exclusive access.
+
+    @exclusivity(unchecked) private var literals = TextMap<PathTree>()
+    /// What is more specific than any segment, in the order in which it is tried.
+    @exclusivity(unchecked) private var specific: [Edge] = []
+    /// Behind any segment that is not empty.
+    @exclusivity(unchecked) private var name: PathTree?
+    /// What is less specific than any segment, in the order in which it is tried.
+    @exclusivity(unchecked) private var general: [Edge] = []
+    @exclusivity(unchecked) private var entry: RouteEntry?
+
+    init() {}
+
+    private init(copying other: PathTree) {
+        literals = TextMap(copying: other.literals)
+        (specific, name, general, entry) = (other.specific, other.name, other.general, other.entry)
     }
 
-    /// A segment of a pattern that can be decided alone.
-    private enum Segment: Hashable, Sendable {
-        case literal([UInt32])
-        /// Literals and groups.
-        case mixed([PatternPart])
-        case expression([PatternPart])
-        case name
+    private var isEmpty: Bool {
+        literals.isEmpty && specific.isEmpty && name == nil && general.isEmpty && entry == nil
     }
 
-    private final class Node: Sendable {
-        nonisolated(unsafe) var literals: [[UInt32]: Node] = [:]
-        nonisolated(unsafe) var edges: [Edge] = []
-        nonisolated(unsafe) var leaf: Leaf?
-        // Built by one thread in insert and finish; read-only from then on.
-    }
-
-    private struct Edge: Sendable {
-        let rank: Rank
-        /// What sorts edges of equal rank.
+    private struct Edge {
+        let rank: PathSegment.Rank
+        /// What sorts edges of equal rank: of all patterns behind it, the text that sorts first.
         let text: String
         let step: Step
 
-        enum Step: Sendable {
-            /// One segment, which an automaton decides; nil: any segment that is not empty.
-            case segment([PatternPart]?, Automaton?, Node)
-            /// The rest of the path.
-            case rest(Leaf)
-        }
-    }
+        enum Step {
+            /// One segment of that shape, which an automaton decides.
+            case segment([PatternPart], Automaton, PathTree)
+            /// The rest of the path; the shape of the whole pattern.
+            case rest([PatternPart], RouteEntry)
 
-    private struct Leaf: Sendable {
-        let pattern: PathPattern
-        let payload: Payload
-        /// For patterns whose groups are whole segments: the segment of each, in the order of the names.
-        let places: [Int]?
-    }
-
-    private let root = Node()
-
-    mutating func insert(_ pattern: PathPattern, _ payload: Payload) {
-        let (segments, rest) = Self.divide(pattern.parts)
-        let isWhole = rest == nil
-        var node = root
-        var places: [Int] = []
-        var isPlain = isWhole
-        for (index, segment) in segments.enumerated() {
-            switch segment {
-            case .literal(let scalars):
-                if node.literals[scalars] == nil { node.literals[scalars] = Node() }
-                node = node.literals[scalars]!
-            case .name:
-                places.append(index)
-                node = Self.child(of: node, .name, nil, text: ":")
-            case .expression(let parts):
-                isPlain = false
-                node = Self.child(of: node, .expression, parts, text: pattern.text)
-            case .mixed(let parts):
-                isPlain = false
-                node = Self.child(of: node, .mixed, parts, text: pattern.text)
+            func isSegment(_ shape: [PatternPart]) -> Bool {
+                if case .segment(shape, _, _) = self { true } else { false }
             }
         }
-        let leaf = Leaf(pattern: pattern, payload: payload, places: isPlain ? places : nil)
-        if let rest {
-            node.edges.append(Edge(rank: rest, text: pattern.text, step: .rest(leaf)))
-        } else {
-            node.leaf = leaf
-        }
+    }
+}
+
+// MARK: - Searching
+
+/// What a URL leads to.
+struct RouteMatch {
+    /// Not counted: the table that it was found in keeps it.
+    let entry: Unmanaged<RouteEntry>
+    /// What the groups of the pattern have taken, nil for one that took no part. Where all groups are whole segments
+    /// this is nil, and `RouteEntry.groups` says which ones.
+    var groups: [RawText?]?
+}
+
+extension PathTree {
+    /// The most specific entry that matches.
+    @inline(__always)
+    static func match(_ url: URLText, in tree: Unmanaged<PathTree>) -> RouteMatch? {
+        var search = Search(path: url.path, segments: url.segments)
+        guard let entry = search.visit(tree, 0) else { return nil }
+        return RouteMatch(entry: entry, groups: search.groups)
     }
 
-    private static func child(of node: Node, _ rank: Rank, _ parts: [PatternPart]?, text: String) -> Node {
-        let shape = parts?.map {
-            PatternPart(
-                matcher: $0.matcher, modifier: $0.modifier, name: $0.name.isEmpty ? "" : "_", prefix: $0.prefix,
-                suffix: $0.suffix)
-        }
-        for edge in node.edges {
-            if case .segment(shape, _, let child) = edge.step, edge.rank == rank { return child }
-        }
-        let child = Node()
-        let automaton = parts.flatMap { try? Automaton($0, delimiter: PathScalars.separator, of: text) }
-        node.edges.append(Edge(rank: rank, text: text, step: .segment(shape, automaton, child)))
-        return child
-    }
+    private struct Search {
+        let path: RawText
+        let segments: UnsafeBufferPointer<RawText>
+        /// The path as automata read it, once one has needed it.
+        var scalars: [UInt32]?
+        var groups: [RawText?]?
 
-    /// Puts the branches in their order; after the last insert.
-    mutating func finish() { Self.finish(root) }
-
-    private static func finish(_ node: Node) {
-        node.edges.sort { ($0.rank.rawValue, $0.text) < ($1.rank.rawValue, $1.text) }
-        for child in node.literals.values { finish(child) }
-        for edge in node.edges { if case .segment(_, _, let child) = edge.step { finish(child) } }
-    }
-
-    // MARK: Dividing patterns
-
-    /// The segments from the left that can be decided alone; if they are not the whole pattern, how specific the rest is.
-    private static func divide(_ parts: [PatternPart]) -> ([Segment], Rank?) {
-        var segments: [[PatternPart]] = [[]]
-        for part in parts {
-            if case .literal(let scalars) = part.matcher, part.modifier == .once {
-                let pieces = scalars.split(separator: PathScalars.separator, omittingEmptySubsequences: false)
-                for (index, piece) in pieces.enumerated() {
-                    if index > 0 { segments.append([]) }
-                    if !piece.isEmpty { segments[segments.count - 1].append(part.with(.literal(Array(piece)))) }
+        mutating func visit(_ tree: Unmanaged<PathTree>, _ index: Int) -> Unmanaged<RouteEntry>? {
+            tree._withUnsafeGuaranteedRef { tree in
+                let isEnd = index == segments.count
+                if isEnd {
+                    if let entry = tree.entry.map(Unmanaged.passUnretained), takes(entry) { return entry }
+                } else if let child = tree.literals.find(segments[index]), let found = visit(child, index + 1) {
+                    return found
                 }
-                continue
-            }
-            guard part.modifier == .once, part.staysInSegment else {
-                let begun = part.prefix.first == PathScalars.separator ? [] : segments.removeLast()
-                return (segments.map(classify), begun.isEmpty ? rank(of: part) : .mixed)
-            }
-            if part.prefix.first == PathScalars.separator {
-                segments.append([part.with(prefix: Array(part.prefix.dropFirst()))])
-            } else {
-                segments[segments.count - 1].append(part)
+                if !tree.specific.isEmpty, let found = follow(tree.specific, index) { return found }
+                if let child = tree.name.map(Unmanaged.passUnretained), !isEnd, !segments[index].isEmpty,
+                    let found = visit(child, index + 1)
+                {
+                    return found
+                }
+                return tree.general.isEmpty ? nil : follow(tree.general, index)
             }
         }
-        return (segments.map(classify), nil)
+
+        @inline(never)
+        private mutating func follow(_ edges: [Edge], _ index: Int) -> Unmanaged<RouteEntry>? {
+            for edge in edges {
+                switch edge.step {
+                case .segment(_, let automaton, let child):
+                    guard index < segments.count,
+                        automaton.match(PathScalars.scalars(segments[index])[...]) != nil
+                    else { continue }
+                    if let found = visit(.passUnretained(child), index + 1) { return found }
+                case .rest(_, let entry):
+                    if takes(.passUnretained(entry)) { return .passUnretained(entry) }
+                }
+            }
+            return nil
+        }
+
+        @inline(__always)
+        private mutating func takes(_ entry: Unmanaged<RouteEntry>) -> Bool {
+            entry._withUnsafeGuaranteedRef { $0.hasPlaces } || matches(entry.takeUnretainedValue().pattern)
+        }
+
+        @inline(never)
+        private mutating func matches(_ pattern: RoutePattern) -> Bool {
+            let input = scalars ?? PathScalars.scalars(path)
+            scalars = input
+            guard let taken = pattern.path?.automaton.match(input[...]) else { return false }
+            groups = PathScalars.texts(taken, of: path, input)
+            return true
+        }
+    }
+}
+
+// MARK: - Changing
+
+extension PathTree {
+    /// Changes the entry of a path, which is nil where there is none, and where there shall be none.
+    static func update(_ tree: inout PathTree, _ path: PathPattern, _ change: (inout RouteEntry?) -> Void) {
+        update(&tree, path.segments[...], path, change)
     }
 
-    private static func classify(_ parts: [PatternPart]) -> Segment {
-        if parts.isEmpty { return .literal([]) }
-        if parts.count == 1 {
-            let part = parts[0]
-            if case .literal(let scalars) = part.matcher { return .literal(scalars) }
-            if part.prefix.isEmpty, part.suffix.isEmpty { return part.matcher == .segment ? .name : .expression(parts) }
+    private static func update(
+        _ tree: inout PathTree, _ segments: ArraySlice<PathSegment>, _ path: PathPattern,
+        _ change: (inout RouteEntry?) -> Void
+    ) {
+        if !isKnownUniquelyReferenced(&tree) { tree = PathTree(copying: tree) }
+        guard let segment = segments.first else { return tree.updateEnd(path, change) }
+        func updateChild(_ child: inout PathTree?) {
+            var changed = child.take() ?? PathTree()
+            update(&changed, segments.dropFirst(), path, change)
+            child = changed.isEmpty ? nil : changed
         }
-        let literals = parts.map { part -> [UInt32]? in
-            if case .literal(let scalars) = part.matcher { scalars } else { nil }
+        switch segment {
+        case .literal(let text): text.withUnsafeBufferPointer { tree.literals.update($0, updateChild) }
+        case .name: updateChild(&tree.name)
+        case .mixed(let parts), .expression(let parts):
+            let shape = parts.shape
+            var child: PathTree?
+            var (automaton, before): (Automaton?, String?)
+            if let place = tree.specific.firstIndex(where: { $0.step.isSegment(shape) }) {
+                let old = tree.specific.remove(at: place)
+                before = old.text
+                if case .segment(_, let known, let tree) = old.step { (automaton, child) = (known, tree) }
+            }
+            updateChild(&child)
+            guard let child else { return }
+            let text = before == path.text ? child.firstText : min(before ?? path.text, path.text)
+            let step = Edge.Step.segment(
+                shape, automaton ?? Automaton(bounded: parts, delimiter: PathScalars.separator), child)
+            tree.insert(Edge(rank: segment.rank, text: text, step: step))
         }
-        if literals.allSatisfy({ $0 != nil }) { return .literal(literals.flatMap { $0! }) }
-        return .mixed(parts)
     }
 
-    /// How specific the part is at which a pattern leaves the tree.
-    private static func rank(of part: PatternPart) -> Rank {
-        switch part.matcher {
-        case .anything: .anything
-        case .expression: .expression
-        case .literal, .segment: .repeated
+    private func updateEnd(_ path: PathPattern, _ change: (inout RouteEntry?) -> Void) {
+        guard let rank = path.rest else { return change(&entry) }
+        let shape = path.shape
+        var entry = takeRest(shape, from: &specific) ?? takeRest(shape, from: &general)
+        change(&entry)
+        if let entry { insert(Edge(rank: rank, text: path.text, step: .rest(shape, entry))) }
+    }
+
+    private func takeRest(_ shape: [PatternPart], from edges: inout [Edge]) -> RouteEntry? {
+        let place = edges.firstIndex { if case .rest(shape, _) = $0.step { true } else { false } }
+        guard let place, case .rest(_, let entry) = edges.remove(at: place).step else { return nil }
+        return entry
+    }
+
+    private func insert(_ edge: Edge) {
+        edge.rank < .name ? Self.insert(edge, into: &specific) : Self.insert(edge, into: &general)
+    }
+
+    private static func insert(_ edge: Edge, into edges: inout [Edge]) {
+        let place = edges.firstIndex { (edge.rank, edge.text) < ($0.rank, $0.text) }
+        edges.insert(edge, at: place ?? edges.endIndex)
+    }
+}
+
+// MARK: - Reading
+
+extension PathTree {
+    /// The entry of a path that has the shape of another one.
+    func entry(like path: PathPattern) -> RouteEntry? { entry(like: path.segments[...], path) }
+
+    private func entry(like segments: ArraySlice<PathSegment>, _ path: PathPattern) -> RouteEntry? {
+        guard let segment = segments.first else {
+            if path.rest == nil { return entry }
+            let shape = path.shape
+            for edges in [specific, general] {
+                for case .rest(shape, let entry) in edges.lazy.map(\.step) { return entry }
+            }
+            return nil
+        }
+        return child(segment)?.entry(like: segments.dropFirst(), path)
+    }
+
+    /// What is behind a segment of that shape.
+    private func child(_ segment: PathSegment) -> PathTree? {
+        switch segment {
+        case .literal(let text): return text.withUnsafeBufferPointer { literals.find($0)?.takeUnretainedValue() }
+        case .name: return name
+        case .mixed(let parts), .expression(let parts):
+            let shape = parts.shape
+            for case .segment(shape, _, let child) in specific.lazy.map(\.step) { return child }
+            return nil
         }
     }
 
-    // MARK: Searching
-
-    /// The most specific entry that matches, and what its groups take.
-    func match(_ path: [UInt32]) -> (Payload, [String: String])? {
-        let segments = path.split(separator: PathScalars.separator, omittingEmptySubsequences: false)
-        return Self.search(root, segments, 0, path)
-    }
-
-    private static func search(
-        _ node: Node, _ segments: [ArraySlice<UInt32>], _ index: Int, _ path: [UInt32]
-    ) -> (Payload, [String: String])? {
-        if index == segments.count {
-            if let leaf = node.leaf, let values = values(leaf, segments, path) { return (leaf.payload, values) }
-        } else if !node.literals.isEmpty, let child = node.literals[Array(segments[index])],
-            let found = search(child, segments, index + 1, path)
-        {
-            return found
-        }
-        for edge in node.edges {
+    /// In no order.
+    func visit(_ body: (RouteEntry) -> Void) {
+        if let entry { body(entry) }
+        literals.visit { $0.visit(body) }
+        name?.visit(body)
+        for edge in specific + general {
             switch edge.step {
-            case .segment(_, let automaton, let child):
-                guard index < segments.count else { continue }
-                if let automaton {
-                    guard automaton.match(segments[index]) != nil else { continue }
-                } else if segments[index].isEmpty {
-                    continue
-                }
-                if let found = search(child, segments, index + 1, path) { return found }
-            case .rest(let leaf):
-                if let values = values(leaf, nil, path) { return (leaf.payload, values) }
+            case .segment(_, _, let child): child.visit(body)
+            case .rest(_, let entry): body(entry)
             }
         }
-        return nil
     }
 
-    private static func values(
-        _ leaf: Leaf, _ segments: [ArraySlice<UInt32>]?, _ path: [UInt32]
-    ) -> [String: String]? {
-        guard let segments, let places = leaf.places else {
-            return leaf.pattern.match(path)?.compactMapValues(\.self)
+    /// Of all patterns below, the text that sorts first.
+    private var firstText: String {
+        var first: String?
+        visit { entry in
+            guard let text = entry.pattern.path?.text else { return }
+            first = min(first ?? text, text)
         }
-        var values: [String: String] = [:]
-        for (name, place) in zip(leaf.pattern.names, places) { values[name] = PathScalars.text(segments[place]) }
-        return values
-    }
-}
-
-extension PatternPart {
-    fileprivate func with(_ matcher: Matcher) -> PatternPart {
-        var copy = self
-        copy.matcher = matcher
-        return copy
-    }
-
-    fileprivate func with(prefix: [UInt32]) -> PatternPart {
-        var copy = self
-        copy.prefix = prefix
-        return copy
-    }
-
-    /// Whether what it takes never reaches over a slash, and its own slash can only stand at its beginning.
-    fileprivate var staysInSegment: Bool {
-        if prefix.dropFirst().contains(PathScalars.separator) || suffix.contains(PathScalars.separator) { return false }
-        return switch matcher {
-        case .literal, .segment: true
-        case .anything: false
-        case .expression(let expression): !expression.canTake(PathScalars.separator)
-        }
-    }
-}
-
-extension Expression {
-    /// Whether there is an input of the expression that contains a scalar, or depends on where the input begins or ends.
-    fileprivate func canTake(_ scalar: UInt32) -> Bool {
-        switch self {
-        case .empty: false
-        case .start, .end: true
-        case .scalars(let set): set.contains(scalar)
-        case .concatenation(let pieces), .alternation(let pieces): pieces.contains { $0.canTake(scalar) }
-        case .repetition(let repeated, _, _, _): repeated.canTake(scalar)
-        }
+        return first ?? ""
     }
 }

@@ -3,12 +3,14 @@ import PluginABI
 /// Divides a pattern into parts.
 ///
 /// The tokens and the grammar are those of the WHATWG URL Pattern standard ("parse a pattern string"), for one component.
+/// Unlike there, `%XX` means the character that it stands for, so that nothing is compared in two spellings.
 struct PatternParser {
     private enum Token: Hashable {
         case open, close
         case expression([UInt32])
         case name(String)
-        case scalar(UInt32)
+        /// Characters that stand for themselves; at least one.
+        case text(ArraySlice<UInt32>)
         case escaped(UInt32)
         /// `?` or `+`.
         case modifier(PatternPart.Modifier)
@@ -22,25 +24,62 @@ struct PatternParser {
     private var index = 0
     private var pending: [UInt32] = []
     private var parts: [PatternPart] = []
-    private var nextNumber = 0
+    /// The names of groups that stand before this component.
+    private let earlierNames: [String]
+    private var nextNumber: Int
 
     /// - Parameters:
     ///   - text: The component: a path, or a host.
     ///   - offset: Where it begins in `pattern`, in scalars; for messages.
     ///   - delimiter: The character that belongs to the group behind it, and is repeated with it: a path's slash.
+    ///   - earlierNames: The names of groups that stand before this component, numbers included.
     /// - Throws: `invalidPattern`, with the position.
     static func parse(
-        _ text: [UInt32], at offset: Int = 0, of pattern: String, delimiter: UInt32?
+        _ text: [UInt32], at offset: Int = 0, of pattern: String, delimiter: UInt32?, earlierNames: [String] = []
     ) throws(PluginError) -> [PatternPart] {
-        var parser = PatternParser(pattern: pattern, delimiter: delimiter)
+        if earlierNames.isEmpty, let parts = simpleParts(text, delimiter) { return parts }
+        var parser = PatternParser(pattern: pattern, delimiter: delimiter, earlierNames: earlierNames)
         try parser.tokenize(text, offset)
         try parser.parse()
         return parser.parts
     }
 
-    private init(pattern: String, delimiter: UInt32?) {
+    private init(pattern: String, delimiter: UInt32?, earlierNames: [String]) {
         self.pattern = pattern
         self.delimiter = delimiter
+        self.earlierNames = earlierNames
+        nextNumber = earlierNames.count { $0.allSatisfy(\.isNumber) }
+    }
+
+    /// The parts of a pattern that has nothing in it but literals and whole segments with a name of ASCII letters, as
+    /// nearly all have; nil for others.
+    private static func simpleParts(_ text: [UInt32], _ delimiter: UInt32?) -> [PatternPart]? {
+        var parts: [PatternPart] = []
+        var (literal, index) = (0, 0)
+        func addLiteral() {
+            guard literal < index else { return }
+            let matcher = PatternPart.Matcher.literal(Array(text[literal..<index]))
+            parts.append(PatternPart(matcher: matcher, modifier: .once, name: "", prefix: [], suffix: []))
+        }
+        while index < text.count {
+            guard text[index] == delimiter, index + 1 < text.count, text[index + 1] == 0x3A else {
+                if isSyntax(text[index]) { return nil }
+                index += 1
+                continue
+            }
+            addLiteral()
+            let start = index + 2
+            index = start
+            while index < text.count, (0x61...0x7A).contains(text[index] | 0x20), text[index] < 0x80 { index += 1 }
+            guard index > start, index == text.count || text[index] == delimiter else { return nil }
+            let name = String(decoding: text[start..<index].lazy.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
+            if parts.contains(where: { $0.name == name }) { return nil }
+            parts.append(
+                PatternPart(matcher: .segment, modifier: .once, name: name, prefix: [delimiter!], suffix: []))
+            literal = index
+        }
+        addLiteral()
+        return parts
     }
 
     // MARK: Tokens
@@ -71,11 +110,41 @@ struct PatternParser {
                 let end = try endOfExpression(text, index, offset)
                 tokens.append((.expression(Array(text[(index + 1)..<end])), position))
                 index = end
-            default: tokens.append((.scalar(text[index]), position))
+            case "%":
+                let end = try decodeEscapes(text, index, offset)
+                index = end - 1
+            default:
+                var end = index + 1
+                while end < text.count, !Self.isSyntax(text[end]) { end += 1 }
+                tokens.append((.text(text[index..<end]), position))
+                index = end - 1
             }
             index += 1
         }
         tokens.append((.end, offset + text.count))
+    }
+
+    /// Whether a character does not stand for itself.
+    private static func isSyntax(_ scalar: UInt32) -> Bool {
+        switch UnicodeScalar(scalar) {
+        case "*", "+", "?", "{", "}", "\\", ":", "(", "%": true
+        default: false
+        }
+    }
+
+    /// Adds what the escapes from `start` on stand for, and returns where they end.
+    private mutating func decodeEscapes(_ text: [UInt32], _ start: Int, _ offset: Int) throws(PluginError) -> Int {
+        var end = start
+        while end < text.count, text[end] == 0x25 { end = min(end + 3, text.count) }
+        let escapes = Array(PathScalars.text(text[start..<end]).utf8)
+        do throws(PluginError) {
+            let decoded = try PathScalars.decode(escapes, offset: 0, of: pattern)
+            tokens.append((.text(decoded[...]), offset + start))
+        } catch {
+            throw .invalidPattern(
+                pattern, at: offset + start, "an escape that stands for no character (write “\\%” for the sign)")
+        }
+        return end
     }
 
     /// The place of the parenthesis that closes the one at `start`.
@@ -116,16 +185,18 @@ struct PatternParser {
 
     private mutating func parse() throws(PluginError) {
         while true {
-            let scalar = takeScalar()
-            let group = takeGroup()
-            if let group {
-                var prefix: [UInt32] = []
-                if let scalar {
-                    if scalar == delimiter { prefix = [scalar] } else { pending.append(scalar) }
+            if case .text(let text) = tokens[index].token {
+                index += 1
+                pending += text
+                if text.last == delimiter, let group = takeGroup() {
+                    let delimiter = pending.removeLast()
+                    addPending()
+                    try add([delimiter], group, [], takeModifier())
                 }
+            } else if let group = takeGroup() {
                 addPending()
-                try add(prefix, group, [], takeModifier())
-            } else if let fixed = scalar ?? takeEscaped() {
+                try add([], group, [], takeModifier())
+            } else if let fixed = takeEscaped() {
                 pending.append(fixed)
             } else if take(.open) {
                 let start = index - 1
@@ -151,10 +222,11 @@ struct PatternParser {
         var name: String?
         var expression: (text: [UInt32], position: Int)?
         var isAnything: Bool
+        let position: Int
     }
 
     private mutating func takeGroup() -> Group? {
-        var group = Group(name: nil, expression: nil, isAnything: false)
+        var group = Group(name: nil, expression: nil, isAnything: false, position: tokens[index].position)
         if case .name(let name) = tokens[index].token {
             group.name = name
             index += 1
@@ -174,12 +246,6 @@ struct PatternParser {
         return true
     }
 
-    private mutating func takeScalar() -> UInt32? {
-        guard case .scalar(let scalar) = tokens[index].token else { return nil }
-        index += 1
-        return scalar
-    }
-
     private mutating func takeEscaped() -> UInt32? {
         guard case .escaped(let scalar) = tokens[index].token else { return nil }
         index += 1
@@ -188,8 +254,16 @@ struct PatternParser {
 
     private mutating func takeText() -> [UInt32] {
         var text: [UInt32] = []
-        while let scalar = takeScalar() ?? takeEscaped() { text.append(scalar) }
-        return text
+        while true {
+            if case .text(let plain) = tokens[index].token {
+                index += 1
+                text += plain
+            } else if let scalar = takeEscaped() {
+                text.append(scalar)
+            } else {
+                return text
+            }
+        }
     }
 
     private mutating func takeModifier() -> PatternPart.Modifier {
@@ -229,8 +303,8 @@ struct PatternParser {
         }
         let name = group.name ?? String(nextNumber)
         if group.name == nil { nextNumber += 1 }
-        guard !parts.contains(where: { $0.name == name }) else {
-            throw .invalidPattern(pattern, at: tokens[index - 1].position, "two groups with the name “\(name)”")
+        guard !parts.contains(where: { $0.name == name }), !earlierNames.contains(name) else {
+            throw .invalidPattern(pattern, at: group.position, "two groups with the name “\(name)”")
         }
         parts.append(PatternPart(matcher: matcher, modifier: modifier, name: name, prefix: prefix, suffix: suffix))
     }

@@ -24,4 +24,9 @@ struct PatternPart: Hashable, Sendable {
     /// What stands before and behind the group, inside its braces (or the slash before it), and is repeated with it.
     var prefix: [UInt32]
     var suffix: [UInt32]
+
+    /// A repeated group with nothing around it always takes part, and takes nothing where it stands no times.
+    var isBareRepetition: Bool {
+        (modifier == .zeroOrMore || modifier == .oneOrMore) && prefix.isEmpty && suffix.isEmpty && !name.isEmpty
+    }
 }

@@ -1,105 +1,222 @@
 import PluginABI
 
-/// All routes, immutable, by scheme, host and path. Where several match, the most specific one wins, whatever the order
-/// of registration.
-struct RouteTable<Route: Sendable>: Sendable {
-    private var schemes: [String: Hosts] = [:]
-    private var anyScheme = Hosts()
-    private var fallbacks: [String: Entry] = [:]
+/// All routes, by scheme, host and path. Where several match, the most specific one wins, whatever the order of
+/// registration. A copy shares what it can with the table that it was made of.
+struct RouteTable: Sendable {
+    private var root = Root()
+    /// Of all routes.
+    var count: Int { root.count }
 
-    struct Entry: Sendable {
-        let pattern: RoutePattern
-        let route: Route
+    // Written only while they have one owner, hence @unchecked Sendable; and hence without checks of exclusive access.
+
+    private final class Root: @unchecked Sendable {
+        @exclusivity(unchecked) var schemes = TextMap<Hosts>()
+        @exclusivity(unchecked) var anyScheme = Hosts()
+        @exclusivity(unchecked) var fallbacks = TextMap<RouteEntry>()
+        @exclusivity(unchecked) var names = TextMap<RouteEntry>()
+        @exclusivity(unchecked) var count = 0
+
+        init() {}
+
+        init(copying other: Root) {
+            schemes = TextMap(copying: other.schemes)
+            anyScheme = other.anyScheme
+            fallbacks = TextMap(copying: other.fallbacks)
+            names = TextMap(copying: other.names)
+            count = other.count
+        }
     }
 
-    private struct Hosts: Sendable {
-        var literal: [String: PathTree<Entry>] = [:]
+    fileprivate final class Hosts: @unchecked Sendable {
+        @exclusivity(unchecked) var literals = TextMap<PathTree>()
         /// In order of their text.
-        var patterns: [(PathPattern, PathTree<Entry>)] = []
-        var any = PathTree<Entry>()
+        @exclusivity(unchecked) var patterns: [(PathPattern, PathTree)] = []
+        @exclusivity(unchecked) var any = PathTree()
 
-        mutating func insert(_ entry: Entry, _ host: PathPattern?, _ path: PathPattern) {
-            guard let host else { return any.insert(path, entry) }
-            if let literal = host.literal {
-                literal.isEmpty
-                    ? any.insert(path, entry) : self.literal[literal, default: PathTree()].insert(path, entry)
-            } else if let place = patterns.firstIndex(where: { $0.0.text == host.text }) {
-                patterns[place].1.insert(path, entry)
-            } else {
-                var tree = PathTree<Entry>()
-                tree.insert(path, entry)
-                patterns.append((host, tree))
-            }
-        }
+        init() {}
 
-        mutating func finish() {
-            patterns.sort { $0.0.text < $1.0.text }
-            any.finish()
-            for host in literal.keys { literal[host]!.finish() }
-            for index in patterns.indices { patterns[index].1.finish() }
-        }
-
-        func match(_ url: URLText) -> Match? {
-            if let host = url.host {
-                if let found = literal[host]?.match(url.path) { return .init(entry: found.0, values: found.1) }
-                if !patterns.isEmpty {
-                    let scalars = host.unicodeScalars.map(\.value)
-                    for (pattern, tree) in patterns {
-                        guard let taken = pattern.match(scalars), let found = tree.match(url.path) else { continue }
-                        let values = found.1.merging(taken.compactMapValues(\.self)) { path, _ in path }
-                        return .init(entry: found.0, values: values)
-                    }
-                }
-            }
-            return any.match(url.path).map { .init(entry: $0.0, values: $0.1) }
+        init(copying other: Hosts) {
+            literals = TextMap(copying: other.literals)
+            (patterns, any) = (other.patterns, other.any)
         }
     }
 
-    /// What a URL leads to.
-    struct Match {
-        let entry: Entry
-        /// What the groups of the pattern have taken.
-        let values: [String: String]
-    }
-
-    init(_ routes: [(RoutePattern, Route)]) {
-        for (pattern, route) in routes { insert(Entry(pattern: pattern, route: route)) }
-        anyScheme.finish()
-        for scheme in schemes.keys { schemes[scheme]!.finish() }
-    }
-
-    private mutating func insert(_ entry: Entry) {
-        let pattern = entry.pattern
-        guard let path = pattern.path else {
-            if let scheme = pattern.scheme { fallbacks[scheme] = entry }
-            return
-        }
-        if let scheme = pattern.scheme {
-            schemes[scheme, default: Hosts()].insert(entry, pattern.host, path)
-        } else {
-            anyScheme.insert(entry, pattern.host, path)
-        }
-    }
+    // MARK: Searching
 
     /// The most specific route that matches, without the fallbacks; nil if there is none.
-    func match(_ url: URLText) -> Match? {
-        if let scheme = url.scheme, let found = schemes[scheme]?.match(url) { return found }
-        return anyScheme.match(url)
+    @inline(__always)
+    func match(_ url: URLText) -> RouteMatch? {
+        Unmanaged.passUnretained(root)._withUnsafeGuaranteedRef { root in
+            if let scheme = url.scheme, let hosts = root.schemes.find(scheme), let found = Hosts.match(url, in: hosts) {
+                return found
+            }
+            return Hosts.match(url, in: .passUnretained(root.anyScheme))
+        }
     }
 
     /// The fallback of the URL's scheme.
-    func fallback(_ url: URLText) -> Match? {
-        url.scheme.flatMap { fallbacks[$0] }.map { Match(entry: $0, values: [:]) }
+    func fallback(_ url: URLText) -> RouteMatch? {
+        url.scheme.flatMap { root.fallbacks.find($0) }.map { RouteMatch(entry: $0, groups: []) }
+    }
+
+    /// The route of a name.
+    func named(_ name: String) -> RouteEntry? { name.withRawText { root.names.find($0)?.takeUnretainedValue() } }
+
+    /// The route whose pattern has the shape of another one.
+    func entry(like pattern: RoutePattern) -> RouteEntry? {
+        guard let path = pattern.path else {
+            return pattern.scheme?.withRawText { root.fallbacks.find($0)?.takeUnretainedValue() }
+        }
+        guard let scheme = pattern.scheme else { return root.anyScheme.entry(like: pattern.host, path) }
+        return scheme.withRawText { root.schemes.find($0)?.takeUnretainedValue().entry(like: pattern.host, path) }
+    }
+
+    /// In no order.
+    var all: [RouteEntry] {
+        var all: [RouteEntry] = []
+        all.reserveCapacity(count)
+        root.fallbacks.visit { all.append($0) }
+        func add(_ hosts: Hosts) {
+            hosts.any.visit { all.append($0) }
+            hosts.literals.visit { $0.visit { all.append($0) } }
+            for (_, tree) in hosts.patterns { tree.visit { all.append($0) } }
+        }
+        add(root.anyScheme)
+        root.schemes.visit(add)
+        return all
+    }
+
+    // MARK: Changing
+
+    /// What another route claims already.
+    enum Conflict {
+        case pattern(RouteEntry)
+        case name(RouteEntry)
+
+        var other: RouteEntry {
+            switch self {
+            case .pattern(let other), .name(let other): other
+            }
+        }
+    }
+
+    /// Adds a route, if neither its pattern nor its name is taken.
+    mutating func insert(_ entry: RouteEntry) -> Conflict? {
+        if let name = entry.name, let other = named(name) { return .name(other) }
+        var conflict: Conflict?
+        update(entry.pattern) { place in
+            if let place { conflict = .pattern(place) } else { place = entry }
+        }
+        if conflict != nil { return conflict }
+        if let name = entry.name { name.withRawText { root.names.update($0) { $0 = entry } } }
+        root.count += 1
+        return nil
+    }
+
+    /// Takes a route away, if it is there.
+    mutating func remove(_ entry: RouteEntry) {
+        var isThere = false
+        update(entry.pattern) { place in
+            isThere = place === entry
+            if isThere { place = nil }
+        }
+        guard isThere else { return }
+        if let name = entry.name { name.withRawText { root.names.update($0) { $0 = nil } } }
+        root.count -= 1
+    }
+
+    /// Changes the entry of a pattern, which is nil where there is none.
+    private mutating func update(_ pattern: RoutePattern, _ change: (inout RouteEntry?) -> Void) {
+        if !isKnownUniquelyReferenced(&root) { root = Root(copying: root) }
+        guard let path = pattern.path else {
+            pattern.scheme?.withRawText { root.fallbacks.update($0, change) }
+            return
+        }
+        guard let scheme = pattern.scheme else { return Hosts.update(&root.anyScheme, pattern.host, path, change) }
+        scheme.withRawText { scheme in
+            root.schemes.update(scheme) { hosts in
+                var changed = hosts.take() ?? Hosts()
+                Hosts.update(&changed, pattern.host, path, change)
+                hosts = changed
+            }
+        }
+    }
+}
+
+extension RouteTable.Hosts {
+    @inline(__always)
+    static func match(_ url: URLText, in hosts: Unmanaged<RouteTable.Hosts>) -> RouteMatch? {
+        hosts._withUnsafeGuaranteedRef { hosts in
+            if let host = url.host {
+                if let tree = hosts.literals.find(host), let found = PathTree.match(url, in: tree) { return found }
+                if !hosts.patterns.isEmpty, let found = hosts.matchPatterns(host, url) { return found }
+            }
+            return PathTree.match(url, in: .passUnretained(hosts.any))
+        }
+    }
+
+    private func matchPatterns(_ host: RawText, _ url: URLText) -> RouteMatch? {
+        let scalars = PathScalars.scalars(host)
+        for (pattern, tree) in patterns {
+            guard let taken = pattern.automaton.match(scalars[...]),
+                var found = PathTree.match(url, in: .passUnretained(tree))
+            else { continue }
+            let groups = found.groups ?? found.entry.takeUnretainedValue().taken(url)
+            found.groups = PathScalars.texts(taken, of: host, scalars) + groups
+            return found
+        }
+        return nil
+    }
+
+    func entry(like host: PathPattern?, _ path: PathPattern) -> RouteEntry? {
+        guard let host, !host.parts.isEmpty else { return any.entry(like: path) }
+        if let literal = host.literal {
+            return literal.withUnsafeBufferPointer { literals.find($0)?.takeUnretainedValue().entry(like: path) }
+        }
+        let shape = host.shape
+        return patterns.first { $0.0.shape == shape }?.1.entry(like: path)
+    }
+
+    static func update(
+        _ hosts: inout RouteTable.Hosts, _ host: PathPattern?, _ path: PathPattern,
+        _ change: (inout RouteEntry?) -> Void
+    ) {
+        if !isKnownUniquelyReferenced(&hosts) { hosts = RouteTable.Hosts(copying: hosts) }
+        hosts.update(host, path, change)
+    }
+
+    private func update(_ host: PathPattern?, _ path: PathPattern, _ change: (inout RouteEntry?) -> Void) {
+        guard let host, !host.parts.isEmpty else { return PathTree.update(&any, path, change) }
+        if let literal = host.literal {
+            literal.withUnsafeBufferPointer { literal in
+                literals.update(literal) { tree in
+                    var changed = tree.take() ?? PathTree()
+                    PathTree.update(&changed, path, change)
+                    tree = changed
+                }
+            }
+            return
+        }
+        let shape = host.shape
+        var place = patterns.firstIndex { $0.0.shape == shape }
+        if place == nil {
+            place = patterns.firstIndex { host.text < $0.0.text } ?? patterns.endIndex
+            patterns.insert((host, PathTree()), at: place!)
+        }
+        PathTree.update(&patterns[place!].1, path, change)
+        if host.text < patterns[place!].0.text {
+            patterns[place!].0 = host
+            patterns.sort { $0.0.text < $1.0.text }
+        }
     }
 }
 
 extension PathPattern {
-    /// The text, if there are no groups.
-    var literal: String? {
-        if parts.isEmpty { return "" }
+    /// The bytes, if there are no groups.
+    fileprivate var literal: [UInt8]? {
         guard parts.count == 1, case .literal(let scalars) = parts[0].matcher, parts[0].modifier == .once else {
             return nil
         }
-        return PathScalars.text(scalars)
+        return PathScalars.bytes(scalars)
     }
 }

@@ -34,12 +34,7 @@ extension RoutePattern {
 
     /// What was built must give back what it was built from.
     private func checkRoundTrip(_ url: String, _ given: [String: String], _ query: Set<String>) throws(PluginError) {
-        let read = try URLText(url)
-        var taken = path?.match(read.path)?.compactMapValues(\.self)
-        if let host, let text = read.host {
-            let names = host.match(text.unicodeScalars.map(\.value))?.compactMapValues(\.self)
-            taken = names.flatMap { names in taken?.merging(names) { path, _ in path } }
-        }
+        let taken = try URLText.read(url) { match($0)?.compactMapValues(\.self) }
         let expected = given.filter { !query.contains($0.key) }
         guard taken?.filter({ expected[$0.key] != nil }) == expected else {
             throw PluginError(
@@ -76,5 +71,18 @@ extension RoutePattern {
             }
         }
         return encoded
+    }
+}
+
+extension RouteTable {
+    /// Throws `conflict` where a URL that was built for a route opens another one.
+    func checkOpens(_ entry: RouteEntry, _ url: String) throws(PluginError) {
+        try URLText.read(url) { (text) throws(PluginError) in
+            guard let opened = match(text)?.entry.takeUnretainedValue(), opened !== entry else { return }
+            throw PluginError(
+                .conflict,
+                "The URL “\(url.shortened)” would open “\(opened.pattern.text)” of \(opened.owner.description), which comes "
+                    + "before “\(entry.pattern.text)”.")
+        }
     }
 }

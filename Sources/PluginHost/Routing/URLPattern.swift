@@ -33,25 +33,22 @@ public struct URLPattern: Sendable {
     }
 
     private func groups(_ url: String) throws(PluginError) -> [String: String?]? {
-        guard let route else {
-            if url.contains("://") {
-                let read = try URLText(url)
-                return try RoutePattern(text).match(read)
-            }
+        guard route != nil || url.contains("://") else {
             return path?.match(PathScalars.withoutDots(try PathScalars.decode(Array(url.utf8), offset: 0, of: url)))
         }
-        return route.match(try URLText(url))
+        let route = if let route { route } else { try RoutePattern(text) }
+        return try URLText.read(url) { route.match($0) }
     }
 }
 
 extension RoutePattern {
     /// What the groups take of a URL; nil when it does not match.
-    fileprivate func match(_ url: URLText) -> [String: String?]? {
-        guard scheme == nil || scheme == url.scheme else { return nil }
+    func match(_ url: URLText) -> [String: String?]? {
+        guard scheme == nil || scheme == url.scheme?.string else { return nil }
         guard let path else { return [:] }
-        guard var taken = path.match(url.path) else { return nil }
+        guard var taken = path.match(PathScalars.scalars(url.path)) else { return nil }
         if let host {
-            guard let name = url.host, let groups = host.match(name.unicodeScalars.map(\.value)) else { return nil }
+            guard let name = url.host, let groups = host.match(PathScalars.scalars(name)) else { return nil }
             taken.merge(groups) { path, _ in path }
         }
         return taken

@@ -1,100 +1,160 @@
+import Glibc
 import PluginABI
 
-/// A URL taken apart, each piece decoded once.
+/// A URL taken apart, each piece decoded once. What is written without escapes is not copied: the pieces point into the
+/// URL as it was given.
 ///
 /// Parsed here and not with Foundation: `URL` escapes the whole string again when it finds one stray `%`, and takes what
 /// stands behind a colon for a port.
 struct URLText {
-    /// In lower case; nil for a URL without one.
-    let scheme: String?
-    /// In lower case; nil for a URL without one. A port belongs to it.
-    let host: String?
-    /// The host as it is written.
-    let writtenHost: String
-    let path: [UInt32]
-    let query: [(name: String, value: String)]
     /// The URL as it was given.
-    let text: String
+    let bytes: RawText
+    /// In lower case; nil for a URL without one.
+    private(set) var scheme: RawText?
+    /// In lower case, with its port if that is not the one that the scheme has anyway; nil for a URL without one.
+    private(set) var host: RawText?
+    /// The host as it is written, decoded.
+    private(set) var writtenHost = RawText(start: nil, count: 0)
+    /// Decoded, without `.` and `..`. Escaped slashes are marked.
+    private(set) var path = RawText(start: nil, count: 0)
+    /// Between the slashes of the path.
+    private(set) var segments = UnsafeBufferPointer<RawText>(start: nil, count: 0)
+    private(set) var query = UnsafeBufferPointer<Item>(start: nil, count: 0)
+
+    struct Item {
+        let name: RawText
+        let value: RawText
+    }
 
     /// How long a URL may be, in bytes.
     static let longest = 2 << 20
     /// How many items a query may have.
     static let mostItems = 100_000
+    /// The ports that schemes have anyway (WHATWG URL, "special scheme").
+    static let defaultPorts = ["http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"]
 
+    /// Takes a URL apart and lends the pieces.
+    ///
     /// - Throws: `invalidURL`, with the position of what is wrong.
-    init(_ text: String) throws(PluginError) {
-        self.text = text
-        let bytes = Array(text.utf8)
-        guard bytes.count <= Self.longest else {
-            throw PluginError(.invalidURL, "A URL of \(bytes.count) bytes is too long: at most \(Self.longest).")
+    @inline(__always)
+    static func read<Result>(
+        _ bytes: RawText, _ body: (URLText) throws(PluginError) -> Result
+    ) throws(PluginError) -> Result {
+        let outline = try URLOutline(bytes)
+        return try withUnsafeTemporaryAllocation(byteCount: outline.memory, alignment: 16) {
+            (memory) throws(PluginError) in
+            try body(URLText(bytes, outline, memory))
         }
-        guard !bytes.isEmpty else { throw PluginError(.invalidURL, "An empty text is no URL.") }
-        if let bad = bytes.firstIndex(where: { $0 <= 0x20 || $0 == 0x7F }) {
-            throw PluginError(
-                .invalidURL, "“\(text.shortened)” has a blank or a control character at byte \(bad): write it %XX.")
-        }
-        var rest = bytes[...]
-        if let fragment = rest.firstIndex(of: UInt8(ascii: "#")) { rest = rest[..<fragment] }
-        var query = rest[rest.endIndex...]
-        if let question = rest.firstIndex(of: UInt8(ascii: "?")) {
-            query = rest[(question + 1)...]
-            rest = rest[..<question]
-        }
-        scheme = Self.takeScheme(&rest)
-        var authority = rest[rest.startIndex..<rest.startIndex]
-        if rest.starts(with: "//".utf8) {
-            rest = rest.dropFirst(2)
-            let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
-            authority = rest[..<end]
-            rest = rest[end...]
-            if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
-                throw PluginError(
-                    .invalidURL, "“\(text.shortened)” names a user (up to byte \(at)), which no route can ask for.")
-            }
-        } else if scheme != nil {
-            throw PluginError(.invalidURL, "“\(text.shortened)” has no // behind its scheme.")
-        }
-        writtenHost = PathScalars.text(try PathScalars.decode(authority, offset: authority.startIndex, of: text))
-        host = scheme == nil && writtenHost.isEmpty ? nil : writtenHost.lowercased()
-        path = PathScalars.withoutDots(try PathScalars.decode(rest, offset: rest.startIndex, of: text))
-        self.query = try Self.parse(query, of: text)
     }
 
-    private static func takeScheme(_ rest: inout ArraySlice<UInt8>) -> String? {
-        guard let colon = rest.firstIndex(of: UInt8(ascii: ":")), let first = rest.first,
-            UnicodeScalar(first).properties.isAlphabetic
-        else { return nil }
-        let letters = rest[..<colon]
-        let isScheme = letters.allSatisfy {
-            (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) || $0 == 0x2B
-                || $0 == 0x2D || $0 == 0x2E
-        }
-        guard isScheme else { return nil }
-        rest = rest[(colon + 1)...]
-        return String(decoding: letters, as: UTF8.self).lowercased()
+    static func read<Result>(
+        _ text: String, _ body: (URLText) throws(PluginError) -> Result
+    ) throws(PluginError) -> Result {
+        try text.withRawText { (bytes) throws(PluginError) in try read(bytes, body) }
     }
 
-    private static func parse(_ query: ArraySlice<UInt8>, of url: String) throws(PluginError) -> [(String, String)] {
-        var items: [(String, String)] = []
-        for item in query.split(separator: UInt8(ascii: "&")) {
-            guard items.count < mostItems else {
-                throw PluginError(.invalidURL, "“\(url.shortened)” has more than \(mostItems) query items.")
-            }
-            let equals = item.firstIndex(of: UInt8(ascii: "=")) ?? item.endIndex
-            let value = equals == item.endIndex ? item[equals...] : item[(equals + 1)...]
-            let name = try decodeQuery(item[..<equals], of: url)
-            guard !name.isEmpty else {
-                throw PluginError(
-                    .invalidURL, "A query item at byte \(item.startIndex) of “\(url.shortened)” has no name.")
-            }
-            items.append((name, try decodeQuery(value, of: url)))
+    private init(
+        _ bytes: RawText, _ outline: URLOutline, _ memory: UnsafeMutableRawBufferPointer
+    ) throws(PluginError) {
+        self.bytes = bytes
+        let segments = memory.baseAddress!.bindMemory(to: RawText.self, capacity: outline.slashes + 1)
+        let items = UnsafeMutableRawPointer(segments + outline.slashes + 1)
+            .bindMemory(to: Item.self, capacity: outline.items)
+        let text = UnsafeMutableRawPointer(items + outline.items).assumingMemoryBound(to: UInt8.self)
+        var decoder = URLDecoder(url: bytes, text: text)
+
+        if outline.schemeEnd > 0 { scheme = decoder.lowerCase(bytes.part(0, outline.schemeEnd)) }
+        try takeHost(bytes.part(outline.hostStart, outline.pathStart), outline, &decoder)
+        path = bytes.part(outline.pathStart, outline.pathEnd)
+        if outline.isEscaped { path = try decoder.decode(path, as: .path) }
+        self.segments = Self.split(path, into: segments)
+        if outline.mayHaveDots, Self.dropDots(&self.segments, segments) {
+            path = decoder.join(self.segments)
+            self.segments = Self.split(path, into: segments)
         }
-        return items
+        query = try Self.split(bytes.part(outline.queryStart, outline.end), into: items, outline, &decoder)
     }
 
-    /// In queries a plus is a space.
-    private static func decodeQuery(_ text: ArraySlice<UInt8>, of url: String) throws(PluginError) -> String {
-        let spaced = text.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
-        return PathScalars.text(try PathScalars.decode(spaced, offset: text.startIndex, of: url))
+    /// The text of the URL, copied.
+    var text: String { bytes.string }
+
+    private mutating func takeHost(
+        _ authority: RawText, _ outline: URLOutline, _ decoder: inout URLDecoder
+    ) throws(PluginError) {
+        if scheme == nil, authority.isEmpty { return }
+        writtenHost = outline.isEscaped ? try decoder.decode(authority, as: .host) : authority
+        var host = decoder.lowerCase(writtenHost)
+        if let colon = host.lastIndex(of: UInt8(ascii: ":")),
+            let scheme, let port = Self.defaultPorts[scheme.string], host[(colon + 1)...].elementsEqual(port.utf8)
+        {
+            host = host.part(0, colon)
+        }
+        self.host = host
+    }
+
+    // MARK: The path
+
+    @inline(__always)
+    private static func split(
+        _ path: RawText, into segments: UnsafeMutablePointer<RawText>
+    ) -> UnsafeBufferPointer<RawText> {
+        var (count, start) = (0, 0)
+        for index in 0..<path.count where path[index] == UInt8(ascii: "/") {
+            segments[count] = path.part(start, index)
+            count += 1
+            start = index + 1
+        }
+        segments[count] = path.part(start, path.count)
+        return UnsafeBufferPointer(start: segments, count: count + 1)
+    }
+
+    /// Takes `.` and `..` out (WHATWG URL, path state). Returns whether there were any.
+    private static func dropDots(
+        _ segments: inout UnsafeBufferPointer<RawText>, _ memory: UnsafeMutablePointer<RawText>
+    ) -> Bool {
+        func dots(_ segment: RawText) -> Int {
+            segment.count <= 2 && segment.allSatisfy { $0 == UInt8(ascii: ".") } ? segment.count : 0
+        }
+        guard segments[0].isEmpty, segments.contains(where: { dots($0) > 0 }) else { return false }
+        var kept = 0
+        for (index, segment) in segments.enumerated() {
+            let dots = dots(segment)
+            if dots == 2, kept > 1 { kept -= 1 }
+            if dots > 0, index < segments.count - 1 { continue }
+            memory[kept] = dots > 0 ? RawText(start: nil, count: 0) : segment
+            kept += 1
+        }
+        segments = UnsafeBufferPointer(start: memory, count: kept)
+        return true
+    }
+
+    // MARK: The query
+
+    @inline(__always)
+    private static func split(
+        _ query: RawText, into items: UnsafeMutablePointer<Item>, _ outline: URLOutline, _ decoder: inout URLDecoder
+    ) throws(PluginError) -> UnsafeBufferPointer<Item> {
+        var (count, start) = (0, 0)
+        while start < query.count {
+            var equals = -1
+            var end = start
+            while end < query.count, query[end] != UInt8(ascii: "&") {
+                if query[end] == UInt8(ascii: "="), equals < 0 { equals = end }
+                end += 1
+            }
+            if end > start {
+                var name = query.part(start, equals < 0 ? end : equals)
+                var value = equals < 0 ? query.part(end, end) : query.part(equals + 1, end)
+                if outline.isEscaped {
+                    name = try decoder.decode(name, as: .query)
+                    value = try decoder.decode(value, as: .query)
+                }
+                guard !name.isEmpty else { throw decoder.hasNoName(query.part(start, end)) }
+                items[count] = Item(name: name, value: value)
+                count += 1
+            }
+            start = end + 1
+        }
+        return UnsafeBufferPointer(start: items, count: count)
     }
 }

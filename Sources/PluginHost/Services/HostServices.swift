@@ -4,7 +4,7 @@ extension PluginHost {
     /// Every service, by name; of each name the one that serves first.
     public var services: [ServiceInfo] {
         let services = dispatcher.registry.table.services
-        return services.sorted { $0.key < $1.key }.flatMap(\.value).map { ServiceInfo(.map($0.description)) }
+        return services.sorted { $0.key < $1.key }.flatMap(\.value).map { $0.info }
     }
 
     /// Asks for a service: the highest version that a module offers, and of equal ones the highest priority.

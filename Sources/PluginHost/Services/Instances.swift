@@ -15,8 +15,6 @@ extension PluginHost {
     /// - Throws: ``/PluginABI/PluginError/Code/unknownTarget``.
     @discardableResult
     public func release(_ target: String) throws(PluginError) -> Bool {
-        let table = dispatcher.registry.table
-        guard let entry = table.targets[target] else { throw table.missing(target, "release") }
-        return entry.actions.values.first?.instances?.release() ?? false
+        try dispatcher.releaseInstance(of: target)
     }
 }

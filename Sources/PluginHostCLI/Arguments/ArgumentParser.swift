@@ -1,4 +1,5 @@
 internal import PluginABI
+internal import PluginHost
 
 /// What a command was given.
 struct ParsedArguments: Sendable {
@@ -45,8 +46,8 @@ struct ArgumentParser: Sendable {
     ) throws(PluginError) {
         let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         guard let option = option(named: parts[0]) else {
-            let close = closest(to: parts[0], among: command.allOptions.map(\.name))
-            throw PluginError(.usage, "Unknown option '\(parts[0])'." + suggestion(close))
+            let close = didYouMean(parts[0], command.allOptions.map(\.name))
+            throw PluginError(.usage, "Unknown option '\(parts[0])'.\(close)")
         }
         guard let name = option.value else {
             if parts.count > 1 { throw PluginError(.usage, "The option '\(option.name)' takes no value.") }
@@ -79,6 +80,3 @@ struct ArgumentParser: Sendable {
         }
     }
 }
-
-/// " Did you mean '…'?", or nothing.
-func suggestion(_ name: String?) -> String { name.map { " Did you mean '\($0)'?" } ?? "" }

@@ -6,6 +6,8 @@ extension OptionSpecification {
     static let plugins = OptionSpecification(
         name: "--plugins", value: "dir", repeats: true,
         help: "A folder with modules; can be given more than once. (default: $PLUGINHOST_PATH, then ./plugins)")
+    static let recursive = OptionSpecification(
+        name: "--recursive", help: "Look also into the folders below the plugins folders.")
     static let trust = OptionSpecification(
         name: "--trust", help: "Load also what other users could have written.")
     static let retry = OptionSpecification(
@@ -29,12 +31,12 @@ extension OptionSpecification {
         name: "--attach", value: "path", help: "Ask the running host that listens on this socket.")
 
     /// What configures a host of the command's own.
-    static let hosting: [OptionSpecification] = [.plugins, .trust, .retry, .config, .scheme, .log, .logLevel]
+    static let hosting: [OptionSpecification] = [
+        .plugins, .recursive, .trust, .retry, .config, .scheme, .log, .logLevel,
+    ]
 }
 
 extension PluginError.Code {
-    /// A configuration file cannot be used.
-    static let invalidConfiguration: Self = "invalidConfiguration"
     /// A file that was named on the command line does not exist.
     static let fileNotFound: Self = "fileNotFound"
 }
@@ -64,12 +66,15 @@ extension ParsedArguments {
         environment: [String: String], log: @escaping @Sendable (LogEntry) -> Void
     ) throws(PluginError) -> PluginHost.Configuration {
         var configuration = PluginHost.Configuration(folders: folders(environment: environment))
+        configuration.includesSubfolders = has(.recursive)
         configuration.trustsEveryone = has(.trust)
         configuration.retriesQuarantined = has(.retry)
         configuration.log = log
         if has(.scheme) { configuration.schemes = try schemes() }
         if let file = value(of: .config) {
-            configuration.moduleConfiguration = try ConfigurationFile(path: file).read()
+            let contents = try ConfigurationFile(path: file).read()
+            configuration.moduleConfiguration = contents.modules
+            configuration.interceptors = contents.interceptors
         }
         if let timeout = try timeout { configuration.asyncTimeout = timeout }
         return configuration

@@ -3,18 +3,29 @@ internal import PluginHost
 
 /// `pluginhost call TARGET ACTION [name=value …]`
 struct Call: Question {
+    static let service = OptionSpecification(
+        name: "--service", help: "The first argument is the name of a service: whatever implements it is called.")
+    static let version = OptionSpecification(
+        name: "--from", value: "version", help: "The smallest version of the service that will do. (default: any)")
+
+    static let object = OptionSpecification(
+        name: "--object",
+        help: "The first argument is an object that a call has returned: the number behind \"object\". A running host "
+            + "holds what it has shown; see 'release'.")
+
     static let specification = CommandSpecification(
         name: "call",
         overview: "Perform an action of a target, as a local caller, and print the result.",
         discussion: "A value is read as JSON where it is JSON, else as text: 'page=2' is a number, 'key=x' a string, "
             + "'key=\"2\"' (with the quotes) a string again.",
         arguments: [
-            ArgumentSpecification(name: "target", help: "The name of the target."),
+            ArgumentSpecification(
+                name: "target", help: "The name of the target or the service, or the number of the object."),
             ArgumentSpecification(name: "action", help: "The name of the action."),
             ArgumentSpecification(
                 name: "name=value", isRequired: false, repeats: true, help: "The parameters of the action."),
         ],
-        options: OptionSpecification.hosting + [.timeout, .attach, .json])
+        options: OptionSpecification.hosting + [service, version, object, .timeout, .attach, .json])
 
     let arguments: ParsedArguments
     let target: String
@@ -28,11 +39,36 @@ struct Call: Question {
         action = arguments.positionals[1]
         parameters = try Self.parameters(arguments.positionals.dropFirst(2))
         timeout = try arguments.timeout
+        guard arguments.has(Self.service) || arguments.value(of: Self.version) == nil else {
+            throw PluginError(.usage, "'--from' is for services: give '--service', too.")
+        }
+        guard arguments.has(Self.object) else { return }
+        guard !arguments.has(Self.service) else {
+            throw PluginError(
+                .usage, "'--object' and '--service' do not go together: the first argument is one of them.")
+        }
+        _ = try Self.object(target)
+    }
+
+    /// The handle of an object, as people write it.
+    static func object(_ text: String) throws(PluginError) -> Int {
+        guard let handle = Int(text) else {
+            throw PluginError(.usage, "'\(text)' is no object; write the number that a result shows behind \"object\".")
+        }
+        return handle
     }
 
     func ask(_ service: any HostService, _ console: Console) async throws(PluginError) {
         do throws(PluginError) {
-            let result = try await service.call(target, action, parameters, timeout: timeout)
+            let result =
+                if arguments.has(Self.object) {
+                    try await service.callObject(Self.object(target), action, parameters, timeout: timeout)
+                } else if arguments.has(Self.service) {
+                    try await service.callService(
+                        target, from: arguments.value(of: Self.version), action, parameters, timeout: timeout)
+                } else {
+                    try await service.call(target, action, parameters, timeout: timeout)
+                }
             console.printResult(result, asJSON: arguments.has(.json))
         } catch {
             throw hinting(error)

@@ -18,12 +18,18 @@ struct Run: Command {
     static let profile = OptionSpecification(
         name: "--profile", help: "At the end, print where the time has gone.")
 
+    static let navigate = OptionSpecification(
+        name: "--navigate",
+        help:
+            "Take commands from standard input that open and close pages of the modules, and show them. (at the prompt: "
+            + "help)")
+
     static let specification = CommandSpecification(
         name: "run",
         overview: "Load the modules, watch their folders, and serve until SIGINT or SIGTERM.",
         discussion: "Prints what is loaded and each change as it happens. On a terminal it takes the other commands "
             + "at a prompt.",
-        options: OptionSpecification.hosting + [socket, timeout, trace, profile, .json])
+        options: OptionSpecification.hosting + [socket, timeout, trace, profile, navigate, .json])
 
     private let arguments: ParsedArguments
 
@@ -35,7 +41,11 @@ struct Run: Command {
         let configuration = try arguments.configuration(environment: environment.variables, log: log)
         if let file = arguments.value(of: Self.trace) { try Self.write("", to: file) }
         let stop = StopRequest()
-        let host = try HostSession.started(configuration)
+        var navigation: NavigationPrompt?
+        let host = try HostSession.started(configuration) { (host) throws(PluginError) in
+            guard arguments.has(Self.navigate) else { return }
+            navigation = try NavigationPrompt(host, console: environment.console, asJSON: arguments.has(.json))
+        }
         defer { host.shutdown() }
         let watcher = arguments.value(of: .config).map { path in
             ConfigurationWatcher(ConfigurationFile(path: path), host, log: log)
@@ -56,8 +66,18 @@ struct Run: Command {
             }
             announcer.listening(path)
         }
-        let follower = Task { for await change in changes { announcer.changed(change) } }
-        if Prompt.isPossible {
+        let follower = Task {
+            for await change in changes {
+                service.changes.add(change)
+                announcer.changed(change)
+            }
+        }
+        if let navigation {
+            Task {
+                await navigation.run()
+                stop.stop()
+            }
+        } else if Prompt.isPossible {
             let prompt = Prompt(service: service, console: environment.console)
             Task {
                 await prompt.run()
@@ -67,6 +87,7 @@ struct Run: Command {
         await stop.wait()
         environment.console.promptAnswered()
         announcer.stopping()
+        service.changes.finish()
         await server?.stop()
         follower.cancel()
         host.shutdown()
@@ -116,14 +137,7 @@ private struct Announcer: Sendable {
             entries["time"] = .string(Date.now.ISO8601Format())
             console.print(Value.map(entries).json)
         } else {
-            console.print(console.outputStyle(Self.timeOfDay, .dim) + "  " + text)
+            console.print(console.outputStyle(Date.now.timeOfDay, .dim) + "  " + text)
         }
-    }
-
-    private static var timeOfDay: String {
-        var now = time(nil)
-        var parts = tm()
-        localtime_r(&now, &parts)
-        return [parts.tm_hour, parts.tm_min, parts.tm_sec].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
     }
 }

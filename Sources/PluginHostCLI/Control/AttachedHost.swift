@@ -32,9 +32,13 @@ final class AttachedHost: HostService {
 
     func list() async throws(PluginError) -> Value { try await request("list", [:]) }
 
+    func generations() async throws(PluginError) -> Value { try await request("list", ["all": true]) }
+
     func routes() async throws(PluginError) -> Value { try await request("routes", [:]) }
 
     func services() async throws(PluginError) -> Value { try await request("services", [:]) }
+
+    func statistics() async throws(PluginError) -> Value { try await request("stats", [:]) }
 
     func call(
         _ target: String, _ action: String, _ parameters: [String: Value], timeout: Duration?
@@ -44,6 +48,27 @@ final class AttachedHost: HostService {
         ]
         return try await request("call", fields, timeout: timeout)
     }
+
+    func callService(
+        _ name: String, from version: String?, _ action: String, _ parameters: [String: Value], timeout: Duration?
+    ) async throws(PluginError) -> Value {
+        var fields: [String: Value] = [
+            "service": .string(name), "action": .string(action), "parameters": .map(parameters),
+        ]
+        if let version { fields["version"] = .string(version) }
+        return try await request("call", fields, timeout: timeout)
+    }
+
+    func callObject(
+        _ object: Int, _ action: String, _ parameters: [String: Value], timeout: Duration?
+    ) async throws(PluginError) -> Value {
+        let fields: [String: Value] = [
+            "object": .int(object), "action": .string(action), "parameters": .map(parameters),
+        ]
+        return try await request("call", fields, timeout: timeout)
+    }
+
+    func release(_ object: Int) async throws(PluginError) { _ = try await request("release", ["object": .int(object)]) }
 
     func open(
         _ url: String, _ parameters: [String: Value], isLocal: Bool, timeout: Duration?
@@ -59,6 +84,26 @@ final class AttachedHost: HostService {
             "event": .string(event), "parameters": .map(parameters), "sticky": .bool(sticky),
         ]
         return try await request("post", fields, timeout: timeout)
+    }
+
+    func remove(_ name: String, force: Bool, dryRun: Bool) async throws(PluginError) -> Value {
+        try await request("remove", ["name": .string(name), "force": .bool(force), "dryRun": .bool(dryRun)])
+    }
+
+    func rollback(
+        _ name: String, to version: String?, force: Bool, dryRun: Bool
+    ) async throws(PluginError) -> Value {
+        var fields: [String: Value] = ["name": .string(name), "force": .bool(force), "dryRun": .bool(dryRun)]
+        fields["version"] = version.map { .string($0) }
+        return try await request("rollback", fields)
+    }
+
+    func versions(_ name: String) async throws(PluginError) -> Value {
+        try await request("versions", ["name": .string(name)])
+    }
+
+    func events(after number: Int?, timeout: Duration?) async throws(PluginError) -> Value {
+        try await request("events", number.map { ["after": .int($0)] } ?? [:], timeout: timeout)
     }
 
     func inspect(_ file: String, timeout: Duration?) async throws(PluginError) -> Value {

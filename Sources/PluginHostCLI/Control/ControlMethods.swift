@@ -1,8 +1,12 @@
 internal import PluginABI
+internal import PluginHost
 
 /// The methods of the control socket. They are named like the commands and give what `--json` prints as `result`.
 struct ControlMethods: Sendable {
-    static let names = ["list", "routes", "services", "call", "open", "post", "inspect"]
+    static let names = [
+        "list", "routes", "services", "stats", "call", "open", "post", "inspect", "remove", "rollback", "versions",
+        "events", "release",
+    ]
 
     let service: any HostService
 
@@ -10,16 +14,29 @@ struct ControlMethods: Sendable {
         do {
             switch method {
             case "list":
-                _ = try Fields(parameters, known: [])
-                return try await service.list()
+                let isAll = try Fields(parameters, known: ["all"]).flag("all")
+                return try await isAll ? service.generations() : service.list()
             case "routes":
                 _ = try Fields(parameters, known: [])
                 return try await service.routes()
             case "services":
                 _ = try Fields(parameters, known: [])
                 return try await service.services()
+            case "stats":
+                _ = try Fields(parameters, known: [])
+                return try await service.statistics()
             case "call":
-                let fields = try Fields(parameters, known: ["target", "action", "parameters", "timeout"])
+                let fields = try Fields(
+                    parameters, known: ["target", "service", "version", "object", "action", "parameters", "timeout"])
+                if let object = try fields.number("object") {
+                    return try await service.callObject(
+                        object, fields.text("action"), fields.map("parameters"), timeout: fields.timeout)
+                }
+                if fields.has("service") {
+                    return try await service.callService(
+                        fields.text("service"), from: fields.has("version") ? fields.text("version") : nil,
+                        fields.text("action"), fields.map("parameters"), timeout: fields.timeout)
+                }
                 return try await service.call(
                     fields.text("target"), fields.text("action"), fields.map("parameters"), timeout: fields.timeout)
             case "open":
@@ -32,11 +49,32 @@ struct ControlMethods: Sendable {
                 return try await service.post(
                     fields.text("event"), fields.map("parameters"), sticky: fields.flag("sticky"),
                     timeout: fields.timeout)
+            case "release":
+                let fields = try Fields(parameters, known: ["object"])
+                guard let object = try fields.number("object") else {
+                    throw RPCError.invalidParameters("The param 'object' must be a whole number.")
+                }
+                try await service.release(object)
+                return .null
             case "inspect":
                 let fields = try Fields(parameters, known: ["file", "timeout"])
                 return try await service.inspect(fields.text("file"), timeout: fields.timeout)
+            case "remove":
+                let fields = try Fields(parameters, known: ["name", "force", "dryRun"])
+                return try await service.remove(
+                    fields.text("name"), force: fields.flag("force"), dryRun: fields.flag("dryRun"))
+            case "rollback":
+                let fields = try Fields(parameters, known: ["name", "version", "force", "dryRun"])
+                return try await service.rollback(
+                    fields.text("name"), to: fields.has("version") ? fields.text("version") : nil,
+                    force: fields.flag("force"), dryRun: fields.flag("dryRun"))
+            case "versions":
+                return try await service.versions(Fields(parameters, known: ["name"]).text("name"))
+            case "events":
+                let fields = try Fields(parameters, known: ["after", "timeout"])
+                return try await service.events(after: fields.number("after"), timeout: fields.timeout)
             default:
-                let close = suggestion(closest(to: method, among: Self.names))
+                let close = didYouMean(method, Self.names)
                 throw RPCError.unknownMethod("There is no method '\(method)'.\(close)")
             }
         } catch let error as PluginError {
@@ -58,10 +96,12 @@ private struct Fields {
             throw .invalidParameters("The params are an object with named entries.")
         }
         if let unknown = fields.keys.sorted().first(where: { !known.contains($0) }) {
-            throw .invalidParameters("There is no param '\(unknown)'.\(suggestion(closest(to: unknown, among: known)))")
+            throw .invalidParameters("There is no param '\(unknown)'.\(didYouMean(unknown, known))")
         }
         self.fields = fields
     }
+
+    func has(_ name: String) -> Bool { fields[name] != nil }
 
     func text(_ name: String) throws(RPCError) -> String {
         guard let text = fields[name]?.string else { throw .invalidParameters("The param '\(name)' must be a string.") }
@@ -72,6 +112,12 @@ private struct Fields {
         guard let value = fields[name] else { return [:] }
         guard let map = value.map else { throw .invalidParameters("The param '\(name)' must be an object.") }
         return map
+    }
+
+    func number(_ name: String) throws(RPCError) -> Int? {
+        guard let value = fields[name] else { return nil }
+        guard let number = value.int else { throw .invalidParameters("The param '\(name)' must be a whole number.") }
+        return number
     }
 
     func flag(_ name: String) throws(RPCError) -> Bool {

@@ -30,10 +30,13 @@ enum InspectionChild {
         for descriptor in ChildProcess.reportDescriptor + 1..<256 { close(descriptor) }
     }
 
-    private static func write(_ text: String) {
+    /// Adds to the report. When the parent is gone that does nothing: what ends this process then is not a signal.
+    static func write(_ text: String) {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(ChildProcess.reportDescriptor, $0.baseAddress, $0.count) }
+            let count = rest.withUnsafeBytes {
+                send(ChildProcess.reportDescriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
             if count > 0 { rest.removeFirst(count) } else if errno != EINTR { return }
         }
     }

@@ -13,6 +13,7 @@ final class Console: Sendable {
         /// What stands on the terminal's last line while a person is asked.
         var prompt = ""
         var hasFailed = false
+        var isClosed = false
     }
     private let state = Mutex(State())
 
@@ -27,6 +28,9 @@ final class Console: Sendable {
 
     /// Some output was lost, on a full disk for instance.
     var hasFailed: Bool { state.withLock(\.hasFailed) }
+
+    /// Nobody reads the output any more.
+    var isClosed: Bool { state.withLock(\.isClosed) }
 
     /// Writes a line to standard output.
     func print(_ line: String) { write(line, to: 1) }
@@ -47,7 +51,7 @@ final class Console: Sendable {
     func prompt(_ text: String) {
         state.withLock { state in
             state.prompt = text
-            Self.write(text, to: isatty(1) == 1 ? 1 : 2, failed: &state.hasFailed)
+            Self.write(text, to: isatty(1) == 1 ? 1 : 2, &state)
         }
     }
 
@@ -58,11 +62,11 @@ final class Console: Sendable {
         state.withLock { state in
             let isBelowPrompt = !state.prompt.isEmpty && isatty(descriptor) == 1
             let text = isBelowPrompt ? "\r\u{1B}[K\(line)\n\(state.prompt)" : line + "\n"
-            Self.write(text, to: descriptor, failed: &state.hasFailed)
+            Self.write(text, to: descriptor, &state)
         }
     }
 
-    private static func write(_ text: String, to descriptor: CInt, failed: inout Bool) {
+    private static func write(_ text: String, to descriptor: CInt, _ state: inout State) {
         var text = text
         text.withUTF8 { bytes in
             var rest = UnsafeRawBufferPointer(bytes)
@@ -74,7 +78,8 @@ final class Console: Sendable {
                     var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     poll(&ready, 1, -1)
                 } else if errno != EINTR {
-                    if descriptor == 1, errno != EPIPE { failed = true }
+                    if descriptor == 1, errno == EPIPE { state.isClosed = true }
+                    if descriptor == 1, errno != EPIPE { state.hasFailed = true }
                     return
                 }
             }

@@ -13,7 +13,7 @@ enum ExitCode: Int32, Sendable {
     case unavailable = 69
     /// An action failed, or the host did.
     case failed = 70
-    /// The socket cannot be made.
+    /// The socket, or a new package, cannot be made.
     case cannotCreate = 73
     /// The output cannot be written.
     case cannotWrite = 74
@@ -47,12 +47,16 @@ extension ExitCode {
         .invalidManifest: .badData,
         .inspectionCrashed: .badData,
         .inspectionTimedOut: .badData,
+        .checkFailed: .badData,
 
         .fileNotFound: .noInput,
         .unreadable: .noInput,
 
         .unknownTarget: .unavailable,
         .unknownService: .unavailable,
+        .unknownModule: .unavailable,
+        .moduleUnavailable: .unavailable,
+        .noVersionKept: .unavailable,
         .unknownAction: .unavailable,
         .unknownObject: .unavailable,
         .hostStopped: .unavailable,
@@ -60,12 +64,16 @@ extension ExitCode {
         .cannotAttach: .unavailable,
 
         .cannotListen: .cannotCreate,
+        .cannotCreate: .cannotCreate,
 
         .deadlineExceeded: .tryAgain,
         .cancelled: .tryAgain,
 
         .notRemote: .refused,
         .refused: .refused,
+        .required: .refused,
+        .interceptorMissing: .refused,
+        .pageRefused: .refused,
         .untrusted: .refused,
 
         .invalidConfiguration: .badConfiguration,

@@ -14,7 +14,8 @@ struct ServiceTable: Sendable {
         for service in services {
             let words = ["name", "version", "module", "target"].map { service[$0]?.string ?? "" }
             let kind = service["singleton"] == true ? "singleton" : ""
-            let rest = [kind, service["summary"]?.string ?? ""].filter { !$0.isEmpty }.joined(separator: ", ")
+            let file = service["file"]?.string.map { "from \($0)" } ?? ""
+            let rest = [kind, file, service["summary"]?.string ?? ""].filter { !$0.isEmpty }.joined(separator: ", ")
             table.add(words + ["\(service["priority"]?.int ?? 0)", rest])
         }
         return table.text

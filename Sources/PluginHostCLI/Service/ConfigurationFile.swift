@@ -4,12 +4,18 @@ internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
-/// The file of `--config`: a JSON object with the configuration of each module by its name.
+/// The file of `--config`: a JSON object with the configuration of each module by its name, and with the interceptors
+/// that take effect as the list `interceptors`.
 struct ConfigurationFile: Sendable {
     let path: String
 
+    struct Contents: Sendable {
+        var modules: [String: Value]
+        var interceptors: [InterceptorRule] = []
+    }
+
     /// - Throws: `fileNotFound`, `unreadable`, `invalidConfiguration`.
-    func read() throws(PluginError) -> [String: Value] {
+    func read() throws(PluginError) -> Contents {
         let data: Data
         do { data = try Data(contentsOf: URL(filePath: path)) } catch {
             let code: PluginError.Code = FileManager.default.fileExists(atPath: path) ? .unreadable : .fileNotFound
@@ -27,7 +33,12 @@ struct ConfigurationFile: Sendable {
                 .invalidConfiguration,
                 "The configuration \(path) must be an object with an entry for each module, not a \(value.kind).")
         }
-        return modules
+        // A module may be called like that: what it is told is a map.
+        guard let interceptors = modules["interceptors"]?.list else { return Contents(modules: modules) }
+        var contents = Contents(modules: modules)
+        contents.modules["interceptors"] = nil
+        contents.interceptors = try interceptors.map { (rule) throws(PluginError) in try InterceptorRule(rule) }
+        return contents
     }
 
     /// What changes whenever the file is replaced or written; nil where there is none.
@@ -80,7 +91,9 @@ final class ConfigurationWatcher: @unchecked Sendable {
         guard present == seen, present != taken else { return }
         taken = present
         do throws(PluginError) {
-            host.updateConfiguration(try file.read())
+            let contents = try file.read()
+            try host.updateInterceptors(contents.interceptors)
+            host.updateConfiguration(contents.modules)
         } catch {
             log(LogEntry(level: .error, message: "\(error.line) The configuration in force stays."))
         }

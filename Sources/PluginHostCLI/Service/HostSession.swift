@@ -22,9 +22,14 @@ enum HostSession {
     }
 
     /// Starts a host and says what is wrong with its folders.
-    static func started(_ configuration: PluginHost.Configuration) throws(PluginError) -> PluginHost {
+    ///
+    /// - Parameter prepare: What is to be done before modules are loaded.
+    static func started(
+        _ configuration: PluginHost.Configuration, prepare: (PluginHost) throws(PluginError) -> Void = { _ in }
+    ) throws(PluginError) -> PluginHost {
         PluginHost.installFatalSignalReport()
         let host = PluginHost(configuration)
+        try prepare(host)
         try host.start()
         for problem in host.problems { configuration.log(LogEntry(level: .warning, message: problem.line)) }
         return host

@@ -112,8 +112,11 @@ struct FixtureModule: Module {
             Action("forward", .context(), .required("target", String.self), .required("action", String.self)) {
                 context, target, action in try context.perform(target, action)
             }
+            Action("forwardLater", .context(), .required("target", String.self), .required("action", String.self)) {
+                context, target, action in try await context.call(target, action)
+            }
             Action("waits", .context()) { context in
-                try context.performAndWait("Echo", "nothingAsync", timeout: .seconds(30))
+                try context.performAndWait("Echo", "nothingAsync", timeout: .seconds(600))
             }
         }
         ObjectType("Link", Link.self) {
@@ -142,6 +145,13 @@ struct FixtureModule: Module {
             Action(
                 "notFound", .context(), .required("action", String.self), .required("parameters", Value.self)
             ) { context, _, _ in try context.perform("LostForever", "gone") }
+        }
+
+        Intercept("mark") { call, next in ["marked": try next(call)] }
+        Intercept("linger") { call, next in
+            let deadline = ContinuousClock.now + .milliseconds(50)
+            while ContinuousClock.now < deadline {}
+            return try next(call)
         }
 
         Subscribe {

@@ -1,27 +1,18 @@
 import Foundation
+import PluginABI
 import Synchronization
 import Testing
 
 @testable import PluginHost
 
 @Suite struct FolderWatcherTests {
-    /// What a watcher has told.
-    final class Changes: Sendable {
-        private let folders = Mutex<[String]>([])
-
-        func add(_ changed: Set<String>) { folders.withLock { $0 += changed } }
-        func forget() { folders.withLock { $0 = [] } }
-        func contain(_ folder: String) -> Bool { folders.withLock { $0.contains(folder) } }
-        var isEmpty: Bool { folders.withLock { $0.isEmpty } }
-    }
-
     let folder: TemporaryFolder
-    let changes = Changes()
+    let changes = WatcherChanges()
 
     init() throws { folder = try TemporaryFolder() }
 
-    private func watch(_ folders: String...) -> FolderWatcher {
-        let watcher = FolderWatcher(folders: folders) { [changes] in changes.add($0) }
+    private func watch(_ folders: String..., quietTime: Duration = .milliseconds(5)) -> FolderWatcher {
+        let watcher = FolderWatcher(folders: folders, quietTime: quietTime) { [changes] in changes.add($0) }
         watcher.start()
         return watcher
     }
@@ -130,5 +121,109 @@ import Testing
         #expect(eventually { !changes.isEmpty })
         watcher.stop()
         box.withLock { $0 = nil }
+    }
+
+    // MARK: What comes together
+
+    @Test func `Files that come one soon after the other are one change`() throws {
+        let plugins = try folder.folder("plugins")
+        let watcher = watch(plugins, quietTime: .milliseconds(100))
+        defer { watcher.stop() }
+        let start = ContinuousClock.now
+        for number in 0..<50 {
+            rename(try folder.file("\(number)"), "\(plugins)/\(number).so")
+            usleep(4000)
+        }
+        #expect(eventually { !changes.isEmpty })
+        // However slow the machine is: each change has waited that long for others.
+        let count = changes.count
+        #expect(count <= Int((ContinuousClock.now - start) / .milliseconds(100)) + 1)
+    }
+
+    @Test func `Changes that never end are told all the same`() throws {
+        let plugins = try folder.folder("plugins")
+        let watcher = watch(plugins, quietTime: .milliseconds(100))
+        defer { watcher.stop() }
+        var number = 0
+        #expect(
+            eventually {
+                number += 1
+                _ = try? folder.file("plugins/\(number % 10).so")
+                return changes.count > 2
+            })
+    }
+
+    @Test func `Without a quiet time each change is told at once`() throws {
+        let plugins = try folder.folder("plugins")
+        let watcher = watch(plugins, quietTime: .zero)
+        defer { watcher.stop() }
+        try folder.file("plugins/a.so")
+        #expect(eventually { changes.contain(plugins) })
+    }
+
+    @Test func `What changes while a change is handled is one change`() throws {
+        let plugins = try folder.folder("plugins")
+        let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let watcher = FolderWatcher(folders: [plugins], quietTime: .zero) { [changes] changed in
+            if changes.isEmpty {
+                changes.add(changed)
+                hasBegun.signal()
+                mayEnd.wait()
+            } else {
+                changes.add(changed)
+            }
+        }
+        watcher.start()
+        rename(try folder.file("first"), "\(plugins)/first.so")
+        hasBegun.wait()
+        for number in 0..<50 { rename(try folder.file("\(number)"), "\(plugins)/\(number).so") }
+        mayEnd.signal()
+        #expect(eventually { changes.count > 1 })
+        watcher.stop()
+        #expect(changes.count == 2)
+    }
+
+    // MARK: A folder that cannot be read
+
+    @Test func `A folder that is renamed away and back is told both times, and watched again`() throws {
+        let (plugins, away) = (try folder.folder("plugins"), "\(folder.path)/away")
+        let watcher = watch(plugins)
+        defer { watcher.stop() }
+        rename(plugins, away)
+        #expect(eventually { changes.contain(plugins) })
+        changes.forget()
+        rename(away, plugins)
+        #expect(eventually { changes.contain(plugins) })
+        changes.forget()
+        try folder.file("plugins/a.so")
+        #expect(eventually { changes.contain(plugins) })
+        #expect(watcher.problem == nil)
+    }
+
+    @Test func `A folder that is made unreadable and readable again is told both times, and goes on being watched`()
+        throws
+    {
+        let plugins = try folder.folder("plugins")
+        let watcher = watch(plugins)
+        defer { watcher.stop() }
+        chmod(plugins, 0)
+        #expect(eventually { changes.contain(plugins) })
+        changes.forget()
+        chmod(plugins, 0o755)
+        #expect(eventually { changes.contain(plugins) })
+        changes.forget()
+        try folder.file("plugins/a.so")
+        #expect(eventually { changes.contain(plugins) })
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "root can read everything"))
+    func `A folder that cannot be watched at first is watched when it can be`() throws {
+        let plugins = try folder.folder("plugins", mode: 0)
+        let watcher = watch(plugins)
+        defer { watcher.stop() }
+        #expect(watcher.problem?.message.contains("\(plugins) cannot be watched") == true)
+        chmod(plugins, 0o755)
+        #expect(eventually { changes.contain(plugins) })
+        #expect(watcher.problem == nil)
     }
 }

@@ -63,7 +63,7 @@ import Testing
         (#""type":"int","required":true,"default":1"#, "required and has a default"),
         (#""type":"integer""#, "unknown type"), (#""type":"null""#, "for results only"),
         (#""required":true"#, "\"type\" is missing"),
-        (#""type":"int","requird":true"#, #"unknown key "requird". Did you mean "required"?"#),
+        (#""type":"int","requird":true"#, #"unknown key "requird". Did you mean “required”?"#),
         (#""type":7"#, "\"type\" must be a string, not a number"), (#""type":"int","required":"yes""#, "true or false"),
     ])
     func `A wrong parameter is named with its target and action`(json: String, text: String) {
@@ -88,11 +88,11 @@ import Testing
             "action NativeX: it is declared remote"
         ),
         (#""types":[{"name":"A","actions":[{"name":"x","remote":true}]}]"#, "type A: the action x is declared remote"),
-        (#""hooks":["setup"]"#, #"unknown hook "setup". Did you mean "setUp"?"#),
+        (#""hooks":["setup"]"#, #"unknown hook "setup". Did you mean “setUp”?"#),
         (#""hooks":["init","init"]"#, "twice"),
-        (#""hooks":[1]"#, "must be a string"), (#""target":[]"#, #"Did you mean "targets"?"#),
+        (#""hooks":[1]"#, "must be a string"), (#""target":[]"#, #"Did you mean “targets”?"#),
         (#""concurrency":"parallel""#, "Known are: concurrent, serial"),
-        (#""targets":[{"name":"A","instance":"percall"}]"#, #"Did you mean "perCall"?"#),
+        (#""targets":[{"name":"A","instance":"percall"}]"#, #"Did you mean “perCall”?"#),
     ])
     func `What breaks the rules is named`(json: String, text: String) {
         let message = refusal(#"{"name":"M","version":"1.0.0",\#(json)}"#)

@@ -57,4 +57,67 @@ import Testing
         try Data("22".utf8).write(to: URL(fileURLWithPath: path))
         #expect(try PluginFolder.list(folder.path)[0].identity.get() != before)
     }
+
+    // MARK: Folders below
+
+    private func names() throws -> [String] { try PluginFolder.list(folder.path, includesSubfolders: true).map(\.name) }
+
+    @Test func `Folders below are looked into when that is asked for, but for hidden ones`() throws {
+        for path in ["a/b", ".hidden", "x.so"] { try folder.folder(path) }
+        for path in ["m.so", "a/m.so", "a/b/m.so", "a/b/r.routes.json", ".hidden/m.so", "x.so/m.so", "a/readme"] {
+            try folder.file(path)
+        }
+        #expect(try names() == ["a/b/m.so", "a/b/r.routes.json", "a/m.so", "m.so", "x.so/m.so"])
+        let entry = try PluginFolder.list(folder.path, includesSubfolders: true)[0]
+        #expect(try entry.path == "\(folder.path)/a/b/m.so" && entry.identity.get().size == 0)
+        #expect(try PluginFolder.list(folder.path).map(\.name) == ["m.so", "x.so"])
+    }
+
+    @Test func `Links to folders are followed, circles and second ways to a folder are not`() throws {
+        let elsewhere = try TemporaryFolder()
+        try elsewhere.file("m.so")
+        try folder.folder("z")
+        try folder.file("z/n.so")
+        symlink(elsewhere.path, "\(folder.path)/current")
+        symlink("z", "\(folder.path)/also")
+        symlink("..", "\(folder.path)/z/up")
+        symlink(".", "\(folder.path)/self")
+        symlink("missing", "\(folder.path)/dangling")
+        #expect(try names() == ["current/m.so", "z/n.so"])
+    }
+
+    @Test func `Folders that lie too deep are told`() throws {
+        let deep = (0...FolderWalk.depthLimit).map { "d\($0)" }
+        try folder.folder(deep.joined(separator: "/"))
+        try folder.file(deep.dropLast().joined(separator: "/") + "/m.so")
+        try folder.file(deep.joined(separator: "/") + "/n.so")
+        let entries = try PluginFolder.list(folder.path, includesSubfolders: true)
+        #expect(entries.map(\.isFolder) == [true, false])
+        let error = #expect(throws: PluginError.self) { try entries[0].identity.get() }
+        #expect(error?.message.contains("d8 lies more than 8 folders deep") == true, "\(error?.message ?? "")")
+    }
+
+    @Test func `A folder below that others can write is not looked into, and told`() throws {
+        for name in ["open", "safe"] {
+            try folder.folder(name)
+            try folder.file("\(name)/m.so")
+        }
+        chmod("\(folder.path)/open", 0o777)
+        let entries = try PluginFolder.list(folder.path, includesSubfolders: true, checksTrust: true)
+        #expect(entries.map(\.name) == ["open", "safe/m.so"])
+        let error = #expect(throws: PluginError.self) { try entries[0].identity.get() }
+        #expect(error?.code == .untrusted)
+        #expect(try names() == ["open/m.so", "safe/m.so"])
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "root can read everything"))
+    func `A folder below that cannot be read is told, and the rest is listed`() throws {
+        try folder.folder("closed", mode: 0)
+        try folder.file("m.so")
+        let entries = try PluginFolder.list(folder.path, includesSubfolders: true)
+        #expect(entries.map(\.name) == ["closed", "m.so"] && entries.map(\.isFolder) == [true, false])
+        let error = #expect(throws: PluginError.self) { try entries[0].identity.get() }
+        #expect(error?.message.contains("closed cannot be read: Permission denied") == true)
+        chmod("\(folder.path)/closed", 0o755)
+    }
 }

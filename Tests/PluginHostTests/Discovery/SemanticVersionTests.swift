@@ -35,18 +35,3 @@ import Testing
         #expect(small < large)
     }
 }
-
-@Suite struct SuggestionTests {
-    @Test func `A near word is suggested, the nearest one`() {
-        let words = ["fetchDetail", "fetchList", "remove"]
-        #expect(nearest(to: "fetchDetial", in: words) == "fetchDetail")
-        #expect(nearest(to: "FETCHLIST", in: words) == "fetchList")
-        #expect(nearest(to: "remov", in: words) == "remove")
-    }
-
-    @Test func `A word that is not near is not suggested`() {
-        #expect(nearest(to: "zebra", in: ["fetch", "remove"]) == nil)
-        #expect(
-            nearest(to: String(repeating: "a", count: 100_000), in: [String(repeating: "a", count: 100_000)]) == nil)
-    }
-}

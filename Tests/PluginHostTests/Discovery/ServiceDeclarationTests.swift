@@ -36,9 +36,9 @@ import Testing
         (#"{"name":"S","target":"Target"}"#, "service S: the key \"version\" is missing"),
         (#"{"name":"S","version":"1","target":"Target"}"#, "\"1\" is no semantic version"),
         (#"{"name":"S","version":"1.0.0"}"#, "the key \"target\" is missing"),
-        (#"{"name":"S","version":"1.0.0","target":"Targt"}"#, "does not have. Did you mean \"Target\"?"),
+        (#"{"name":"S","version":"1.0.0","target":"Targt"}"#, "does not have. Did you mean “Target”?"),
         (#"{"name":"S","version":"1.0.0","target":"Target","priority":1.5}"#, "\"priority\" must be an integer"),
-        (#"{"name":"S","version":"1.0.0","target":"Target","singelton":true}"#, "Did you mean \"singleton\"?"),
+        (#"{"name":"S","version":"1.0.0","target":"Target","singelton":true}"#, "Did you mean “singleton”?"),
         (#"{"name":"a b","version":"1.0.0","target":"Target"}"#, "is not allowed"), (#""S""#, "a JSON object"),
     ])
     func `A service that does not fit is refused, with what is wrong`(service: String, message: String) throws {

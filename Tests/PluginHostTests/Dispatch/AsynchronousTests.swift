@@ -34,16 +34,16 @@ import Testing
     @Test func `performAndWait blocks a thread until the reply`() async throws {
         let host = host
         let result = try await onThread {
-            try host.performAndWait("B", "slowly", ["text": "ab", "milliseconds": 1], timeout: .seconds(30))
+            try host.performAndWait("B", "slowly", ["text": "ab", "milliseconds": 1], timeout: .seconds(600))
         }
         #expect(result == "ba")
-        let waited = try await onThread { try host.performAndWait("Chain", "waits", timeout: .seconds(30)) }
+        let waited = try await onThread { try host.performAndWait("Chain", "waits", timeout: .seconds(600)) }
         #expect(waited == nil)
     }
 
     @Test func `performAndWait in a task is refused`() throws {
         let error = #expect(throws: PluginError.self) {
-            try host.performAndWait("B", "slowly", ["x"], timeout: .seconds(30))
+            try host.performAndWait("B", "slowly", ["x"], timeout: .seconds(600))
         }
         #expect(error?.code == .blockingInTask)
         #expect(try test.failure("Chain", "waits").code == .blockingInTask)
@@ -131,6 +131,48 @@ import Testing
         let error = await #expect(throws: PluginError.self) { try await call.value }
         #expect(error?.code == .cancelled)
         #expect(await becomesTrue { (try? host.perform("Later", "cancelled").int!) == before + 1 })
+    }
+
+    @Test func `A module cancels its own calls, and nobody else's`() async throws {
+        let waits = CModule(
+            name: "Waits", code: "static _Atomic plugin_token waiting;",
+            targets: [
+                .init(
+                    name: "Waits",
+                    actions: [
+                        .init(name: "wait", manifest: "\"async\":true,", body: "waiting = call->token;"),
+                        .init(name: "token", body: "reply_int(call->token, (int64_t)waiting);"),
+                        .init(name: "end", body: "reply_int(waiting, 7); reply_int(call->token, 0);"),
+                    ])
+            ])
+        let meddles = CModule(
+            name: "Meddles", code: "static plugin_token own;",
+            targets: [
+                .init(
+                    name: "Meddles",
+                    actions: [
+                        .init(
+                            name: "cancel", parameters: ["token": "int"],
+                            body:
+                                "host->cancel(host, (plugin_token)arguments[0].as.integer); reply_int(call->token, 0);"),
+                        .init(
+                            name: "callAndCancel", manifest: "\"async\":true,",
+                            body: """
+                                plugin_request request = ask("Waits", "wait");
+                                own = host->call(host, call->token, &request, pass_on, (void *)call->token);
+                                host->cancel(host, own);
+                                """),
+                    ])
+            ])
+        let test = try TestHost([waits.build(), meddles.build()])
+        let host = test.host
+        let call = Task { try await host.call("Waits", "wait") }
+        #expect(await becomesTrue { (try? host.perform("Waits", "token")) != 0 })
+        try host.perform("Meddles", "cancel", [try host.perform("Waits", "token")])
+        try host.perform("Waits", "end")
+        #expect(try await call.value == 7)
+        let error = await #expect(throws: PluginError.self) { try await host.call("Meddles", "callAndCancel") }
+        #expect(error?.code == .cancelled)
     }
 
     @Test func `A call in a task that is cancelled already is cancelled`() async throws {

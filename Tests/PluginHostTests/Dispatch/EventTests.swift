@@ -188,6 +188,59 @@ import Testing
 
     // MARK: Sticky
 
+    /// A module of the program that notes what it hears.
+    private func listener(_ name: String, _ heard: Heard) -> Manifest {
+        Manifest(name, version: "1.0.0") {
+            Subscribe {
+                Action("shop.sold", .required("item", String.self)) { item in heard.note("\(name) \(item)") }
+            }
+            On(.didStart) { _ in heard.note("\(name) started") }
+        }
+    }
+
+    @Test func `A module that the program registers gets the sticky events that were posted before`() throws {
+        let test = try TestHost([])
+        let heard = Heard()
+        try test.host.post("shop.sold", ["item": "salt"], sticky: true)
+        try test.host.register(listener("Late", heard))
+        try test.host.post("shop.sold", ["item": "tea"], sticky: true)
+        #expect(heard.notes.withLock { $0 } == ["Late started", "Late salt", "Late tea"])
+    }
+
+    @Test func `A sticky event reaches a module once, also when it is posted while the module starts`() async throws {
+        let test = try FolderHost()
+        func module(_ name: String, _ hooks: KeyValuePairs<String, String>, _ event: String) throws {
+            var module = PlainModule(name: name)
+            module.hooks = hooks
+            module.code = """
+                static void post_sold(plugin_token token) {
+                    plugin_request request = {.size = sizeof request, .address = PLUGIN_ADDRESS_EVENT,
+                        .flags = PLUGIN_REQUEST_STICKY, .target = PLUGIN_STRING("shop.sold")};
+                    host->perform(host, token, &request, NULL, NULL);
+                }
+                """
+            module.events = [("shop.sold", "", "post_sold; note(\"\(test.noteFile)\", \"\(event)\");")]
+            try module.build(into: test.plugins, as: "\(name).so")
+        }
+        try module("A", [:], "A ")
+        try module("Z", ["init": "post_sold(call->token);"], "Z ")
+        try test.start()
+        #expect(test.notes == "A Z ")
+    }
+
+    @Test func `A sticky event and a subscription that come at the same time meet once`() async throws {
+        let test = try TestHost([])
+        let host = test.host
+        for round in 0..<200 {
+            let heard = Mutex(0)
+            async let posted = host.post("rang\(round)", sticky: true)
+            let subscription = host.on("rang\(round)") { _ in heard.withLock { $0 += 1 } }
+            _ = try await posted
+            #expect(heard.withLock { $0 } == 1)
+            subscription.cancel()
+        }
+    }
+
     @Test func `A sticky event reaches who comes later, after didStart, with the last parameters`() async throws {
         let test = try FolderHost()
         try test.start()
@@ -237,6 +290,20 @@ import Testing
         for subscription in subscriptions { subscription.cancel() }
     }
 
+    @Test func `Modules that the program registers and unregisters are events, too`() throws {
+        let test = try TestHost([])
+        let got = Mutex<[String]>([])
+        let subscriptions = ["module.added", "module.removed"].map { event in
+            test.host.on(event) { parameters in
+                got.withLock { $0.append("\(event) \(parameters["name"]?.string ?? "")") }
+            }
+        }
+        try test.host.register(Manifest("Clock", version: "1.0.0") {})
+        try test.host.unregister("Clock")
+        #expect(got.withLock { $0 } == ["module.added Clock", "module.removed Clock"])
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
     @Test func `A URL of another program is an event, a local one is not`() async throws {
         let test = try TestHost.withSamples()
         let got = Mutex<[Value?]>([])
@@ -264,4 +331,11 @@ import Testing
         #expect(MemoryPressure.share(path) == 1.25)
         #expect(MemoryPressure.share("\(path).gone") == nil)
     }
+}
+
+/// What modules have heard.
+private final class Heard: Sendable {
+    let notes = Mutex<[String]>([])
+
+    func note(_ text: String) { notes.withLock { $0.append(text) } }
 }

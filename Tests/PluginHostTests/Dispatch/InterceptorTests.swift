@@ -89,6 +89,81 @@ import Testing
             ])
     }
 
+    private final class Bell: Sendable {}
+
+    /// Posts without awaiting, also from a test that is asynchronous.
+    private func post(_ event: String, _ parameters: Parameters = [:]) throws -> EventOutcome {
+        try host.post(event, parameters)
+    }
+
+    @Test func `However an action is addressed, an interceptor stands around it`() async throws {
+        let seen = Mutex<[String]>([])
+        host.intercept(.all) { call, next in
+            seen.withLock { $0.append("\(call.target)/\(call.action)") }
+            return try next(call)
+        }
+        try host.register(
+            Manifest("Desk", version: "1.0.0") {
+                Target("Desk", make: Bell.init) {
+                    Action("ring", .instance()) { _ in 1 }
+                }
+                Target("Bare") {
+                    Action("ring") { 1 }
+                }
+                Service("Shared", version: "1.0.0", target: "Desk", singleton: true)
+                Service("Own", version: "1.0.0", target: "Desk")
+                Service("Bare", version: "1.0.0", target: "Bare")
+                Subscribe {
+                    Action("desk.rang", .optional("n", Int.self)) { n in print(n as Any) }
+                }
+            })
+        #expect(try host.perform("Desk", "ring") == 1)
+        #expect(try await host.call("Desk", "ring") == 1)
+        #expect(try await host.open("app://Desk/ring") == 1)
+        #expect(try host.bind("Desk", "ring")() == 1)
+        for service in ["Shared", "Own"] { #expect(try host.service(service).perform("ring") == 1) }
+        #expect(seen.withLock { $0 } == Array(repeating: "Desk/ring", count: 6))
+        #expect(try host.service("Bare").perform("ring") == 1)
+        #expect(try await host.service("Bare").call("ring") == 1)
+        #expect(try post("desk.rang", ["n": 1]).delivered == 1)
+        #expect(try await host.post("desk.rang").delivered == 1)
+        #expect(seen.withLock { $0.suffix(4) } == ["Bare/ring", "Bare/ring", "/desk.rang", "/desk.rang"])
+    }
+
+    @Test func `Around a subscriber it changes, refuses and fails, and the poster is told`() async throws {
+        let got = Mutex<[Int?]>([])
+        try host.register(
+            Manifest("Desk", version: "1.0.0") {
+                Subscribe {
+                    Action("desk.rang", .optional("n", Int.self)) { n in got.withLock { $0.append(n) } }
+                }
+            })
+        let interceptors = [
+            host.intercept(.event("desk.rang")) { call, next in
+                var call = call
+                if call.parameters["n"] == 0 { throw PluginError("quiet", "Not now.") }
+                call.parameters["n"] = 7
+                return try next(call)
+            },
+            host.intercept(.event("other")) { _, _ in throw PluginError("never", "It is for another event.") },
+        ]
+        #expect(try post("desk.rang", ["n": 1]) == EventOutcome(delivered: 1, failures: []))
+        #expect(try await host.post("desk.rang") == EventOutcome(delivered: 1, failures: []))
+        #expect(try post("desk.rang", ["n": 0]).failures.map(\.code) == ["quiet"])
+        #expect(got.withLock { $0 } == [7, 7])
+        interceptors[0].remove()
+        let later = host.intercept(.event("desk.rang")) { call, next async throws -> Value in try await next(call) }
+        // An asynchronous interceptor makes an asynchronous subscriber: it is started, and not waited for.
+        #expect(try post("desk.rang", ["n": 2]) == EventOutcome(delivered: 1, failures: []))
+        #expect(try await host.post("desk.rang", ["n": 3]).failures == [])
+        #expect(await becomesTrue { got.withLock { $0.compactMap(\.self).sorted() } == [2, 3, 7, 7] })
+        later.remove()
+        // Handlers that post within each other are counted without the interceptors around them.
+        host.intercept(.all) { call, next in try next(call) }
+        let error = #expect(throws: PluginError.self) { try post("fixture.again") }
+        #expect(error?.message.contains("8 times") == true)
+    }
+
     @Test func `An interceptor tries again`() throws {
         let attempts = Mutex(0)
         host.intercept(.target("Failing")) { call, next in
@@ -221,5 +296,56 @@ import Testing
         }
         isOver.withLock { $0 = true }
         _ = try await changes
+    }
+
+    @Test func `Every way to an action leads through its interceptors`() async throws {
+        let fixture = try TestHost.withFixture()
+        let (host, own) = (fixture.host, test.host)
+        let seen = Mutex<[String]>([])
+        @Sendable func note(_ call: InterceptedCall) { seen.withLock { $0.append("\(call.target)/\(call.action)") } }
+        func taken() -> [String] {
+            seen.withLock { seen in
+                defer { seen = [] }
+                return seen
+            }
+        }
+        host.intercept(.all) { call, next in
+            note(call)
+            return try next(call)
+        }
+        own.intercept(.target("A")) { call, next in
+            note(call)
+            return try next(call)
+        }
+        let echo = host.bind("Echo", "int")
+        let same: Int = try echo(3)
+        #expect(same == 3 && taken() == ["Echo/int"])
+        try echo.perform([4])
+        _ = try await echo.call([5])
+        #expect(taken() == ["Echo/int", "Echo/int"])
+        let link = try #require(host.perform("Callbacks", "link").object)
+        #expect(try link.perform("number", [7]) == 7)
+        #expect(taken() == ["Callbacks/link", "Link/number"])
+        #expect(try await host.post("fixture.sync").delivered == 1)
+        func postOnly() throws { try host.post("fixture.sync") }
+        try postOnly()
+        #expect(taken() == ["/fixture.sync", "/fixture.sync"])
+        #expect(try own.service("HomeService").perform("fetchDetail", ["key": "1"]) != .null)
+        #expect(taken() == ["A/fetchDetail"])
+    }
+
+    @Test func `An asynchronous interceptor for all calls holds up no event that is only posted`() async throws {
+        let fixture = try TestHost.withFixture()
+        let passed = Mutex(0)
+        fixture.host.intercept(.all) { call, next async throws in
+            await Task.yield()
+            passed.withLock { $0 += 1 }
+            return try await next(call)
+        }
+        func postOnly() throws { try fixture.host.post("fixture.sync") }
+        try postOnly()
+        #expect(await becomesTrue { fixture.log.contains { $0.message == "sync nothing" } })
+        #expect(passed.withLock { $0 } == 1)
+        #expect(try await fixture.host.post("fixture.sync").failures.isEmpty)
     }
 }

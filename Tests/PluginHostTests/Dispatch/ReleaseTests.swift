@@ -78,7 +78,7 @@ import Testing
         let host = host
         async let outcome = onThread {
             action == "hold"
-                ? try host.perform("S", "hold") : try host.performAndWait("S", "later", timeout: .seconds(60))
+                ? try host.perform("S", "hold") : try host.performAndWait("S", "later", timeout: .seconds(600))
         }
         #expect(await becomesTrue { (try? host.perform("Count", "held")) == 1 })
         #expect(try host.release("S"))
@@ -118,6 +118,15 @@ import Testing
         #expect(try host.perform("Count", "fresh") == 5)
         #expect(try host.perform("S", "number") == 1)
         #expect(try host.fresh.perform("Count", "made") == 5)
+    }
+
+    @Test func `A fresh call has an instance of its own also where interceptors stand around it`() async throws {
+        host.intercept(.all) { call, next in try next(call) }
+        #expect(try host.perform("S", "number") == 1)
+        #expect(try host.fresh.perform("S", "number") == 2)
+        #expect(try await host.fresh.call("S", "number") == 3)
+        #expect(try host.perform("S", "number") == 1)
+        #expect(try host.perform("Count", "destroyed") == 3)
     }
 
     @Test func `A target that is not there cannot be released, one without instances has none`() throws {

@@ -49,7 +49,7 @@ import Testing
             for _ in 0..<50 { try host.perform("S", "run") }
         }
         async let waiting: [Void] = onThreads(2) { _ in
-            for _ in 0..<25 { try host.performAndWait("S", "later", timeout: .seconds(60)) }
+            for _ in 0..<25 { try host.performAndWait("S", "later", timeout: .seconds(600)) }
         }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<100 { group.addTask { try await host.call("S", number % 2 == 0 ? "run" : "later") } }
@@ -170,7 +170,7 @@ import Testing
         let host = test.host
         let error = await #expect(throws: PluginError.self) {
             try await onThread {
-                try host.performAndWait("M1", "thereLater", ["M2", "M1"], timeout: .seconds(60))
+                try host.performAndWait("M1", "thereLater", ["M2", "M1"], timeout: .seconds(600))
             }
         }
         #expect(error?.code == .circularWait)

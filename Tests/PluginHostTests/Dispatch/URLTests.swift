@@ -98,6 +98,38 @@ import Testing
         #expect(try host.open("app://Echo/any?&value=&") == "")
     }
 
+    @Test(
+        arguments: [
+            ("3.0", 3), ("3.", nil), (".0", nil), ("3.5", nil), ("1e3", 1000), ("1.5e1", 15), ("15e-1", nil), ("-0", 0),
+            ("%2B3", 3), ("+3", nil), ("%203", nil), ("3%20", nil), ("0x10", nil), ("007", 7), ("1_000", nil),
+            ("٣", nil),
+            ("9223372036854775807", .max), ("9223372036854775807.0", .max), ("9223372036854775808", nil),
+            ("-9223372036854775808", .min), ("-9223372036854775809", nil), ("1e19", nil),
+            ("9007199254740993.0", 9_007_199_254_740_993),
+            ("1e400", nil), ("nan", nil), ("inf", nil), ("-", nil), ("%2B", nil), ("e", nil), ("", nil), ("true", nil),
+        ] as [(String, Int?)])
+    func `An int takes a whole number, and nothing is lost`(text: String, number: Int?) throws {
+        guard let number else { return #expect(try failure("app://Echo/int?value=\(text)").code == .mistypedParameter) }
+        #expect(try host.open("app://Echo/int?value=\(text)") == .int(number))
+    }
+
+    @Test(
+        arguments: [
+            ("3", 3), ("3.5", 3.5), ("-0", 0), (".5", 0.5), ("1e3", 1000), ("1E-3", 0.001), ("%2B1", 1), ("nan", nil),
+            ("inf", nil), ("-infinity", nil), ("0x1p3", nil), ("1e400", nil), ("1,5", nil), ("%201", nil), ("", nil),
+        ] as [(String, Double?)])
+    func `A double takes decimal numbers that it can hold`(text: String, number: Double?) throws {
+        guard let number else {
+            return #expect(try failure("app://Echo/double?value=\(text)").code == .mistypedParameter)
+        }
+        #expect(try host.open("app://Echo/double?value=\(text)") == .double(number))
+    }
+
+    @Test(arguments: ["yes", "no", "TRUE", "True", "t", "on", "2", "-1", "1.0", ""])
+    func `A bool is true, false, 1 or 0`(text: String) throws {
+        #expect(try failure("app://Echo/bool?value=\(text)").code == .mistypedParameter)
+    }
+
     @Test func `Text is converted to the declared type`() throws {
         #expect(try host.open("app://Echo/int?value=-5") == -5)
         #expect(try host.open("app://Echo/double?value=2.5") == 2.5)

@@ -118,4 +118,32 @@ import Testing
         #expect(test.host.modules.map(\.state).sorted() == ["active", "failed"])
         #expect(unlink(bytes) == 0)
     }
+
+    // MARK: Folders below
+
+    @Test func `Modules in folders below are served where the host was told to look there`() throws {
+        let test = try FolderHost { configuration, _ in configuration.includesSubfolders = true }
+        try PlainModule(name: "First").build(into: try test.folder.folder("plugins/a/b"), as: "a.so")
+        try test.start()
+        #expect(test.answer("First") == "yes")
+        let new = try test.folder.folder("new")
+        for name in ["One", "Two"] { try PlainModule(name: name).build(into: new, as: "\(name).so") }
+        #expect(rename(new, "\(test.plugins)/new") == 0)
+        #expect(eventually { test.answer("One") == "yes" && test.answer("Two") == "yes" })
+        #expect(
+            symlink(
+                try PlainModule(name: "Linked").build(into: try test.folder.folder("out"), as: "l.so")
+                    .replacing("/l.so", with: ""), "\(test.plugins)/current") == 0)
+        #expect(eventually { test.answer("Linked") == "yes" })
+    }
+
+    @Test func `Nothing of a folder below that anybody can write is loaded, and the others are`() throws {
+        let test = try FolderHost { configuration, _ in configuration.includesSubfolders = true }
+        try PlainModule(name: "Open").build(into: try test.folder.folder("plugins/open"), as: "a.so")
+        try PlainModule().build(into: try test.folder.folder("plugins/safe"), as: "a.so")
+        chmod("\(test.plugins)/open", 0o777)
+        try test.start()
+        #expect(test.answer() == "yes" && test.answer("Open") == nil)
+        #expect(test.status("open")?.error?.code == .untrusted)
+    }
 }

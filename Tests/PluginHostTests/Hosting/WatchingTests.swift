@@ -133,32 +133,59 @@ import Testing
 
     // MARK: The files of loaded modules
 
-    @Test func `A loaded module goes on when its file is overwritten in place, and that is told once`() throws {
+    @Test func `A module goes on when its file is overwritten with nonsense, and that is told once`() throws {
         let descriptor = try write(Data(repeating: 0, count: 4096), to: "\(test.plugins)/first.so", O_WRONLY | O_TRUNC)
         #expect(test.answer("First") == "yes")
         close(descriptor)
-        #expect(eventually { test.changes.contains { $0.isChangeOnDisk } })
+        #expect(eventually { test.changes.contains { $0.isFailure } })
         #expect(try test.settle())
-        #expect(test.changes.filter(\.isChangeOnDisk).map(\.file) == ["first.so"])
+        #expect(test.changes.filter(\.isFailure).map(\.file) == ["first.so"])
+        #expect(test.changes.first(where: \.isFailure)?.description.contains("First 1.0.0 goes on") == true)
         #expect(test.answer("First") == "yes" && test.states["first.so"] == "active")
         #expect(test.status("first.so")?.note?.contains("changed") == true)
+        #expect(test.status("first.so")?.error?.code == .invalidFile)
     }
 
-    @Test func `A loaded module goes on when its file is deleted, and that is told once`() throws {
+    @Test func `A module is gone when its file is deleted, and who calls it is told that it was there`() throws {
         unlink("\(test.plugins)/first.so")
-        #expect(eventually { test.changes.contains { $0.isChangeOnDisk } })
-        #expect(try test.settle())
-        #expect(test.changes.filter(\.isChangeOnDisk).map(\.file) == ["first.so"])
-        #expect(test.answer("First") == "yes" && test.states["first.so"] == "active")
-        #expect(test.status("first.so")?.note?.contains("gone") == true)
+        #expect(eventually { test.changes.contains(where: \.isRemoval) })
+        #expect(test.states.isEmpty)
+        let error = test.failure("First")
+        #expect(error?.code == .moduleUnavailable)
+        #expect(error?.message.contains("First 1.0.0") == true && error?.message.contains("first.so is gone") == true)
+        #expect(eventually { test.changes.contains(where: \.isRetirement) })
+        #expect(test.host.generations.map(\.state) == [.retired])
     }
 
-    @Test func `A loaded module goes on when another file takes the name of its own, and that is told once`() throws {
+    @Test func `A module that comes back is a new generation`() throws {
+        let first = try #require(test.status("first.so")?.generation)
+        unlink("\(test.plugins)/first.so")
+        #expect(eventually { test.answer("First") == nil })
+        try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
+        #expect(eventually { test.answer("First") == "yes" })
+        #expect(try #require(test.status("first.so")?.generation) > first)
+    }
+
+    @Test func `A file that takes the place of a module's replaces it`() throws {
         try PlainModule(name: "First", version: "9.0.0", answer: "new").build(into: test.plugins, as: "first.so")
-        #expect(eventually { test.changes.contains { $0.isChangeOnDisk } })
-        #expect(try test.settle())
-        #expect(test.changes.filter(\.isChangeOnDisk).map(\.file) == ["first.so"])
-        #expect(test.answer("First") == "yes")
+        #expect(eventually { test.answer("First") == "new" })
+        #expect(eventually { test.changes.contains(where: \.isRetirement) })
+        #expect(test.changes.first(where: \.isReplacement)?.description.contains("First 1.0.0 by 9.0.0") == true)
+        #expect(test.host.generations.map(\.state) == [.active, .retired])
+    }
+
+    @Test func `A version that goes down is allowed and told`() throws {
+        try PlainModule(name: "First", version: "0.9.0", answer: "old").build(into: test.plugins, as: "first.so")
+        #expect(eventually { test.answer("First") == "old" })
+        #expect(eventually { test.changes.contains { $0.description.contains("First 1.0.0 by 0.9.0") } })
+    }
+
+    @Test func `A file that becomes another module's is refused, and its module goes on`() throws {
+        try PlainModule(name: "Other").build(into: test.plugins, as: "first.so")
+        #expect(eventually { test.status("first.so")?.error?.code == .conflict })
+        let message = test.status("first.so")?.error?.message
+        #expect(message?.contains("held First 1.0.0") == true && message?.contains("Other 1.0.0") == true)
+        #expect(test.answer("First") == "yes" && test.answer("Other") == nil)
     }
 
     @Test func `A file that is touched, linked or written again with the same content has not changed`() throws {
@@ -169,22 +196,26 @@ import Testing
         #expect(try test.settle())
         try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
         #expect(try test.settle())
-        #expect(!test.changes.contains { $0.isChangeOnDisk })
+        #expect(test.changes.filter { $0.file == "first.so" }.isEmpty)
         #expect(test.status("first.so")?.note == nil)
     }
 
-    @Test func `A file that comes back as it was is no change any more`() throws {
-        unlink("\(test.plugins)/first.so")
-        #expect(eventually { test.status("first.so")?.note != nil })
+    @Test func `A file that cannot be read says so, and its module goes on`() throws {
+        let generation = test.status("first.so")?.generation
+        symlink("first.so", "\(test.plugins)/circle")
+        rename("\(test.plugins)/circle", "\(test.plugins)/first.so")
+        #expect(eventually { test.status("first.so")?.error?.code == .unreadable })
+        #expect(test.answer("First") == "yes" && test.status("first.so")?.generation == generation)
         try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
-        #expect(eventually { test.status("first.so")?.note == nil })
-        #expect(test.answer("First") == "yes")
+        #expect(eventually { test.status("first.so")?.error == nil })
+        #expect(test.status("first.so")?.generation == generation)
     }
 
     // MARK: The folder
 
-    @Test func `Modules go on when their folder vanishes, and new ones are taken when it is there again`() throws {
-        try FileManager.default.removeItem(atPath: test.plugins)
+    @Test func `Modules go on when their folder is renamed away, and new ones are taken when it is there again`() throws
+    {
+        rename(test.plugins, "\(test.folder.path)/away")
         #expect(eventually { test.host.problems.contains { $0.message.contains(test.plugins) } })
         #expect(test.answer("First") == "yes")
         #expect(eventually { test.changes.contains { $0.isProblem } })

@@ -115,7 +115,7 @@ import Testing
         #expect(test.status("b.so")?.generation == generation)
         #expect(test.answer() == "yes")
         #expect(try test.settle())
-        #expect(!test.changes.contains { $0.isChangeOnDisk })
+        #expect(!test.changes.contains { $0.isRemoval || $0.isReplacement })
     }
 
     @Test func `A copy of the file that serves does not replace it, whatever its name`() throws {

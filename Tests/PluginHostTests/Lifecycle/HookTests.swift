@@ -118,7 +118,10 @@ import Testing
         try noting("Zebra", test).build(into: test.plugins, as: "b.so")
         try test.start()
         test.host.shutdown()
-        #expect(test.messages.contains { $0.contains("Slow 1.0.0") && $0.contains("did not end its \(hook) in time") })
+        #expect(
+            test.messages.contains {
+                $0.contains("Slow 1.0.0") && $0.contains("\(hook) of Slow") && $0.contains("did not end within")
+            })
         #expect(test.notes.contains("Zebra.willStop") && test.notes.contains("Zebra.tearDown"))
         try test.folder.file("gate")
     }
@@ -129,6 +132,24 @@ import Testing
         try noting("A", test).build(into: test.plugins, as: "a.so")
         #expect(try test.settle())
         #expect(eventually { test.notes == "A.setUp A.init A.didStart " })
+    }
+
+    @Test func `Hosts that have ended keep no threads`() async {
+        await #expect(processExitsWith: .success) {
+            for _ in 0..<40 {
+                let test = try FolderHost()
+                var module = PlainModule()
+                module.hooks = ["init": ""]
+                try module.build(into: test.plugins, as: "a.so")
+                try test.start()
+                test.host.shutdown()
+            }
+            #expect(
+                eventually {
+                    (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count) ?? 1000 < 20
+                }
+            )
+        }
     }
 
     private func noting(_ name: String, _ test: FolderHost) -> PlainModule {

@@ -106,6 +106,55 @@ import Testing
         #expect(test.answer() == "Good" && test.answer("Shop") == "Mine")
     }
 
+    @Test func `A file that was refused serves when the program has unregistered what kept it out`() throws {
+        let test = try FolderHost { configuration, _ in configuration.watches = false }
+        try test.host.register(manifest("Mine", target: "Shop"))
+        try PlainModule(name: "Heir", target: "Shop").build(into: test.plugins, as: "heir.so")
+        try test.start()
+        #expect(test.status("heir.so")?.error?.code == .conflict && test.answer("Shop") == "Mine")
+        try test.host.unregister("Mine")
+        #expect(test.status("heir.so")?.state == "active" && test.answer("Shop") == "yes")
+    }
+
+    @Test func `Routes and services of the program stand before those of a file's module, which is refused whole`()
+        throws
+    {
+        let test = try FolderHost()
+        try test.host.register(Clock.self)
+        try test.host.addRoute("app://mine", to: "Clock/year")
+        func module(_ name: String, _ manifest: String) throws {
+            try PlainModule(name: name, moreManifest: manifest).build(into: test.plugins, as: "\(name).so")
+        }
+        try module("A", #""services": [{"name": "Time", "version": "1.0.0", "target": "A"}], "#)
+        try module("B", #""routes": [{"pattern": "app://mine", "action": "B/answer"}], "#)
+        try module("C", #""routes": [{"pattern": "app://clock/:other", "action": "C/answer"}], "#)
+        try module("D", #""services": [{"name": "Time", "version": "2.0.0", "target": "D"}], "#)
+        try test.start()
+        for (name, owner) in [("A", "Clock ((program))"), ("B", "the program"), ("C", "module Clock")] {
+            let error = try #require(test.status("\(name).so")?.error)
+            #expect(error.code == .conflict && error.message.contains(owner), "\(error.message)")
+            #expect(test.answer(name) == nil)
+        }
+        #expect(try test.host.open("app://mine") == 2026)
+        // A higher version is no conflict.
+        #expect(try test.host.serviceInfo("Time").module == "D")
+    }
+
+    @Test func `Handlers of the program hear an event after the modules, whoever registers them`() throws {
+        let test = try FolderHost()
+        let notes = Notes()
+        let subscription = test.host.on("rang") { _ in notes.add("handler") }
+        try test.host.register(
+            Manifest("M", version: "1.0.0") {
+                Subscribe {
+                    Action("rang") { notes.add("module") }
+                }
+            })
+        #expect(try test.host.post("rang").delivered == 2)
+        #expect(notes.all == ["module", "handler"])
+        subscription.cancel()
+    }
+
     @Test func `A manifest that does not fit is refused with its reason`() throws {
         let test = try FolderHost()
         let error = try failure(test.host, Manifest("no name", version: "1.0.0") {})

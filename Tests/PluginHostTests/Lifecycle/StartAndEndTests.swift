@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func `A module is torn down after its last call, which ends well`() throws {
-        let test = try FolderHost { configuration, _ in configuration.shutdownTimeout = .seconds(60) }
+        let test = try FolderHost { configuration, _ in configuration.shutdownTimeout = .seconds(600) }
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
         var module = PlainModule()
         module.body = """

@@ -33,6 +33,17 @@ import Testing
         #expect(journal.quarantinedFiles.isEmpty)
     }
 
+    @Test func `Who was killed once is suspected; twice in the same step with the same bytes is no accident`()
+        async throws
+    {
+        await die(during: .opening)
+        #expect(Journal(stateFolder: state).quarantinedFiles.map(\.isSuspected) == [true])
+        await die(during: .entry)
+        #expect(Journal(stateFolder: state).quarantinedFiles.map(\.isSuspected) == [true])
+        await die(during: .entry)
+        #expect(Journal(stateFolder: state).quarantinedFiles.map(\.isSuspected) == [nil])
+    }
+
     @Test func `A file that has changed leaves its quarantine`() async throws {
         await die(during: .opening)
         #expect(Journal(stateFolder: state).quarantined(path: "/plugins/a.so", digest: 43) == nil)

@@ -159,6 +159,31 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: base).count == 1)
     }
 
+    @Test(arguments: [[], ["lock.new"]]) func `A host that died while it made its folder leaves nothing`(
+        files: [String]
+    ) throws {
+        let base = try folder.folder("hosts", mode: 0o700)
+        try folder.folder("hosts/host-000000")
+        for file in files { try folder.file("hosts/host-000000/\(file)") }
+        let staging = try Staging(base: base)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: base).map { "\(base)/\($0)" } == [staging.path])
+    }
+
+    /// Each removes what the others have not locked yet.
+    @Test func `Many hosts that start at once all get their folders`() async throws {
+        let base = "\(folder.path)/hosts"
+        let stagings = try await withThrowingTaskGroup(of: Staging.self) { group in
+            for _ in 0..<200 { group.addTask { try Staging(base: base) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        let names = try FileManager.default.contentsOfDirectory(atPath: base)
+        #expect(Set(names.map { "\(base)/\($0)" }) == Set(stagings.map(\.path)))
+        for staging in stagings {
+            #expect(try FileManager.default.contentsOfDirectory(atPath: staging.path) == ["lock"])
+            staging.close()
+        }
+    }
+
     @Test func `A base that others can enter is refused`() throws {
         for base in [try folder.folder("open", mode: 0o755), try folder.file("file")] {
             let error = #expect(throws: PluginError.self) { try Staging(base: base) }

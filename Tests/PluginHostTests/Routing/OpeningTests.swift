@@ -22,6 +22,11 @@ import Testing
             #expect(try host.open("app://hello/Ada").string == "Hello, Ada!")
             #expect(try host.url(for: "detail", ["key": "lamp", "page": 2]) == "app://shop/detail/lamp/2")
             #expect(!host.canOpen("app://shop/detail/lamp/two"))
+            try host.addRoutes([("app://a/:key", "A/fetchDetail"), ("app://b/:key", "A/fetchDetail")])
+            try host.updateRoute("app://a/:key", to: "A/fetchDetail", defaults: ["page": 2])
+            #expect(try host.open("app://a/lamp")["page"]?.int == 2)
+            host.removeRoute("app://a/:key")
+            #expect(!host.canOpen("app://a/lamp") && host.canOpen("app://b/lamp"))
         }
         #expect(try URLPattern("app://shop/:id").match("app://shop/7") == ["id": "7"])
         #expect(try URLPattern("app://shop/:id(\\d+)").match("app://shop/seven") == nil)
@@ -71,8 +76,34 @@ import Testing
             #expect(!host.removeRoute("app://hello/:key"))
             #expect(!host.canOpen("app://hello/Ada"))
             #expect(try host.open("app://hello/Ada/again").string == "Hello, Ada!")
-            #expect(host.removeRoutes(ofModule: "ModuleA") == 2)
+            #expect(host.removeRoutes(ofModule: "ModuleA") == 4)
             #expect(!host.canOpen("app://shop/detail/x"))
+        }
+    }
+
+    @Test("what a group without a name takes is for actions that ask for it")
+    func unnamedGroups() throws {
+        try withHost("ModuleA") { host throws in
+            try host.addRoute("app://all/*", to: "A/fetchDetail", defaults: ["key": "all"])
+            #expect(try host.open("app://all/a/b")["title"]?.string == "Detail of all")
+            #expect(host.canOpen("app://all/a/b"))
+        }
+    }
+
+    @Test("routes are added all at once or not at all")
+    func manyAtOnce() throws {
+        try withHost("ModuleA") { host throws in
+            try host.addRoutes((0..<100).map { ("app://many/r\($0)/:key", "A/fetchDetail") })
+            for number in [0, 7, 99] {
+                #expect(try host.open("app://many/r\(number)/x")["title"]?.string == "Detail of x")
+            }
+            let count = host.routes.count
+            let error = #expect(throws: PluginError.self) {
+                try host.addRoutes([("app://new/:key", "A/fetchDetail"), ("app://many/r7/:other", "A/fetchDetail")])
+            }
+            #expect(error?.code == .conflict && host.routes.count == count && !host.canOpen("app://new/x"))
+            for number in 0..<100 { #expect(host.removeRoute("app://many/r\(number)/:key")) }
+            #expect(host.routes.count == count - 100 && !host.canOpen("app://many/r7/x"))
         }
     }
 
@@ -116,6 +147,30 @@ import Testing
         }
     }
 
+    @Test("canOpen and open agree on what stands in for an action that is not there")
+    func canOpenFallbacks() throws {
+        try withHost("ModuleA", "ModuleB") { host throws in
+            func agrees(_ url: String, _ origin: CallOrigin = .local) -> Bool? {
+                let canOpen = host.canOpen(url, origin: origin)
+                return canOpen == ((try? host.open(url, origin: origin)) != nil) ? canOpen : nil
+            }
+            #expect(agrees("app://A/nothing?x=1") == true)
+            #expect(agrees("app://A/nothing", .remote) == false)  // notFound of A is not remote.
+            #expect(agrees("app://B/nothing") == false && agrees("app://Cinema/open") == false)
+            host.onMissingTarget { target, _, _, origin in "\(target) from \(origin)" }
+            #expect(agrees("app://Cinema/open?a=1") == true && agrees("app://Cinema/open", .remote) == true)
+            #expect(agrees("app://B/nothing") == false)
+            try host.addRoute("app://strict", to: "Lost/page")
+            try host.register(
+                Manifest("Strict", version: "1.0.0") {
+                    Target("Lost") {
+                        Action("notFound", .required("other", String.self)) { $0 }
+                    }
+                })
+            #expect(agrees("app://strict") == false)
+        }
+    }
+
     @Test("the guard sees every remote call, and refuses, passes or sends elsewhere")
     func remoteGuard() throws {
         try withHost("ModuleA", "ModuleB") { host throws in
@@ -154,6 +209,11 @@ import Testing
             #expect(code("detail", ["key": ""]) == .mistypedParameter)
             #expect(code("detail", ["key": ".."]) == .mistypedParameter)
             #expect(code("detail", ["key": "x", "page": "five"]) == .mistypedParameter)
+            // What it builds opens the same route, or is an error.
+            try host.addRoute("app://shop/detail/new", to: "A/fetchDetail", defaults: ["key": "new"])
+            let error = #expect(throws: PluginError.self) { try host.url(for: "detail", ["key": "new"]) }
+            #expect(error?.code == .conflict && error?.message.contains("app://shop/detail/new") == true)
+            #expect(try host.url(for: "detail", ["key": "new", "page": 2]) == "app://shop/detail/new/2")
         }
     }
 
@@ -186,6 +246,21 @@ import Testing
         }
     }
 
+    @Test("routes of which a segment decides do not overlap, however many there are")
+    func withoutOverlaps() throws {
+        try withHost("ModuleA") { host throws in
+            try host.addRoute("app://o/x-:a/b", to: "A/fetchDetail")
+            try host.addRoute("app://o/:a/b", to: "A/fetchDetail")
+            try host.addRoutes(
+                (0..<5000).flatMap { number in
+                    [
+                        ("app://many/\(number)/:key", "A/fetchDetail"), ("app://more/:key/\(number)", "A/fetchDetail"),
+                    ]
+                })
+            #expect(host.routes.allSatisfy { $0.overlaps.isEmpty })
+        }
+    }
+
     @Test(
         "everything else a text can be is an error of its own, not a crash",
         arguments: [
@@ -197,6 +272,29 @@ import Testing
         try withHost("ModuleA") { host throws in
             #expect(throws: PluginError.self) { try host.open(url) }
             #expect(!host.canOpen(url))
+        }
+    }
+
+    @Test("a URL cannot give what the host tells about it")
+    func reservedNames() throws {
+        try withHost { host throws in
+            try host.register(
+                Manifest("Told", version: "1.0.0") {
+                    Target("Told") {
+                        Action("about", .optional("_url", String.self), .optional("_object", Bool.self)) {
+                            url, object in
+                            "\(url ?? "-") \(object ?? true)"
+                        }
+                        .remote()
+                    }
+                })
+            try host.addRoute("app://route/:_url", to: "Told/about")
+            #expect(try host.open("app://Told/about") == "app://Told/about false")
+            for url in ["app://Told/about?_url=x", "app://Told/about?_object=true", "app://route/x"] {
+                let error = #expect(throws: PluginError.self) { try host.open(url, origin: .remote) }
+                #expect(error?.code == .unknownParameter)
+                #expect(!host.canOpen(url))
+            }
         }
     }
 

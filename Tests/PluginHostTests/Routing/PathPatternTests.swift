@@ -103,12 +103,45 @@ import Testing
         #expect(error?.message.contains("position \(position)") == true, "\(error?.message ?? "")")
     }
 
-    @Test("patterns made to explode are matched at once, or refused")
-    func bounded() throws {
-        let evil = try PathPattern("/((?:a+)+b)")
-        let input = try PathScalars.decode(Array(("/" + String(repeating: "a", count: 20_000)).utf8), offset: 0, of: "")
-        #expect(evil.match(input) == nil)
-        let error = #expect(throws: PluginError.self) { try PathPattern("/((?:(?:a{1000}){1000}){1000})") }
-        #expect(error?.code == .invalidPattern)
+    @Test(
+        "patterns made to explode are matched in time that grows with the input, or refused",
+        arguments: [
+            "/((?:a+)+b)", "/((?:a|a)*b)", "/((?:a*)*b)", "/((?:a|aa)+b)", "/(a*a*a*a*a*a*b)", "/(.*.*.*=.*)",
+            "/:a(a*):b(a*):c(a*)b",
+            "/:a(a+)+b", "/*a*a*a*a*b", "/((?:(?:(?:a?){9}){9}){9}b)",
+        ])
+    func bounded(pattern: String) throws {
+        let evil = try PathPattern(pattern)
+        #expect(evil.automaton.size <= Automaton.largest)
+        for count in [200, 400] {
+            let input = PathScalars.scalars("/" + String(repeating: "a", count: count))
+            var steps = 0
+            _ = evil.automaton.match(input[...], counting: &steps)
+            #expect(steps <= evil.automaton.size * (input.count + 1))
+            #expect(evil.match(input) == nil)
+        }
     }
+
+    @Test(
+        "patterns that would be too large are refused",
+        arguments: [
+            "/((?:(?:a{1000}){1000}){1000})",
+            "/(a{1000})(b{1000})(c{1000})(d{1000})(e{1000})(f{1000})(g{1000})(h{1000})(i{1000})(j{1000})",
+            "/(" + String(repeating: "(?:", count: 100) + "a" + String(repeating: ")", count: 100) + ")",
+            "/([" + String(repeating: "[", count: 100) + "a" + String(repeating: "]", count: 100) + "])",
+        ])
+    func tooLarge(pattern: String) {
+        #expect(#expect(throws: PluginError.self) { try PathPattern(pattern) }?.code == .invalidPattern)
+    }
+
+    @Test("a pattern with thousands of groups is one like any other")
+    func manyGroups() throws {
+        let pattern = try PathPattern(String(repeating: "/x", count: 500) + (0..<1500).map { "/:n\($0)" }.joined())
+        let path = String(repeating: "/x", count: 500) + (0..<1500).map { "/\($0)" }.joined()
+        #expect(pattern.match(PathScalars.scalars(path))?["n1499"] == "1499")
+    }
+}
+
+extension PathScalars {
+    fileprivate static func scalars(_ text: String) -> [UInt32] { text.unicodeScalars.map(\.value) }
 }

@@ -153,6 +153,51 @@ import Testing
         #expect(owners == ["app://b": "the program"] && problems == [])
     }
 
+    private func module(_ version: String) -> PlainModule {
+        PlainModule(
+            name: "R",
+            manifest: """
+                {"name": "R", "version": "\(version)", "targets": [{"name": "R", "actions": [{"name": "answer"}]}],
+                 "routes": [{"pattern": "app://a/:x", "action": "R/answer"}, {"pattern": "app://b", "action": "R/answer"}]}
+                """)
+    }
+
+    private func replace(with version: String) async throws {
+        try module(version).build(into: host.plugins, as: "r-\(version).so")
+        #expect(await becomesTrue { host.host.modules.contains { $0.version == version && $0.state == "active" } })
+    }
+
+    @Test func `a removed route of a module comes back with the next generation`() async throws {
+        try module("1.0.0").build(into: host.plugins, as: "r-1.0.0.so")
+        try await start()
+        #expect(host.host.removeRoute("app://b") && owners == ["app://a/:x": "module R"])
+        try put(#"{"app://m": "Good/answer"}"#, "m.routes.json")
+        #expect(await becomesTrue { owners["app://m"] != nil })
+        #expect(owners["app://b"] == nil)
+        try await replace(with: "2.0.0")
+        #expect(await becomesTrue { owners["app://b"] == "module R" })
+    }
+
+    @Test func `an updated route of a module stays the program's, and is removed with it`() async throws {
+        try module("1.0.0").build(into: host.plugins, as: "r-1.0.0.so")
+        try await start()
+        try host.host.updateRoute("app://a/:y", to: "Good/answer")
+        try await replace(with: "2.0.0")
+        #expect(owners == ["app://a/:y": "the program", "app://b": "module R"] && problems == [])
+        #expect(host.host.removeRoute("app://a/:y") && owners == ["app://b": "module R"])
+        try await replace(with: "3.0.0")
+        #expect(await becomesTrue { owners["app://a/:x"] == "module R" })
+    }
+
+    @Test func `an updated route of a file stays the program's when the file changes`() async throws {
+        try put(#"{"app://a": "Good/answer", "app://b": "Good/answer"}"#, "x.routes.json")
+        try await start()
+        try host.host.updateRoute("app://b", to: "Good/answer", summary: "mine")
+        try put(#"{"app://a": "Good/answer", "app://b": "Good/answer", "app://c": "Good/answer"}"#, "x.routes.json")
+        #expect(await becomesTrue { opens("app://c") })
+        #expect(owners["app://b"] == "the program" && problems == [])
+    }
+
     @Test func `what others can write is not taken`() async throws {
         try put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
         chmod(host.plugins + "/x.routes.json", 0o666)
@@ -169,7 +214,7 @@ import Testing
             (#"{"app://(": "A/b"}"#, "route “app://(”: "), (#"{"app://a": {"summary": "x"}}"#, "\"action\" is missing"),
             (#"{"app://a": {"acton": "A/b"}}"#, "Did you mean “action”?"),
             (#"{"app://a": {"action": "A/b", "defaults": []}}"#, "\"defaults\" must be an object"),
-            (#"{"app://a": "A/b", "app://a": "A/c"}"#, "maps a pattern twice"),
+            (#"{"app://a": "A/b", "app://a": "A/c"}"#, "maps a name twice"),
             (#"{"app://:a/x": "A/b", "app://:b/x": "A/c"}"#, "match the same URLs"),
             (#"{"app://a": {"action": "A/b", "name": "n"}, "app://b": {"action": "A/b", "name": "n"}}"#, "both named"),
             ("{\"a\": " + String(repeating: "[", count: 200), "nested more than 128"), ("{\"\u{7f}", "is no JSON"),
@@ -200,9 +245,9 @@ import Testing
     @Test func `files that are too large or have too many routes are refused, quickly`() async throws {
         let many = (0...RouteFile.routeLimit).map { "\"app://a/\($0)\":\"Good/answer\"" }.joined(separator: ",")
         try put("{\(many)}", "many.routes.json")
-        try put(Data(count: RouteFile.sizeLimit + 1), "large.routes.json")
+        try put(Data(count: DeclarationFile.sizeLimit + 1), "large.routes.json")
         try await start()
         #expect(problems.count == 2)
-        #expect(problems[0].contains("at most \(RouteFile.sizeLimit)") && problems[1].contains("at most 100000"))
+        #expect(problems[0].contains("at most \(DeclarationFile.sizeLimit)") && problems[1].contains("at most 100000"))
     }
 }

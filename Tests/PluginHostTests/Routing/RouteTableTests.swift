@@ -4,14 +4,45 @@ import Testing
 @testable import PluginHost
 
 @Suite struct RouteTableTests {
-    private func table(_ patterns: [String]) throws -> RouteTable<String> {
-        RouteTable(try patterns.map { (try RoutePattern($0), $0) })
+    private func entry(_ pattern: String) throws -> RouteEntry {
+        try RouteEntry(
+            RoutePattern(pattern), to: "T/a", name: nil, summary: "", defaults: [:], owner: .program)
+    }
+
+    private func table(_ patterns: [String]) throws -> RouteTable {
+        var table = RouteTable()
+        for pattern in patterns { #expect(table.insert(try entry(pattern)) == nil, "\(pattern)") }
+        return table
     }
 
     private func winner(_ patterns: [String], _ url: String) throws -> String? {
-        let text = try URLText(url)
         let table = try table(patterns)
-        return (table.match(text) ?? table.fallback(text))?.entry.route
+        return try URLText.read(url) { url in
+            (table.match(url) ?? table.fallback(url))?.entry.takeUnretainedValue().pattern.text
+        }
+    }
+
+    /// What a table says of a URL.
+    private struct Outcome: Equatable {
+        var pattern: String
+        var values: [String: String?]
+    }
+
+    private func outcome(_ table: RouteTable, _ url: String) throws -> Outcome? {
+        try URLText.read(url) { url -> Outcome? in
+            guard let match = table.match(url) else { return nil }
+            let entry = match.entry.takeUnretainedValue()
+            let texts = match.groups ?? entry.taken(url)
+            let names = entry.groups.map(\.name.text)
+            return Outcome(
+                pattern: entry.pattern.text,
+                values: Dictionary(uniqueKeysWithValues: zip(names, texts.map { $0?.string })))
+        }
+    }
+
+    private func taken(_ pattern: String, _ url: String) throws -> [String: String?]? {
+        let pattern = try RoutePattern(pattern)
+        return try URLText.read(url) { pattern.match($0) }
     }
 
     @Test("the most specific route wins, segment by segment from the left")
@@ -62,6 +93,22 @@ import Testing
         #expect(try RoutePattern("a://h/:x/b").shape != RoutePattern("a://h/:x(\\d+)/b").shape)
     }
 
+    @Test("a path has up to 256 segments, and one with more is an error")
+    func deepPaths() async throws {
+        let path = String(repeating: "/a", count: 254)
+        let host = try TestHost([]).host
+        try host.addRoute("app://shop\(path)/:id", to: "A/open")
+        #expect(host.routes.map(\.pattern) == ["app://shop\(path)/:id"])
+        let found = try outcome(try table(["app://shop\(path)/:id"]), "app://shop\(path)/7")
+        #expect(found?.values == ["id": "7"])
+        for count in [255, 100_000] {
+            let error = #expect(throws: PluginError.self) {
+                try host.addRoute("app://shop/:id" + String(repeating: "/a", count: count), to: "A/open")
+            }
+            #expect(error?.code == .invalidPattern && error?.message.contains("256 segments, at position 10") == true)
+        }
+    }
+
     /// Makes random patterns of a small alphabet, so that they overlap.
     private struct Maker {
         var generator: SeededGenerator
@@ -72,7 +119,9 @@ import Testing
             for index in 0..<count {
                 let choices = [
                     "/a", "/b", "/:n\(index)", "/:n\(index)(a|bb)", "/a:n\(index)", "/:n\(index)?", "{/b}?", "/*",
-                    "/:n\(index)+", "/a*", "/(b+)", "/:n\(index)-:m\(index)",
+                    "/:n\(index)+", "/a*", "/(b+)", "/:n\(index)-:m\(index)", "{/:n\(index)}*", "/{:n\(index)}?",
+                    "{/a}+",
+                    "/:n\(index)(b*|a)?", "/%2F", "/é", "/\\*", "/([^a]+)", "/(a|b)*", "/*?", "{/x-:n\(index)-y}?", "/",
                 ]
                 path += choices.randomElement(using: &generator)!
             }
@@ -81,7 +130,7 @@ import Testing
 
         mutating func url() -> String {
             let count = Int.random(in: 0...4, using: &generator)
-            let pieces = ["a", "b", "bb", "ab", "a-b", "", "%2F", "é"]
+            let pieces = ["a", "b", "bb", "ab", "a-b", "", "%2F", "é", "%C3%A9", "*", "x-1-y", "ba", "."]
             return "t://h" + (0..<count).map { _ in "/" + pieces.randomElement(using: &generator)! }.joined()
         }
     }
@@ -98,17 +147,12 @@ import Testing
             let other = try table(patterns.shuffled(using: &maker.generator))
             for _ in 0..<40 {
                 let text = maker.url()
-                let url = try URLText(text)
-                let found = one.match(url)
-                #expect(found?.entry.route == other.match(url)?.entry.route, "seed \(seed): \(text) in \(patterns)")
-                #expect(found?.values == other.match(url)?.values, "seed \(seed): \(text) in \(patterns)")
-                let matching = try patterns.filter { try RoutePattern($0).path!.match(url.path) != nil }
+                let found = try outcome(one, text)
+                #expect(try found == outcome(other, text), "seed \(seed): \(text) in \(patterns)")
+                let matching = try patterns.filter { try taken($0, text) != nil }
                 #expect((found == nil) == matching.isEmpty, "seed \(seed): \(text) in \(patterns)")
                 if let found {
-                    let taken = try RoutePattern(found.entry.route).path!.match(url.path)
-                    #expect(
-                        taken?.compactMapValues(\.self) == found.values, "seed \(seed): \(text) by \(found.entry.route)"
-                    )
+                    #expect(try taken(found.pattern, text) == found.values, "seed \(seed): \(text) by \(found.pattern)")
                 }
             }
         }
@@ -122,7 +166,7 @@ import Testing
             let text = maker.pattern()
             let pattern = try RoutePattern(text).path!
             for _ in 0..<8 {
-                let path = try URLText(maker.url()).path
+                let path = try URLText.read(maker.url()) { PathScalars.scalars($0.path) }
                 let expected = Reference.match(pattern.parts, path)
                 let taken = pattern.automaton.match(path[...])
                 #expect(taken == expected, "seed \(seed): \(text) on \(PathScalars.text(path))")
@@ -161,6 +205,13 @@ enum Reference {
         if !isGroup {
             return take(.repeated(expression, part.modifier), path, at) { match(rest, path, $0, next, taken, done) }
         }
+        if part.isBareRepetition {
+            return take(.repeated(expression, part.modifier), path, at) { end in
+                var taken = taken
+                taken[group] = at..<end
+                return match(rest, path, end, next, taken, done)
+            }
+        }
         let isRepeated = part.modifier == .zeroOrMore || part.modifier == .oneOrMore
         let again = Expression.concatenation([.literal(part.suffix), .literal(part.prefix), expression])
         let value =
@@ -170,6 +221,7 @@ enum Reference {
         let found = take(.literal(part.prefix), path, at) { start in
             take(value, path, start) { end in
                 take(.literal(part.suffix), path, end) { after in
+                    if part.modifier == .optional, after == at { return nil }
                     var taken = taken
                     taken[group] = start..<end
                     return match(rest, path, after, next, taken, done)

@@ -191,6 +191,25 @@ import Testing
         }
     }
 
+    @Test(arguments: [(true, PluginError.Code.circularWait), (false, .recursionLimit)])
+    func `Services whose making asks for each other are an error`(isSingleton: Bool, code: PluginError.Code) throws {
+        let test = try TestHost([])
+        let host = test.host
+        for (name, other) in [("First", "Second"), ("Second", "First")] {
+            try host.register(
+                Manifest(name, version: "1.0.0") {
+                    Target(name, make: { [weak host] in try host?.service(other).perform("number").int ?? 0 }) {
+                        Action("number", .instance()) { number in number }
+                    }
+                    Service(name, version: "1.0.0", target: name, singleton: isSingleton)
+                })
+        }
+        for name in ["First", "Second"] {
+            let error = #expect(throws: PluginError.self) { try host.service(name).perform("number") }
+            #expect(error?.code == code)
+        }
+    }
+
     // MARK: Change
 
     @Test func `A singleton's handle follows the newest version; another's keeps its own`() throws {
@@ -216,7 +235,7 @@ import Testing
         let test = try FolderHost()
         try test.start()
         let host = test.host
-        async let waited = host.waitForService("S", from: "2.0.0", timeout: .seconds(60))
+        async let waited = host.waitForService("S", from: "2.0.0", timeout: .seconds(600))
         for (file, offer) in [
             ("a.so", Offer(name: "A", services: [service("1.0.0")])),
             ("b.so", Offer(name: "B", services: [service("2.1.0")])),
@@ -225,7 +244,7 @@ import Testing
             rename("\(test.folder.path)/\(file)", "\(test.plugins)/\(file)")
         }
         #expect(try await waited.module == "B")
-        #expect(try await host.waitForService("S", timeout: .seconds(60)).version == "2.1.0")
+        #expect(try await host.waitForService("S", timeout: .seconds(600)).version == "2.1.0")
     }
 
     @Test func `Waiting ends with the deadline, with the task, and with the host`() async throws {
@@ -235,11 +254,11 @@ import Testing
             try await host.waitForService("S", from: "1.0.0", timeout: .milliseconds(20))
         }
         #expect(late?.code == .deadlineExceeded && late?.message.contains("“S” from version 1.0.0 on") == true)
-        let task = Task { try await host.waitForService("S", timeout: .seconds(60)) }
+        let task = Task { try await host.waitForService("S", timeout: .seconds(600)) }
         task.cancel()
         let cancelled = await #expect(throws: PluginError.self) { try await task.value }
         #expect(cancelled?.code == .cancelled)
-        let waiting = Task { try await host.waitForService("S", timeout: .seconds(60)) }
+        let waiting = Task { try await host.waitForService("S", timeout: .seconds(600)) }
         try await Task.sleep(for: .milliseconds(50))
         host.shutdown()
         let stopped = await #expect(throws: PluginError.self) { try await waiting.value }
@@ -254,7 +273,7 @@ import Testing
         let module = try Offer(name: "A", services: [service("1.0.0")]).module.build()
         let names = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<100 {
-                group.addTask { try await host.waitForService("S", timeout: .seconds(60)).module }
+                group.addTask { try await host.waitForService("S", timeout: .seconds(600)).module }
             }
             try copyFile(module, to: "\(test.folder.path)/a.so")
             rename("\(test.folder.path)/a.so", "\(test.plugins)/a.so")

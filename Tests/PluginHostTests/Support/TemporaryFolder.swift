@@ -42,9 +42,9 @@ final class TemporaryFolder: Sendable {
     }
 }
 
-/// Waits until a condition holds; false if it does not within a minute.
+/// Waits until a condition holds; false if it does not within five minutes.
 func eventually(_ condition: () -> Bool) -> Bool {
-    for _ in 0..<6000 {
+    for _ in 0..<30_000 {
         if condition() { return true }
         usleep(10_000)
     }

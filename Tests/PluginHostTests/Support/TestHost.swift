@@ -99,7 +99,7 @@ func onThreads<Result: Sendable>(
 
 /// As `eventually`, for tests that other tasks must not wait for.
 func becomesTrue(_ condition: () throws -> Bool) async rethrows -> Bool {
-    for _ in 0..<6000 {
+    for _ in 0..<30_000 {
         if try condition() { return true }
         try? await Task.sleep(for: .milliseconds(10))
     }

@@ -1,0 +1,52 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+// A package of its own, so that who depends on PluginHost gets no dependencies of benchmarks.
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+/// Modules as they are shipped. SwiftPM writes debug information also in release mode, ten times as much as the rest.
+let stripped: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "--strip-all"])]
+/// Whether the benchmarks for the tools of ordo-one/benchmark are left out, which have to be fetched.
+let isAlone = Context.environment["BENCHMARKS_ALONE"] != nil
+let abi = Target.Dependency.product(name: "PluginABI", package: "PluginHost")
+let host = Target.Dependency.product(name: "PluginHost", package: "PluginHost")
+
+let package = Package(
+    name: "Benchmarks",
+    platforms: [.macOS(.v15)],  // What benchmark asks for; the host is for Linux.
+    products: [
+        .library(name: "BenchModule", type: .dynamic, targets: ["BenchModule"]),
+        .library(name: "CallerModule", type: .dynamic, targets: ["CallerModule"]),
+        .library(name: "NumberedModule", type: .dynamic, targets: ["NumberedModule"]),
+    ],
+    dependencies: [
+        .package(name: "PluginHost", path: "..")
+    ] + (isAlone ? [] : [.package(url: "https://github.com/ordo-one/benchmark", exact: "1.38.1", traits: [])]),
+    targets: [
+        .target(
+            name: "BenchModule", dependencies: [abi], path: "Modules/Bench", swiftSettings: settings,
+            linkerSettings: stripped),
+        .target(
+            name: "CallerModule", dependencies: [abi], path: "Modules/Caller", swiftSettings: settings,
+            linkerSettings: stripped),
+        .target(
+            name: "NumberedModule", dependencies: [abi], path: "Modules/Numbered", swiftSettings: settings,
+            linkerSettings: stripped),
+
+        .target(name: "Work", dependencies: [host, abi], swiftSettings: settings),
+        .executableTarget(
+            name: "SideBySide", dependencies: ["Work", host, abi], swiftSettings: settings),
+    ]
+        + (isAlone
+            ? []
+            : [
+                .executableTarget(
+                    name: "Library", dependencies: ["Work", .product(name: "Benchmark", package: "benchmark")],
+                    path: "Benchmarks/Library", swiftSettings: settings,
+                    plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")])
+            ])
+)

@@ -1,0 +1,139 @@
+import Foundation
+import Glibc
+import PluginABI
+import PluginHost
+import Work
+
+/// The calls whose instructions are counted, each as often as one wants.
+enum CountedCall: String, CaseIterable {
+    case namedThree, namedOne, url
+
+    func run(_ count: Int) throws {
+        let host = try PluginHost.bench(["BenchModule"])
+        let three: Parameters = ["text": "A text that is no small string of Swift's.", "n": 7, "word": "word"]
+        let one: Parameters = ["n": 7]
+        if self == .url {
+            // Enough of them that a search of one after the other would not go unnoticed.
+            try host.addRoutes((0..<1000).map { ("app://shop/item\($0)/:id", "Bench/open") })
+            try host.addRoute("app://shop/detail/:id", to: "Bench/open")
+        }
+        var sum = 0
+        for _ in 0..<count {
+            switch self {
+            case .namedThree: sum &+= try host.perform("Bench", "three", three).int ?? 0
+            case .namedOne: sum &+= try host.perform("Bench", "one", one).int ?? 0
+            case .url: sum &+= try host.open("app://shop/detail/42?q=lamp&r=small").int ?? 0
+            }
+        }
+        keep(sum)
+    }
+}
+
+/// Instruction counts of valgrind, against limits that are kept in a file.
+struct Instructions {
+    /// What the counts depend on, and the counts themselves, a call.
+    struct Limits: Codable {
+        var toolchain: String
+        var glibc: String
+        var architecture: String
+        var instructions: [String: Int]
+    }
+
+    /// How much more than committed is let pass.
+    static let tolerance = 1.02
+
+    /// - Returns: Whether all calls keep their limits.
+    static func check(limits file: String, writes: Bool) throws -> Bool {
+        let here = Limits(
+            toolchain: toolchain, glibc: glibc, architecture: architecture,
+            instructions: try counts())
+        if writes {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+            try (encoder.encode(here) + Data("\n".utf8)).write(to: URL(fileURLWithPath: file))
+        }
+        let limits = try JSONDecoder().decode(Limits.self, from: Data(contentsOf: URL(fileURLWithPath: file)))
+        let isComparable =
+            (limits.toolchain, limits.glibc, limits.architecture) == (here.toolchain, here.glibc, here.architecture)
+        if !isComparable {
+            print(
+                "The limits are those of \(limits.toolchain), \(limits.glibc), \(limits.architecture); this is "
+                    + "\(here.toolchain), \(here.glibc), \(here.architecture). They are shown, not enforced.")
+        }
+        var isKept = true
+        for (call, count) in here.instructions.sorted(by: { $0.key < $1.key }) {
+            let limit = limits.instructions[call] ?? 0
+            let fits = Double(count) <= Double(limit) * tolerance
+            let isMuchLess = Double(count) < Double(limit) * 0.9
+            let remark = !fits ? ": TOO MANY" : isMuchLess ? ": much less, the limit can be lowered" : ""
+            print("\(call): \(count) instructions a call, limit \(limit)\(remark)")
+            isKept = isKept && fits
+        }
+        if !isKept, isComparable {
+            print("If it is meant so: scripts/bench --write-limits, and say why in the commit.")
+        }
+        return isKept || !isComparable
+    }
+
+    /// Two runs of different lengths, so that the start cancels out.
+    private static func counts() throws -> [String: Int] {
+        let place = TemporaryFolder()
+        let program = try stripped(in: place.folder("stripped"))
+        var counts: [String: Int] = [:]
+        for call in CountedCall.allCases {
+            let short = try collected(program, call, 1_000)
+            let long = try collected(program, call, 3_000)
+            counts[call.rawValue] = (long - short + 1_000) / 2_000
+        }
+        return counts
+    }
+
+    /// Copies of this program and the module without debug information, which valgrind does not like.
+    private static func stripped(in folder: String) throws -> String {
+        let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
+        for file in [program, Opened.module("BenchModule")] {
+            let copy = "\(folder)/\(URL(fileURLWithPath: file).lastPathComponent)"
+            _ = try Program.run(["strip", "--strip-debug", "-o", copy, file], program: "/usr/bin/env")
+        }
+        return "\(folder)/\(URL(fileURLWithPath: program).lastPathComponent)"
+    }
+
+    /// The instructions of a whole run; the same in each, with hashes and addresses that do not change.
+    private static func collected(_ program: String, _ call: CountedCall, _ count: Int) throws -> Int {
+        let report = "\(program).callgrind"
+        _ = try Program.run(
+            [
+                "-u", "BENCHMARK_MODULES", "SWIFT_DETERMINISTIC_HASHING=1", "setarch", "-R", "valgrind", "-q",
+                "--tool=callgrind",
+                "--callgrind-out-file=\(report)", program, "count", call.rawValue, String(count),
+            ], program: "/usr/bin/env")
+        let lines = try String(contentsOfFile: report, encoding: .utf8).split(separator: "\n")
+        guard let line = lines.first(where: { $0.hasPrefix("totals:") || $0.hasPrefix("summary:") }),
+            let total = Int(line.split(separator: " ")[1])
+        else { throw Failure("valgrind wrote no total.") }
+        return total
+    }
+
+    private static var toolchain: String {
+        (try? Program.run(["swift", "--version"], program: "/usr/bin/env"))?.split(separator: "\n")
+            .first { $0.contains("Swift version") }.map { line in
+                line.split(separator: " ").drop { $0 != "version" }.prefix(2).joined(separator: " ")
+            }.map { "Swift \($0)" } ?? "unknown"
+    }
+
+    private static var glibc: String {
+        var text = [CChar](repeating: 0, count: 64)
+        let count = confstr(Int32(_CS_GNU_LIBC_VERSION), &text, text.count)
+        return String(decoding: text.prefix(max(0, count - 1)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    private static var architecture: String {
+        #if arch(x86_64)
+            "x86_64"
+        #elseif arch(arm64)
+            "aarch64"
+        #else
+            "unknown"
+        #endif
+    }
+}

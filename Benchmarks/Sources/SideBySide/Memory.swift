@@ -1,0 +1,30 @@
+import Work
+
+/// What a module costs the host in memory, beyond what it costs to open it: anonymous memory, which cannot be dropped.
+struct Memory {
+    let effort: Effort
+
+    init(_ effort: Effort) { self.effort = effort }
+
+    func rows() throws -> [Row] { try (effort.isCheck ? [3] : [10, 100, 1_000]).map(row) }
+
+    private func row(_ size: Int) throws -> Row {
+        let place = TemporaryFolder()
+        let folder = place.folder("plugins")
+        try NumberedModules.writeAll(size, to: folder)
+        // What a process takes once, with its first module, is no cost of a module.
+        let one = place.folder("one")
+        try NumberedModules.write(1, to: one)
+        var (ours, floor) = ([Double](), [Double]())
+        for _ in 0..<min(3, effort.repetitions) {  // It is the same each time, nearly.
+            let hosts = try Once.host.apart(folder).memory - Once.host.apart(one).memory
+            let opened = try Once.open.apart(folder).memory - Once.open.apart(one).memory
+            ours.append((hosts - opened) / Double(size - 1) / 1024)
+            floor.append(opened / Double(size - 1) / 1024)
+        }
+        var row = Row("memory of a module with ten actions, beyond dlopen", size: size, unit: "KiB", ours: ours.median)
+        row.floors = [Row.Other(name: "dlopen itself", value: floor.median)]
+        row.goal = Goal(atMost: 16)
+        return row
+    }
+}

@@ -1,0 +1,92 @@
+import Work
+
+/// One line of the table.
+struct Row: Codable {
+    let what: String
+    var size: Int?
+    /// `ns`, `ms`, `KiB`, or `×`, of which more is better.
+    let unit: String
+    var ours: Double
+    /// The first call, cold, in the unit of the row.
+    var first: Double?
+    /// The first is the one that ratios and goals are about.
+    var floors: [Other] = []
+    var peer: String?
+    var peers: [Other] = []
+    var goal = Goal()
+    /// Ours, by ours at the smallest size.
+    var growth: Double?
+    /// What of the goal is missed, in words; empty when all of it is reached.
+    var missed: [String] = []
+
+    struct Other: Codable {
+        let name: String
+        let value: Double
+    }
+
+    init(_ what: String, size: Int? = nil, unit: String, ours: Double) {
+        (self.what, self.size, self.unit, self.ours) = (what, size, unit, ours)
+    }
+
+    /// Ours, by the first floor.
+    var ratio: Double? { floors.first.map { ours / $0.value } }
+
+    /// Compares with the goal.
+    mutating func judge() {
+        missed = []
+        if let limit = goal.atMost, ours > limit { missed.append("≤ \(Row.text(limit)) \(unit)") }
+        if let limit = goal.timesFloor, let ratio, ratio > limit { missed.append("≤ \(Row.text(limit)) × floor") }
+        if let limit = goal.atLeastOfFloor, let ratio, ratio < limit { missed.append("≥ \(Row.text(limit)) × floor") }
+        if let limit = goal.growth, let growth, growth > limit { missed.append("growth ≤ \(Row.text(limit)) ×") }
+        if let name = goal.below, let peer = peers.first(where: { $0.name == name }), ours >= peer.value {
+            missed.append("below \(name)")
+        }
+    }
+
+    /// The goal in words.
+    var goalText: String {
+        var parts: [String] = []
+        if let limit = goal.atMost { parts.append("≤ \(Row.text(limit)) \(unit)") }
+        if let limit = goal.timesFloor { parts.append("≤ \(Row.text(limit)) × floor") }
+        if let limit = goal.atLeastOfFloor { parts.append("≥ \(Row.text(limit)) × floor") }
+        if let limit = goal.growth { parts.append("growth ≤ \(Row.text(limit)) ×") }
+        if let name = goal.below { parts.append("below \(name)") }
+        return parts.joined(separator: ", ")
+    }
+
+    /// Three digits that matter.
+    static func text(_ number: Double) -> String {
+        let digits = number >= 100 ? 0 : number >= 10 ? 1 : 2
+        let scale = [1.0, 10, 100][digits]
+        let rounded = (number * scale).rounded() / scale
+        if rounded == rounded.rounded(), digits == 0 || rounded == number {
+            let whole = String(Int(rounded))
+            return whole.count > 4 ? grouped(whole) : whole
+        }
+        return String(rounded)
+    }
+
+    private static func grouped(_ digits: String) -> String {
+        var text = ""
+        for (index, digit) in digits.enumerated() {
+            if index > 0, (digits.count - index) % 3 == 0 { text.append(",") }
+            text.append(digit)
+        }
+        return text
+    }
+}
+
+extension [Row] {
+    /// Adds what only the whole table knows.
+    func completed(with peers: [Peer]) -> [Row] {
+        map { row in
+            var row = row
+            row.peers = peers.filter { $0.work == row.peer && ($0.size == nil || $0.size == row.size) }
+                .map { Row.Other(name: $0.name, value: $0.value) }
+            let smallest = filter { $0.what == row.what && $0.size != nil }.min { $0.size! < $1.size! }
+            if let smallest, smallest.size != row.size { row.growth = row.ours / smallest.ours }
+            row.judge()
+            return row
+        }
+    }
+}

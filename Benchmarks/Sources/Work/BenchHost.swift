@@ -1,0 +1,44 @@
+import Foundation
+import PluginABI
+public import PluginHost
+
+extension PluginHost {
+    /// A started host on a folder of its own with these of the built modules. It is not shut down: the program ends.
+    public static func bench(_ modules: [String] = ["BenchModule", "CallerModule"], watches: Bool = false) throws
+        -> PluginHost
+    {
+        let place = TemporaryFolder()
+        folders.append(place)
+        let plugins = place.folder("plugins")
+        for module in modules {
+            try FileManager.default.copyItem(atPath: Opened.module(module), toPath: "\(plugins)/lib\(module).so")
+        }
+        return try bench(folder: plugins, in: place, watches: watches)
+    }
+
+    /// A started host on this folder.
+    public static func bench(folder: String, in place: TemporaryFolder, watches: Bool = false) throws -> PluginHost {
+        var configuration = PluginHost.Configuration(folders: [folder])
+        configuration.watches = watches
+        configuration.stagingFolder = place.folder("staging")
+        configuration.stateFolder = place.folder("state")
+        let host = PluginHost(configuration)
+        try host.start()
+        for module in host.modules where module.state != "active" {
+            throw PluginError(.refused, "\(module.file) is \(module.state): \(module.error?.message ?? "no reason")")
+        }
+        return host
+    }
+
+    /// The same with so many actions besides.
+    static func bench(actions: Int) throws -> PluginHost {
+        let host = try bench()
+        if actions > 0 {
+            try host.register(Manifest("Filler", version: "1.0.0") { Many.actions(actions) })
+        }
+        return host
+    }
+}
+
+/// Kept until the end of the program.
+nonisolated(unsafe) private var folders: [TemporaryFolder] = []  // Hosts are made on the main thread.

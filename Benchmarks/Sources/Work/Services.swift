@@ -1,0 +1,50 @@
+import PluginABI
+import PluginHost
+
+extension Comparison {
+    /// A service, asked for by its name, and called.
+    ///
+    /// - Parameter sizes: How many services there are.
+    public static func services(_ sizes: [Int]) throws -> [Comparison] {
+        try sizes.flatMap { size in
+            let host = try PluginHost.bench()
+            let fillers = (1..<size).map { Service("Filler\($0)", version: "1.0.0", target: "Fillers") }
+            try host.register(
+                Manifest("Fillers", version: "1.0.0") {
+                    Target("Fillers") { Action("nothing") { 0 } }
+                    Many(parts: fillers)
+                })
+            let service = try host.service("BenchService")
+            let ready: Parameters = ["n": 7]
+            return [
+                Comparison(
+                    "service by name", size: size, goal: Goal(atMost: 60, growth: 1.2), floors: [dictionary(size)]
+                ) { count in
+                    for _ in 0..<count { keep(try host.service("BenchService").isReady) }
+                },
+                Comparison("call of a service, one int ready made", size: size) { count in
+                    var sum = 0
+                    for _ in 0..<count { sum &+= try service.perform("one", ready).int ?? 0 }
+                    keep(sum)
+                },
+            ]
+        }
+    }
+
+    /// A dictionary from names to closures that give the service.
+    private static func dictionary(_ size: Int) -> Work {
+        var makers: [String: () -> Int] = ["BenchService": { 1 }]
+        for number in 1..<size { makers["Filler\(number)"] = { number } }
+        let known = makers
+        return Work("dictionary of closures") { count in
+            var sum = 0
+            for _ in 0..<count { sum &+= known["BenchService"]!() }
+            keep(sum)
+        }
+    }
+}
+
+extension ServiceHandle {
+    /// 1, of a handle that was really made.
+    @inline(never) fileprivate var isReady: Int { 1 }
+}

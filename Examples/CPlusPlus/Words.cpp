@@ -1,0 +1,154 @@
+// A module in C++: one header, nothing to link but the standard library.
+//
+//     g++ -std=c++20 -O2 -shared -fPIC -fvisibility=hidden -I ../../Sources/CPluginABI/include -o libWords.so Words.cpp
+//
+// (clang++ takes the same arguments.)
+#include "plugin_abi.h"
+
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace {
+
+const plugin_host *host;
+
+// ---------------------------------------------------------------------- the border, once for all actions
+
+std::string_view text(const plugin_value &value) { return {value.as.string, value.count}; }
+
+plugin_string borrow(std::string_view text) { return {text.data(), text.size()}; }
+
+// Thrown by an action to choose the code of the error.
+struct Refusal : std::runtime_error {
+    std::string code;
+    Refusal(std::string code, const std::string &message) : std::runtime_error(message), code(std::move(code)) {}
+};
+
+void reject(plugin_token token, std::string_view code, std::string_view message) {
+    const plugin_error error{borrow(code), borrow(message), {}};
+    host->reject(host, token, &error);
+}
+
+// The function that the host calls for an action. No exception may leave it: what the action throws is the error of the
+// call. The result is borrowed until resolve returns, so the action replies itself, while its strings are alive.
+template <void (*action)(const plugin_call &, const plugin_value *)>
+void guarded(void *, const plugin_call *call, const plugin_value *arguments, uint32_t) noexcept {
+    try {
+        action(*call, arguments);
+    } catch (const Refusal &refusal) {
+        reject(call->token, refusal.code, refusal.what());
+    } catch (const std::exception &error) {
+        reject(call->token, "actionFailed", error.what());
+    } catch (...) {
+        reject(call->token, "actionFailed", "Something was thrown that is no std::exception.");
+    }
+}
+
+void reply(const plugin_call &call, const plugin_value &value) { host->resolve(host, call.token, &value); }
+
+// ------------------------------------------------------------------------------------------- the actions
+
+// Words/count: how often each word stands in a text, as a map.
+void count(const plugin_call &call, const plugin_value *arguments) {
+    std::map<std::string, int64_t> counts;
+    std::istringstream words{std::string(text(arguments[0]))};
+    for (std::string word; words >> word;) counts[word]++;
+
+    plugin_entry entries[64]; // They point into `counts`, which lives until this returns.
+    uint32_t used = 0;
+    for (const auto &[word, number] : counts) {
+        if (used == 64) throw Refusal("tooMany", "At most 64 different words.");
+        entries[used++] = {borrow(word), plugin_value_int(number)};
+    }
+    reply(call, plugin_value_map(entries, used));
+}
+
+// The instance of the target Glossary: made by the host on first use, used from any thread.
+class Glossary {
+  public:
+    void define(std::string_view word, std::string_view meaning) {
+        std::lock_guard lock(mutex);
+        meanings.insert_or_assign(std::string(word), std::string(meaning));
+    }
+    std::string meaning(std::string_view word) {
+        std::lock_guard lock(mutex);
+        auto found = meanings.find(std::string(word));
+        if (found == meanings.end()) throw Refusal("unknownWord", "Nobody has defined “" + std::string(word) + "”.");
+        return found->second;
+    }
+
+  private:
+    std::mutex mutex;
+    std::map<std::string, std::string> meanings;
+};
+
+Glossary &glossary(const plugin_call &call) { return *static_cast<Glossary *>(call.instance); }
+
+void define(const plugin_call &call, const plugin_value *arguments) {
+    glossary(call).define(text(arguments[0]), text(arguments[1]));
+    reply(call, plugin_value_null());
+}
+
+void meaning(const plugin_call &call, const plugin_value *arguments) {
+    const std::string meaning = glossary(call).meaning(text(arguments[0]));
+    reply(call, plugin_value_string(meaning.data(), static_cast<uint32_t>(meaning.size())));
+}
+
+// ------------------------------------------------------------------------------------------ what it offers
+
+const char manifest[] = R"({
+    "name": "Words", "version": "1.0.0", "summary": "Counts and explains words",
+    "targets": [
+        {"name": "Words", "actions": [
+            {"name": "count", "remote": true, "result": "map", "parameters": [
+                {"name": "text", "type": "string", "required": true}]}]},
+        {"name": "Glossary", "instance": "shared", "actions": [
+            {"name": "define", "parameters": [
+                {"name": "word", "type": "string", "required": true},
+                {"name": "meaning", "type": "string", "required": true}]},
+            {"name": "meaning", "result": "string", "parameters": [
+                {"name": "word", "type": "string", "required": true}]}]}
+    ],
+    "routes": [{"pattern": "app://words/:text", "action": "Words/count"}]
+})";
+
+const plugin_function functions[] = {
+    {PLUGIN_STRING_INIT("Words/count"), guarded<count>, nullptr},
+    {PLUGIN_STRING_INIT("Glossary/define"), guarded<define>, nullptr},
+    {PLUGIN_STRING_INIT("Glossary/meaning"), guarded<meaning>, nullptr},
+};
+
+const plugin_factory factories[] = {{
+    PLUGIN_STRING_INIT("Glossary"),
+    [](void *, const plugin_call *) -> void * { return new (std::nothrow) Glossary; },
+    [](void *, void *instance) { delete static_cast<Glossary *>(instance); },
+    nullptr,
+}};
+
+const plugin_module module{
+    .magic = PLUGIN_ABI_MAGIC,
+    .size = sizeof(plugin_module),
+    .abi_major = PLUGIN_ABI_MAJOR,
+    .abi_minor = PLUGIN_ABI_MINOR,
+    .toolchain = {}, // It needs no Swift runtime.
+    .manifest = PLUGIN_STRING_INIT(manifest),
+    .functions = functions,
+    .function_count = std::size(functions),
+    .factories = factories,
+    .factory_count = std::size(factories),
+    .data = nullptr,
+    .activate = [](void *, const plugin_host *table) -> int32_t {
+        host = table;
+        return 0;
+    },
+    .deactivate = nullptr,
+    .get_extension = nullptr,
+};
+
+} // namespace
+
+PLUGIN_MODULE_EXPORT const plugin_module *plugin_module_entry() { return &module; }

@@ -1,0 +1,19 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+let abi = Target.Dependency.product(name: "PluginABI", package: "PluginHost")
+
+// Sources/LinkedA, B and C are links to the samples in Plugins: the same sources, compiled to be linked in.
+let package = Package(
+    name: "OneBinary",
+    dependencies: [.package(name: "PluginHost", path: "../..")],
+    targets: [
+        .target(name: "LinkedA", dependencies: [abi], swiftSettings: [.define("PLUGIN_LINKED_IN")]),
+        .target(name: "LinkedB", dependencies: [abi], swiftSettings: [.define("PLUGIN_LINKED_IN")]),
+        .target(
+            name: "LinkedC", dependencies: [abi], publicHeadersPath: ".", cSettings: [.define("PLUGIN_LINKED_IN")]),
+        .executableTarget(
+            name: "OneBinary",
+            dependencies: ["LinkedA", "LinkedB", "LinkedC", .product(name: "PluginHost", package: "PluginHost")]),
+    ]
+)

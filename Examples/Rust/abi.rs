@@ -1,0 +1,236 @@
+//! What a module needs of `plugin_abi.h`, in Rust. The header says who may call what, from which threads, and how long
+//! things live. The assertions at the end are the header's own.
+#![allow(dead_code)]
+
+use std::ffi::c_void;
+use std::mem::{offset_of, size_of};
+
+pub const MAGIC: u64 = 0x5453_4F48_4755_4C50;
+pub const MAJOR: u16 = 1;
+pub const MINOR: u16 = 0;
+
+pub const KIND_NULL: u32 = 0;
+pub const KIND_BOOL: u32 = 1;
+pub const KIND_INT: u32 = 2;
+pub const KIND_DOUBLE: u32 = 3;
+pub const KIND_STRING: u32 = 4;
+pub const KIND_BYTES: u32 = 5;
+pub const KIND_LIST: u32 = 6;
+pub const KIND_MAP: u32 = 7;
+pub const KIND_OBJECT: u32 = 8;
+
+pub const ADDRESS_ACTION: u32 = 0;
+pub const ADDRESS_URL: u32 = 1;
+pub const ADDRESS_OBJECT: u32 = 2;
+pub const ADDRESS_SERVICE: u32 = 3;
+pub const ADDRESS_EVENT: u32 = 4;
+
+pub const LOG_EXTENSION: &str = "pluginhost.log/1";
+pub const LOG_INFO: u32 = 1;
+
+pub type Token = u64;
+pub type Object = u64;
+
+/// A string as it crosses the border: borrowed, UTF-8, without a zero byte at its end.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Str {
+    bytes: *const u8,
+    count: u64,
+}
+
+impl Str {
+    /// The receiver may read it for as long as `text` lives, which is up to who calls this.
+    pub const fn new(text: &str) -> Str {
+        Str { bytes: text.as_ptr(), count: text.len() as u64 }
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union Payload {
+    pub boolean: u8,
+    pub integer: i64,
+    pub real: f64,
+    pub string: *const u8,
+    pub list: *const Value,
+    pub map: *const Entry,
+    pub object: Object,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Value {
+    pub kind: u32,
+    pub count: u32,
+    pub payload: Payload,
+}
+
+impl Value {
+    pub const NULL: Value = Value { kind: KIND_NULL, count: 0, payload: Payload { integer: 0 } };
+
+    pub const fn int(integer: i64) -> Value {
+        Value { kind: KIND_INT, count: 0, payload: Payload { integer } }
+    }
+
+    /// Borrows `text`: it must live until the host has taken the value.
+    pub const fn string(text: &str) -> Value {
+        Value { kind: KIND_STRING, count: text.len() as u32, payload: Payload { string: text.as_ptr() } }
+    }
+
+    pub fn as_int(&self) -> Option<i64> {
+        (self.kind == KIND_INT).then(|| unsafe { self.payload.integer })
+    }
+
+    /// The host has checked that it is UTF-8. It lives as long as the arguments do: until the action returns.
+    pub fn as_str(&self) -> Option<&str> {
+        (self.kind == KIND_STRING).then(|| unsafe {
+            match self.count {
+                0 => "", // The pointer may be null.
+                count => std::str::from_utf8_unchecked(std::slice::from_raw_parts(self.payload.string, count as usize)),
+            }
+        })
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Entry {
+    pub key: Str,
+    pub value: Value,
+}
+
+#[repr(C)]
+pub struct Error {
+    pub code: Str,
+    pub message: Str,
+    pub source: Str,
+}
+
+#[repr(C)]
+pub struct Call {
+    pub size: u32,
+    pub flags: u32,
+    pub token: Token,
+    pub instance: *mut c_void,
+    pub deadline: i64,
+}
+
+pub type Invoke = unsafe extern "C" fn(*mut c_void, *const Call, *const Value, u32);
+
+#[repr(C)]
+pub struct Function {
+    pub name: Str,
+    pub invoke: Invoke,
+    pub data: *mut c_void,
+}
+
+#[repr(C)]
+pub struct Module {
+    pub magic: u64,
+    pub size: u32,
+    pub abi_major: u16,
+    pub abi_minor: u16,
+    pub toolchain: Str,
+    pub manifest: Str,
+    pub functions: *const Function,
+    pub function_count: u64,
+    pub factories: *const c_void,
+    pub factory_count: u64,
+    pub data: *mut c_void,
+    pub activate: Option<unsafe extern "C" fn(*mut c_void, *const Host) -> i32>,
+    pub deactivate: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub get_extension: Option<unsafe extern "C" fn(*mut c_void, Str) -> *const c_void>,
+}
+
+// The description and its tables are never written, and what they point to is static.
+unsafe impl Sync for Function {}
+unsafe impl Sync for Module {}
+
+/// What is asked for. Borrowed until the function that takes it returns.
+#[repr(C)]
+pub struct Request {
+    pub size: u32,
+    pub address: u32,
+    pub target: Str,
+    pub action: Str,
+    pub object: Object,
+    pub parameters: *const Entry,
+    pub parameter_count: u64,
+    pub timeout: i64,
+    pub flags: u32,
+    pub reserved: u32,
+    pub version: Str,
+}
+
+impl Request {
+    /// A call of an action by its names. An entry with an empty key is a parameter by position.
+    pub fn action(target: &str, action: &str, parameters: &[Entry]) -> Request {
+        Request {
+            size: size_of::<Request>() as u32,
+            address: ADDRESS_ACTION,
+            target: Str::new(target),
+            action: Str::new(action),
+            object: 0,
+            parameters: parameters.as_ptr(),
+            parameter_count: parameters.len() as u64,
+            timeout: 0,
+            flags: 0,
+            reserved: 0,
+            version: Str::new(""),
+        }
+    }
+}
+
+/// Takes the outcome of a request, once. One of the two is null; both are borrowed.
+pub type Completion = unsafe extern "C" fn(*mut c_void, *const Value, *const Error);
+
+/// The host's functions. Each takes the table first, and may be called from any thread.
+#[repr(C)]
+pub struct Host {
+    pub size: u32,
+    pub abi_major: u16,
+    pub abi_minor: u16,
+    implementation: *mut c_void,
+    pub perform: unsafe extern "C" fn(*const Host, Token, *const Request, Completion, *mut c_void),
+    pub call: unsafe extern "C" fn(*const Host, Token, *const Request, Completion, *mut c_void) -> Token,
+    pub cancel: unsafe extern "C" fn(*const Host, Token),
+    pub resolve: unsafe extern "C" fn(*const Host, Token, *const Value) -> i32,
+    pub reject: unsafe extern "C" fn(*const Host, Token, *const Error) -> i32,
+    pub on_cancel: unsafe extern "C" fn(*const Host, Token, unsafe extern "C" fn(*mut c_void, i32), *mut c_void),
+    pub object_create:
+        unsafe extern "C" fn(*const Host, Str, *mut c_void, Option<unsafe extern "C" fn(*mut c_void)>) -> Object,
+    pub callback_create: unsafe extern "C" fn(
+        *const Host,
+        Invoke,
+        *mut c_void,
+        Option<unsafe extern "C" fn(*mut c_void)>,
+        u32,
+    ) -> Object,
+    pub object_retain: unsafe extern "C" fn(*const Host, Object) -> i32,
+    pub object_release: unsafe extern "C" fn(*const Host, Object) -> i32,
+    pub get_extension: unsafe extern "C" fn(*const Host, Str) -> *const c_void,
+}
+
+#[repr(C)]
+pub struct Log {
+    pub size: u32,
+    reserved: u32,
+    pub write: unsafe extern "C" fn(*const Host, Token, u32, Str),
+}
+
+const _: () = assert!(size_of::<*const ()>() == 8);
+const _: () = assert!(size_of::<Str>() == 16);
+const _: () = assert!(size_of::<Value>() == 16);
+const _: () = assert!(offset_of!(Value, payload) == 8);
+const _: () = assert!(size_of::<Entry>() == 32);
+const _: () = assert!(size_of::<Error>() == 48);
+const _: () = assert!(size_of::<Call>() == 32);
+const _: () = assert!(size_of::<Function>() == 32);
+const _: () = assert!(offset_of!(Module, toolchain) == 16);
+const _: () = assert!(size_of::<Module>() == 112);
+const _: () = assert!(size_of::<Request>() == 96);
+const _: () = assert!(offset_of!(Request, version) == 80);
+const _: () = assert!(offset_of!(Host, perform) == 16);
+const _: () = assert!(size_of::<Host>() == 104);
+const _: () = assert!(size_of::<Log>() == 16);

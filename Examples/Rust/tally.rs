@@ -1,0 +1,168 @@
+//! A module in Rust: no crates, nothing to link.
+//!
+//!     rustc --edition 2021 -O --crate-type cdylib -o libTally.so tally.rs
+mod abi;
+
+use abi::*;
+use std::ffi::c_void;
+use std::panic::catch_unwind;
+use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
+
+// ------------------------------------------------------------------------- the border, once for all actions
+
+/// The host's table: given on activation, before any action is called, and valid for the life of the process.
+static HOST: AtomicPtr<Host> = AtomicPtr::new(std::ptr::null_mut());
+
+fn host() -> &'static Host {
+    unsafe { &*HOST.load(Relaxed) }
+}
+
+/// Why an action fails: a short word for programs, and a sentence for people.
+struct Failure(&'static str, String);
+
+/// Who replies to a call. A number, so another thread may have it; a reply that comes too late does nothing.
+#[derive(Clone, Copy)]
+struct Reply(Token);
+
+impl Reply {
+    /// The value is borrowed until `resolve` returns, as the error is until `reject` does.
+    fn send(self, outcome: Result<Value, Failure>) {
+        match outcome {
+            Ok(value) => unsafe { (host().resolve)(host(), self.0, &value) },
+            Err(Failure(code, message)) => {
+                let error = Error { code: Str::new(code), message: Str::new(&message), source: Str::new("") };
+                unsafe { (host().reject)(host(), self.0, &error) }
+            }
+        };
+    }
+}
+
+/// Runs what the host calls. A panic must not leave it: it becomes the error of the call.
+unsafe fn guarded(call: *const Call, arguments: *const Value, count: u32, body: fn(Reply, &[Value])) {
+    let reply = Reply((*call).token);
+    let arguments = if count == 0 { &[] } else { std::slice::from_raw_parts(arguments, count as usize) };
+    if catch_unwind(|| body(reply, arguments)).is_err() {
+        reply.send(Err(Failure("panicked", "The action has panicked; its standard error says where.".into())));
+    }
+}
+
+/// A function as the host's table wants it, from a Rust function.
+macro_rules! action {
+    ($name:literal, $body:path) => {{
+        unsafe extern "C" fn invoke(_: *mut c_void, call: *const Call, arguments: *const Value, count: u32) {
+            guarded(call, arguments, count, $body)
+        }
+        Function { name: Str::new($name), invoke, data: std::ptr::null_mut() }
+    }};
+}
+
+// ----------------------------------------------------------------------------------------------- the actions
+
+/// Called from any thread, several at a time.
+static TOTAL: AtomicI64 = AtomicI64::new(0);
+
+/// Tally/add: the host has checked the type and filled in the default.
+fn add(reply: Reply, arguments: &[Value]) {
+    let n = arguments[0].as_int().unwrap_or(1);
+    let added = TOTAL.fetch_update(Relaxed, Relaxed, |total| total.checked_add(n));
+    reply.send(match added {
+        Ok(before) => Ok(Value::int(before + n)),
+        Err(_) => Err(Failure("overflow", format!("{n} more do not fit 64 bits."))),
+    });
+}
+
+/// Tally/reverse: asynchronous. Arguments are gone when this returns, so the thread gets a copy.
+fn reverse(reply: Reply, arguments: &[Value]) {
+    let text = arguments[0].as_str().unwrap_or("").to_owned();
+    std::thread::spawn(move || {
+        let reversed: String = text.chars().rev().collect();
+        reply.send(Ok(Value::string(&reversed)));
+    });
+}
+
+/// Tally/greet: asks another module, and answers with what that answers.
+fn greet(reply: Reply, arguments: &[Value]) {
+    unsafe extern "C" fn pass_on(data: *mut c_void, value: *const Value, error: *const Error) {
+        let token = data as Token;
+        // One of the two is null. Both are borrowed, and passed on as they are.
+        match error.is_null() {
+            true => (host().resolve)(host(), token, value),
+            false => (host().reject)(host(), token, error),
+        };
+    }
+    let parameters = [Entry { key: Str::new("name"), value: arguments[0] }];
+    let request = Request::action("Greeter", "greet", &parameters);
+    // The token as the parent: endless calls are found, and deadlines and errors belong together.
+    unsafe { (host().perform)(host(), reply.0, &request, pass_on, reply.0 as *mut c_void) }
+}
+
+/// The state for the module that replaces this one.
+fn suspend(reply: Reply, _: &[Value]) {
+    reply.send(Ok(Value::int(TOTAL.load(Relaxed))));
+}
+
+/// The state of the module that this one replaces.
+fn resume(reply: Reply, arguments: &[Value]) {
+    match arguments[0].as_int() {
+        Some(total) => {
+            TOTAL.store(total, Relaxed);
+            reply.send(Ok(Value::NULL))
+        }
+        None => reply.send(Err(Failure("unknownState", "The state is no number.".into()))),
+    }
+}
+
+// --------------------------------------------------------------------------------------------- what it offers
+
+const MANIFEST: &str = r#"{
+    "name": "Tally", "version": "1.0.0", "summary": "Adds up",
+    "targets": [{"name": "Tally", "actions": [
+        {"name": "add", "remote": true, "result": "int", "parameters": [
+            {"name": "n", "type": "int", "default": 1}]},
+        {"name": "reverse", "async": true, "result": "string", "parameters": [
+            {"name": "text", "type": "string", "required": true}]},
+        {"name": "greet", "parameters": [
+            {"name": "name", "type": "string", "required": true}]}
+    ]}],
+    "routes": [{"pattern": "app://tally/:n", "action": "Tally/add"}],
+    "hooks": ["suspend", "resume"]
+}"#;
+
+static FUNCTIONS: [Function; 5] = [
+    action!("Tally/add", add),
+    action!("Tally/reverse", reverse),
+    action!("Tally/greet", greet),
+    action!("@suspend", suspend),
+    action!("@resume", resume),
+];
+
+static MODULE: Module = Module {
+    magic: MAGIC,
+    size: std::mem::size_of::<Module>() as u32,
+    abi_major: MAJOR,
+    abi_minor: MINOR,
+    toolchain: Str::new(""),
+    manifest: Str::new(MANIFEST),
+    functions: FUNCTIONS.as_ptr(),
+    function_count: FUNCTIONS.len() as u64,
+    factories: std::ptr::null(),
+    factory_count: 0,
+    data: std::ptr::null_mut(),
+    activate: Some(activate),
+    deactivate: None,
+    get_extension: None,
+};
+
+unsafe extern "C" fn activate(_: *mut c_void, table: *const Host) -> i32 {
+    HOST.store(table.cast_mut(), Relaxed);
+    let log = (host().get_extension)(host(), Str::new(LOG_EXTENSION)).cast::<Log>();
+    if let Some(log) = log.as_ref() {
+        (log.write)(host(), 0, LOG_INFO, Str::new("Tally is ready."));
+    }
+    0
+}
+
+#[no_mangle]
+pub extern "C" fn plugin_module_entry() -> *const Module {
+    &MODULE
+}

@@ -1,0 +1,213 @@
+public import CPluginABI
+
+/// An action whose names are resolved once, for calls that are made many times.
+///
+///     let add = host.bind("Counter", "add")
+///     let sum: Int = try add(5)
+///     let same = try add.perform(["n": 5])
+///
+/// A call is the same as one by name, with the same checks, interceptors and errors; only the lookup is left out. It is
+/// not tied to a copy of the module: when modules come, change or go, the next call goes where a call by name would go.
+/// So an action can be bound before its module is there; until then a call is the error that it is by name. It costs
+/// nothing to keep or to copy one, and it can be used from any thread.
+public struct BoundAction: Sendable {
+    /// The name of the target.
+    public let target: String
+    /// The name of the action.
+    public let action: String
+    /// The host's table; it lives as long as the process.
+    @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
+    /// What the host knows it by; 0 where it has to be told the names each time.
+    let number: plugin_bound_action
+
+    private var address: Address { number == 0 ? .action(target, action) : .bound(number) }
+}
+
+extension HostContext {
+    /// Binds an action. It is no part of the call that this context came with, and can be kept.
+    ///
+    /// - Parameters:
+    ///   - target: The name of the target, of any module, also of one that is not there yet.
+    ///   - action: The name of the action.
+    public func bind(_ target: String, _ action: String) -> BoundAction {
+        let bound = host.pointee.get_extension(host, plugin_string("pluginhost.bound/1"))?
+            .assumingMemoryBound(to: plugin_bound.self)
+        let number = target.withPluginString { target in
+            action.withPluginString { action in bound?.pointee.bind(host, target, action) ?? 0 }
+        }
+        return BoundAction(target: target, action: action, host: host, number: number)
+    }
+}
+
+// MARK: Calls as by name
+
+extension BoundAction {
+    /// Calls a synchronous action and returns its result.
+    ///
+    /// - Parameters:
+    ///   - parameters: By name or by position.
+    ///   - context: The call that this one is made for. A synchronous call that is made while an action runs on this
+    ///     thread belongs to it anyway.
+    ///   - timeout: As for ``HostContext/perform(_:_:_:timeout:)``.
+    /// - Throws: As ``HostContext/perform(_:_:_:timeout:)``.
+    @discardableResult
+    public func perform(
+        _ parameters: Parameters = [:], in context: HostContext? = nil, timeout: Duration? = nil
+    ) throws(PluginError) -> Value {
+        try HostContext(host: host, call: context?.call ?? 0).perform(address, parameters, timeout: timeout)
+    }
+
+    /// Calls an action, synchronous or asynchronous, without blocking a thread.
+    ///
+    /// - Parameters:
+    ///   - parameters: By name or by position.
+    ///   - context: The call that this one is made for.
+    ///   - timeout: As for ``HostContext/call(_:_:_:timeout:)``.
+    /// - Throws: As ``HostContext/call(_:_:_:timeout:)``.
+    @discardableResult
+    public func call(
+        _ parameters: Parameters = [:], in context: HostContext? = nil, timeout: Duration? = nil
+    ) async throws(PluginError) -> Value {
+        try await HostContext(host: host, call: context?.call ?? 0).call(address, parameters, timeout: timeout)
+    }
+}
+
+// MARK: Typed calls
+
+// A scalar costs no memory on the way in or out. For more parameters there is `perform`.
+
+extension BoundAction {
+    /// Calls a synchronous action without parameters.
+    ///
+    /// - Returns: The result as the type that the caller wants.
+    /// - Throws: As ``HostContext/perform(_:_:_:timeout:)``; ``PluginError/Code/invalidResult`` for a result that is not of
+    ///   that type.
+    @inlinable
+    public func callAsFunction<R: ValueConvertible>() throws(PluginError) -> R {
+        var outcome = BoundOutcome(host: host)
+        perform(nil, 0, &outcome)
+        return try result(outcome)
+    }
+
+    /// Calls a synchronous action with one parameter. See ``callAsFunction()``.
+    @inlinable
+    public func callAsFunction<A: ValueConvertible, R: ValueConvertible>(_ a: A) throws(PluginError) -> R {
+        var outcome = BoundOutcome(host: host)
+        try a.lend { a in
+            var entry = plugin_entry(key: plugin_string(), value: a)
+            perform(&entry, 1, &outcome)
+        }
+        return try result(outcome)
+    }
+
+    /// Calls a synchronous action with two parameters, in declared order. See ``callAsFunction()``.
+    @inlinable
+    public func callAsFunction<A: ValueConvertible, B: ValueConvertible, R: ValueConvertible>(
+        _ a: A, _ b: B
+    ) throws(PluginError) -> R {
+        var outcome = BoundOutcome(host: host)
+        try a.lend { a in
+            outcome.attempt { (outcome) throws(PluginError) in try b.lend { b in perform([a, b], &outcome) } }
+        }
+        return try result(outcome)
+    }
+
+    /// Calls a synchronous action with three parameters, in declared order. See ``callAsFunction()``.
+    @inlinable
+    public func callAsFunction<A: ValueConvertible, B: ValueConvertible, C: ValueConvertible, R: ValueConvertible>(
+        _ a: A, _ b: B, _ c: C
+    ) throws(PluginError) -> R {
+        var outcome = BoundOutcome(host: host)
+        try a.lend { a in
+            outcome.attempt { (outcome) throws(PluginError) in
+                try b.lend { b in
+                    outcome.attempt { (outcome) throws(PluginError) in
+                        try c.lend { c in perform([a, b, c], &outcome) }
+                    }
+                }
+            }
+        }
+        return try result(outcome)
+    }
+
+    @inlinable
+    func perform<let count: Int>(_ values: InlineArray<count, plugin_value>, _ outcome: inout BoundOutcome) {
+        withUnsafeTemporaryAllocation(of: plugin_entry.self, capacity: count) { entries in
+            for index in 0..<count {
+                entries.initializeElement(at: index, to: plugin_entry(key: plugin_string(), value: values[index]))
+            }
+            perform(entries.baseAddress, count, &outcome)
+        }
+    }
+
+    @usableFromInline
+    func perform(_ entries: UnsafePointer<plugin_entry>?, _ count: Int, _ outcome: inout BoundOutcome) {
+        var request = plugin_request()
+        request.size = UInt32(MemoryLayout<plugin_request>.size)
+        request.parameters = entries
+        request.parameter_count = UInt64(count)
+        guard number != 0 else { return performByName(&request, &outcome) }
+        request.address = PLUGIN_ADDRESS_BOUND
+        request.object = number
+        host.pointee.perform(host, 0, &request, BoundOutcome.completion, &outcome)
+    }
+
+    private func performByName(_ request: inout plugin_request, _ outcome: inout BoundOutcome) {
+        target.withPluginString { target in
+            action.withPluginString { action in
+                (request.target, request.action) = (target, action)
+                host.pointee.perform(host, 0, &request, BoundOutcome.completion, &outcome)
+            }
+        }
+    }
+
+    @inlinable
+    func result<R: ValueConvertible>(_ outcome: BoundOutcome) throws(PluginError) -> R {
+        if let other = outcome.other { return try convert(other.takeRetainedValue()) }
+        do throws(PluginError) { return try R.read(outcome.scalar, host: host) } catch { throw mistyped(error) }
+    }
+
+    @usableFromInline
+    func convert<R: ValueConvertible>(_ outcome: OtherOutcome) throws(PluginError) -> R {
+        let value = try outcome.result.get()
+        do throws(PluginError) { return try R(value) } catch { throw mistyped(error) }
+    }
+
+    @usableFromInline
+    func mistyped(_ error: PluginError) -> PluginError {
+        PluginError(.invalidResult, "\(target)/\(action) gave a result of another type. \(error.message)")
+    }
+}
+
+/// Takes the outcome of a typed call, on the caller's stack: a scalar as it is, anything else in a box.
+@usableFromInline struct BoundOutcome {
+    @usableFromInline let host: UnsafePointer<plugin_host>
+    @usableFromInline var scalar = plugin_value_null()
+    /// Retained; nil for a scalar.
+    @usableFromInline var other: Unmanaged<OtherOutcome>?
+
+    @inlinable init(host: UnsafePointer<plugin_host>) { self.host = host }
+
+    mutating func set(_ outcome: Result<Value, PluginError>) { other = .passRetained(OtherOutcome(outcome)) }
+
+    /// Runs a step towards the call; what it throws is the outcome.
+    @usableFromInline mutating func attempt(_ step: (inout BoundOutcome) throws(PluginError) -> Void) {
+        do throws(PluginError) { try step(&self) } catch { set(.failure(error)) }
+    }
+
+    @usableFromInline static let completion: plugin_completion = { data, value, error in
+        let outcome = data!.assumingMemoryBound(to: BoundOutcome.self)
+        if let value, value.pointee.kind <= PLUGIN_KIND_DOUBLE {
+            outcome.pointee.scalar = value.pointee
+        } else if let value {
+            outcome.pointee.set(.success(Value(copying: value.pointee, host: outcome.pointee.host)))
+        } else if let error {
+            outcome.pointee.set(.failure(PluginError(error.pointee)))
+        }
+    }
+}
+
+@usableFromInline final class OtherOutcome {
+    let result: Result<Value, PluginError>
+    init(_ result: Result<Value, PluginError>) { self.result = result }
+}

@@ -1,0 +1,90 @@
+public import PluginABI
+import Synchronization
+
+extension PluginHost {
+    /// Posts an event to everybody who subscribes to it: modules in the order of their level, priority and name, then
+    /// the program. Asynchronous subscribers are started; nobody waits for their end.
+    ///
+    /// - Parameters:
+    ///   - event: A name, such as `shop.sold`.
+    ///   - parameters: By name. What a subscriber does not declare is left out for it.
+    ///   - sticky: Modules that come later get the event, too, after their `didStart`, and so does the program when it
+    ///     subscribes; a later one replaces it.
+    /// - Returns: How many got it, and which failed; a failure is also logged, and stops nobody else.
+    /// - Throws: ``/PluginABI/PluginError/Code/recursionLimit`` for an event that is posted from inside its own handler
+    ///   again and again.
+    @discardableResult
+    public func post(
+        _ event: String, _ parameters: Parameters = [:], sticky: Bool = false
+    ) throws(PluginError) -> EventOutcome {
+        try program.post(event, parameters, sticky: sticky)
+    }
+
+    /// Posts an event, and waits until the asynchronous subscribers have ended, too. See ``post(_:_:sticky:)``.
+    ///
+    /// - Parameters:
+    ///   - event: A name, such as `shop.sold`.
+    ///   - parameters: By name. What a subscriber does not declare is left out for it.
+    ///   - sticky: Modules that come later get the event, too.
+    ///   - timeout: How long to wait at most. Default: as long as a subscriber may take.
+    /// - Returns: How many got it, and which failed.
+    /// - Throws: As the synchronous form; ``/PluginABI/PluginError/Code/deadlineExceeded``.
+    @discardableResult
+    public func post(
+        _ event: String, _ parameters: Parameters = [:], sticky: Bool = false, timeout: Duration? = nil
+    ) async throws(PluginError) -> EventOutcome {
+        try await program.post(event, parameters, sticky: sticky, timeout: timeout)
+    }
+
+    /// Subscribes the program to an event; a sticky one that was posted before comes at once.
+    ///
+    /// - Parameters:
+    ///   - event: Its name.
+    ///   - handler: Gets all parameters. Runs on the thread that posts, also concurrently. What it throws is logged,
+    ///     and the poster is told.
+    /// - Returns: The subscription; it ends when it is cancelled or dropped.
+    public func on(
+        _ event: String, _ handler: @escaping @Sendable (_ parameters: [String: Value]) throws -> Void
+    ) -> Subscription {
+        subscribe(event, isAsync: false) { parameters, completion in
+            do {
+                try handler(parameters)
+                completion(nil)
+            } catch {
+                completion(PluginError(thrown: error))
+            }
+        }
+    }
+
+    /// Subscribes the program to an event with an asynchronous handler.
+    public func on(
+        _ event: String, _ handler: @escaping @Sendable (_ parameters: [String: Value]) async throws -> Void
+    ) -> Subscription {
+        subscribe(event, isAsync: true) { parameters, completion in
+            Task {
+                do {
+                    try await handler(parameters)
+                    completion(nil)
+                } catch {
+                    completion(PluginError(thrown: error))
+                }
+            }
+        }
+    }
+
+    private func subscribe(
+        _ event: String, isAsync: Bool,
+        _ run: @escaping @Sendable ([String: Value], @escaping EventHandlerBox.Completion) -> Void
+    ) -> Subscription {
+        let program = dispatcher.program!
+        let type = dispatcher.events.type(of: event, isAsync: isAsync) {
+            EventHandlerBox.type(for: event, in: program, isAsync: isAsync)
+        }
+        let handler = EventHandlerBox(program, run).object(of: type)
+        let subscription = Subscription(handler, to: event, on: dispatcher.events)
+        let sticky = dispatcher.events.add(handler, to: event)
+        lifecycle.withLock { $0 }?.watchMemoryIfAwaited()
+        if let sticky { dispatcher.deliverSticky(sticky, to: .program(handler)) }
+        return subscription
+    }
+}

@@ -1,0 +1,62 @@
+// What text of a URL means where a number or a truth value is declared. Nothing is lost, and nothing is guessed.
+
+extension RawText {
+    /// Decimal digits with or without a sign; also with a point or an exponent if the number is whole (`3.0`, `1e3`).
+    /// nil for everything else, and for what 64 bits do not hold.
+    @inline(__always)
+    var integer: Int64? {
+        guard count > 0 else { return nil }
+        let isNegative = self[0] == UInt8(ascii: "-")
+        var index = isNegative || self[0] == UInt8(ascii: "+") ? 1 : 0
+        guard index < count else { return nil }
+        var number: Int64 = 0
+        while index < count {
+            let digit = self[index] &- UInt8(ascii: "0")
+            guard digit <= 9 else { return wholeNumber }
+            // Counted downwards: there is one negative number more.
+            let (shifted, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+            let (sum, isTooLargeNow) = shifted.subtractingReportingOverflow(Int64(digit))
+            if isTooLarge || isTooLargeNow { return nil }
+            number = sum
+            index += 1
+        }
+        if isNegative { return number }
+        return number == .min ? nil : -number
+    }
+
+    /// A number with a point or an exponent that is whole, and that a double holds exactly.
+    private var wholeNumber: Int64? {
+        if let point = firstIndex(of: UInt8(ascii: ".")), self[(point + 1)...].allSatisfy({ $0 == UInt8(ascii: "0") }),
+            point + 1 < count
+        {
+            return part(0, point).integer
+        }
+        guard let number, number.magnitude <= 0x1p53 else { return nil }
+        return Int64(exactly: number)
+    }
+
+    /// Decimal, with or without a sign, a point and an exponent; no `nan`, no `inf`, no hexadecimal digits. nil for
+    /// everything else, and for what is too large.
+    var number: Double? {
+        let isDecimal = allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "e"),
+                UInt8(ascii: "E"):
+                true
+            default: false
+            }
+        }
+        guard isDecimal, let last, (0x30...0x39).contains(last) else { return nil }
+        guard let number = Double(string), number.isFinite else { return nil }
+        return number
+    }
+
+    /// `true`, `false`, `1` or `0`.
+    var flag: Bool? {
+        switch string {
+        case "true", "1": true
+        case "false", "0": false
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import PluginABI
+
+/// What modules claim for themselves: targets, routes, services. Each belongs to the one that has it already.
+struct Claims {
+    private struct Owner {
+        let name: String
+        let file: String
+    }
+
+    private struct Service: Hashable {
+        let name: String
+        let version: SemanticVersion
+        let priority: Int
+
+        init(_ service: ModuleManifest.Service) {
+            (name, version, priority) = (service.name, service.version, service.priority)
+        }
+    }
+
+    private var targets: [String: Owner] = [:]
+    private var services: [Service: Owner] = [:]
+    private var routes: RouteTable
+
+    /// - Parameters:
+    ///   - routes: Those that stand.
+    ///   - leaving: Whose routes are free.
+    init(_ routes: Routes, without leaving: [Generation] = []) {
+        self.routes = routes.table
+        for entry in leaving.lazy.flatMap(\.routes) where self.routes.entry(like: entry.pattern) === entry {
+            self.routes.remove(entry)
+        }
+    }
+
+    /// Enters what somebody has who serves already; its routes stand.
+    mutating func keep(_ manifest: ModuleManifest, _ file: String) {
+        let owner = Owner(name: manifest.name, file: file)
+        for target in manifest.targets { targets[target.name] = owner }
+        for service in manifest.services { services[Service(service)] = owner }
+    }
+
+    /// Enters everything that a newcomer claims, or nothing when another one has some of it.
+    ///
+    /// - Throws: `conflict`, naming both sides.
+    mutating func take(_ module: LoadedModule, _ file: String) throws(PluginError) {
+        let (manifest, before) = (module.manifest, routes)
+        let name = manifest.name
+        for target in manifest.targets {
+            guard let owner = targets[target.name] else { continue }
+            throw PluginError(
+                .conflict,
+                "\(name) (\(file)) claims the target \(target.name), which belongs to \(owner.name) (\(owner.file)). "
+                    + "\(owner.name) keeps it; \(name) is not registered.")
+        }
+        for service in manifest.services {
+            guard let owner = services[Service(service)] else { continue }
+            throw PluginError(
+                .conflict,
+                "\(name) (\(file)) offers the service \(service.name) \(service.version) with the priority "
+                    + "\(service.priority), and so does \(owner.name) (\(owner.file)). \(owner.name) keeps it; \(name) "
+                    + "is not registered. Give one of them another priority or version.")
+        }
+        for entry in module.routes {
+            if routes.isOverridden(entry) { continue }
+            while let conflict = routes.insert(entry) {
+                guard conflict.other.owner.isFile else {
+                    routes = before
+                    throw .conflict(entry, conflict)
+                }
+                routes.remove(conflict.other)  // Files step back.
+            }
+        }
+        keep(manifest, file)
+    }
+}

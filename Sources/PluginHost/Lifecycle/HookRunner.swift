@@ -1,0 +1,94 @@
+import CPluginHost
+import Dispatch
+import Foundation
+import Synchronization
+
+/// Runs code of modules that must end by a deadline, one piece at a time.
+///
+/// Code is never interrupted: what does not end in time keeps its thread, and whatever follows gets another one.
+final class HookRunner: Sendable {
+    /// A thread and what it is to do next; nil ends it.
+    private final class Worker: Sendable {
+        let work = Mutex<(@Sendable () -> Void)?>(nil)
+        let isWanted = DispatchSemaphore(value: 0)
+
+        init(_ idle: Idle) {
+            Thread.detachNewThread { [self] in
+                while true {
+                    // A host that does not change, or has ended, keeps no thread.
+                    if isWanted.wait(timeout: .now() + 1) == .timedOut {
+                        if idle.remove(self) { return }
+                        isWanted.wait()  // Somebody has just taken it.
+                    }
+                    guard let next = work.withLock({ $0.take() }) else { return }
+                    next()
+                }
+            }
+        }
+
+        func begin(_ body: @escaping @Sendable () -> Void) {
+            work.withLock { $0 = body }
+            isWanted.signal()
+        }
+
+        func end() { isWanted.signal() }
+    }
+
+    /// The place of the worker that has nothing to do.
+    private final class Idle: Sendable {
+        private let worker = Mutex<Worker?>(nil)
+
+        func take() -> Worker? { worker.withLock { $0.take() } }
+
+        func put(_ other: Worker) {
+            let isTaken = worker.withLock { worker in
+                defer { worker = worker ?? other }
+                return worker != nil
+            }
+            if isTaken { other.end() }
+        }
+
+        /// Whether the worker was there.
+        func remove(_ other: Worker) -> Bool {
+            worker.withLock { worker in
+                guard worker === other else { return false }
+                worker = nil
+                return true
+            }
+        }
+    }
+
+    private let idle = Idle()
+
+    /// Whether this thread runs a hook for `runner`: it cannot wait for what waits for the hook.
+    static func isCurrent(_ owner: ObjectIdentifier) -> Bool {
+        plugin_host_hook_owner() == UInt(bitPattern: owner)
+    }
+
+    /// Runs `body` on another thread and waits for it until the deadline.
+    ///
+    /// - Parameter owner: Who waits, for ``isCurrent(_:)``.
+    /// - Returns: Whether it has ended.
+    func run(before deadline: DispatchTime, for owner: ObjectIdentifier, _ body: @escaping @Sendable () -> Void) -> Bool
+    {
+        let worker = idle.take() ?? Worker(idle)
+        let done = DispatchSemaphore(value: 0)
+        // The crash report says the same as on this thread; the copy may outlive it.
+        let step = plugin_host_step().map { UInt(bitPattern: strdup($0)) }
+        worker.begin {
+            plugin_host_set_hook_owner(UInt(bitPattern: owner))
+            let step = step.flatMap { UnsafeMutablePointer<CChar>(bitPattern: $0) }
+            plugin_host_set_step(step)
+            body()
+            plugin_host_set_step(nil)
+            free(step)
+            done.signal()
+        }
+        guard done.wait(timeout: deadline) == .success else {
+            worker.end()  // When it has ended after all.
+            return false
+        }
+        idle.put(worker)
+        return true
+    }
+}

@@ -1,0 +1,126 @@
+public import Foundation
+import PluginABI
+import Synchronization
+
+// Versions that serve no more are kept, to be put back. Runs on the lifecycle queue.
+
+extension Lifecycle {
+    /// Keeps what serves no more and what no file holds any more.
+    func keepVersions(of leaving: [Served]) {
+        for leaving in leaving where leaving.module.staged.source == .file {
+            let isHeld = records.values.contains { record in
+                record.claimedModule.map { Plan.isSame($0, leaving.module) } == true
+            }
+            if isHeld { continue }
+            do throws(PluginError) {
+                try keep(leaving.module, of: leaving.path)
+                state.withLock { $0.problems[Self.keepingProblem] = nil }
+            } catch {
+                reportProblem(error, Self.keepingProblem)
+            }
+        }
+    }
+
+    private static let keepingProblem = "(kept versions)"
+
+    /// Keeps what a file holds, with the libraries that came with it as long as their copies are there.
+    ///
+    /// - Throws: `unreadable`.
+    func keep(_ module: LoadedModule, of path: String, sparing needed: KeptVersion? = nil) throws(PluginError) {
+        let (manifest, folder) = (module.manifest, (path as NSString).deletingLastPathComponent)
+        if FileManager.default.fileExists(atPath: module.stagedPath) {
+            try store.keep(
+                module.staged, module: manifest.name, version: manifest.version, folder: folder, sparing: needed)
+        } else {
+            try store.keep(
+                file: path, module: manifest.name, version: manifest.version, folder: folder, sparing: needed)
+        }
+    }
+
+    /// What is kept of a module and belongs into the folders of this host, with the file that it would be put back as;
+    /// the newest first.
+    func kept(_ name: String) -> [(version: KeptVersion, path: String)] {
+        let folders = configuration.folders.map { (name: $0.droppingSlashes, resolved: VersionStore.resolved($0)) }
+        return store.versions(of: name).compactMap { kept in
+            for folder in folders {
+                if kept.folder == folder.resolved { return (kept, "\(folder.name)/\(kept.fileName)") }
+                guard configuration.includesSubfolders, kept.folder.hasPrefix(folder.resolved + "/") else { continue }
+                return (kept, "\(folder.name)\(kept.folder.dropFirst(folder.resolved.count))/\(kept.fileName)")
+            }
+            return nil
+        }
+    }
+
+    /// The files that hold a module, or something that claims to be it.
+    ///
+    /// - Throws: `conflict` if the file that it came from holds something else now.
+    func files(of name: String) throws(PluginError) -> [HeldModule] {
+        let (records, served) = state.withLock { ($0.records, $0.served[name]) }
+        let files = records.values.compactMap { record -> HeldModule? in
+            guard let module = record.claimedModule, module.manifest.name == name, !module.isLinked else { return nil }
+            return HeldModule(path: record.path, module: module)
+        }
+        if let served, !served.module.isLinked, let record = records[served.path], record.claimedModule == nil {
+            throw PluginError(
+                .conflict,
+                "\(served.path), from which \(name) \(served.module.manifest.version) was loaded, holds something else "
+                    + "now, and so it is not moved: \(record.error?.message ?? "it is no module.") Delete the file, or put "
+                    + "the version that serves back with a rollback.")
+        }
+        // What serves is kept last, so that it is the version before.
+        return files.sorted { left, right in
+            let isServed = [left, right].map { served != nil && Plan.isSame($0.module, served!.module) }
+            if isServed[0] != isServed[1] { return isServed[1] }
+            return (left.module.manifest.version, left.path) < (right.module.manifest.version, right.path)
+        }
+    }
+}
+
+/// A file, and the module in it.
+struct HeldModule {
+    let path: String
+    let module: LoadedModule
+}
+
+extension String {
+    /// A folder's path without the slashes at its end.
+    fileprivate var droppingSlashes: String {
+        var path = self
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        return path
+    }
+}
+
+/// A version of a module that can be put back into its plugins folder.
+public struct KeptModule: Sendable {
+    /// The module's name.
+    public let name: String
+    /// The version.
+    public let version: String
+    /// Where it is put back.
+    public let file: String
+    /// When it stopped serving, or was moved out of the folder.
+    public let kept: Date
+    /// What it takes, with the libraries that came with it.
+    public let bytes: Int
+    /// Whether this content serves now.
+    public let isServing: Bool
+}
+
+extension PluginHost {
+    /// The versions of a module that are kept, for the folders of this host; the newest first.
+    ///
+    /// A version is kept when it stops serving because its file was changed, deleted, removed or rolled back. The store
+    /// lies in ``Configuration/stateFolder`` and outlives the host.
+    ///
+    /// - Parameter name: The name of a module, also of one that is not there any more.
+    public func keptVersions(of name: String) -> [KeptModule] {
+        guard let lifecycle = startedLifecycle else { return [] }
+        let served = lifecycle.state.withLock { $0.served[name] }
+        return lifecycle.kept(name).map { kept, path in
+            KeptModule(
+                name: name, version: kept.version.description, file: path, kept: kept.date, bytes: kept.bytes,
+                isServing: served?.module.staged.digest == kept.digest)
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import PluginABI
+
+extension Plan {
+    /// For each module the files that could serve; chooses among them until nothing better can be had.
+    struct Options {
+        struct Group {
+            let ranked: [Candidate]
+            /// Which of them is to serve, as far as is known.
+            var place = 0
+            /// Whether that one can.
+            var isAdmitted = false
+            /// Why others cannot, by path.
+            var refusals: [String: PluginError] = [:]
+
+            var chosen: Candidate { ranked[place] }
+            var hasMore: Bool { place + 1 < ranked.count }
+        }
+
+        private let program: [Generation]
+        private let routes: Routes
+        /// What serves now, of files.
+        private let served: [Generation]
+        private(set) var groups: [Group] = []
+        /// In the order of their start.
+        private(set) var serving: [Candidate] = []
+
+        init(program: [Generation], served: [Generation], routes: Routes) {
+            (self.program, self.served, self.routes) = (program, served, routes)
+        }
+
+        mutating func add(_ ranked: [Candidate]) { groups.append(Group(ranked: ranked)) }
+
+        /// Tries the first of each module; where it cannot start, the next one, and so on.
+        mutating func choose() {
+            while true {
+                let blocked = attempt()
+                let movable = blocked.filter { groups[$0].hasMore }
+                guard !movable.isEmpty else { return }
+                // First those that wait for nothing which may still change.
+                let settled = movable.filter { place in
+                    groups[place].refusals[groups[place].chosen.path]?.code != .requirementWaits
+                }
+                for place in settled.isEmpty ? [movable[0]] : settled { groups[place].place += 1 }
+            }
+        }
+
+        /// Lets start what can, and notes why the others cannot.
+        private mutating func attempt() -> [Int] {
+            let staying = Set(groups.compactMap { $0.chosen.served?.generation.number })
+            let leaving = served.filter { !staying.contains($0.number) }
+            var claims = Claims(routes, without: leaving)
+            var present = Provisions()
+            var programNames: [String: Generation] = [:]
+            for generation in program {
+                claims.keep(generation.manifest!, generation.file)
+                present.add(generation.manifest!)
+                programNames[generation.name] = generation
+            }
+            // What is there keeps what it has.
+            for group in groups where group.chosen.served != nil {
+                claims.keep(group.chosen.manifest, group.chosen.path)
+            }
+            var conflicts: [Int: PluginError] = [:]
+            let order = StartOrder(groups.map(\.chosen.manifest), besides: present) { place in
+                let chosen = groups[place].chosen
+                do throws(PluginError) {
+                    if let other = programNames[chosen.manifest.name] { throw .nameTaken(chosen, by: other) }
+                    if chosen.served == nil { try claims.take(chosen.module, chosen.path) }
+                    return true
+                } catch {
+                    conflicts[place] = error
+                    return false
+                }
+            }
+            serving = order.places.map { groups[$0].chosen }
+            for place in order.places { groups[place].isAdmitted = true }
+            let unmet = Unmet(
+                chosen: groups.map(\.chosen.manifest), starting: Set(order.places), present: present)
+            for place in order.blocked {
+                groups[place].isAdmitted = false
+                groups[place].refusals[groups[place].chosen.path] = conflicts[place] ?? unmet.reason(of: place)
+            }
+            return order.blocked
+        }
+    }
+}
+
+extension PluginError {
+    fileprivate static func nameTaken(_ candidate: Plan.Candidate, by other: Generation) -> PluginError {
+        PluginError(
+            .conflict,
+            "\(candidate.manifest.name) (\(candidate.path)) has the name of a module that is there: \(other.label), of "
+                + "\(other.file), which keeps it. What the program registers replaces nothing, and nothing replaces it."
+        )
+    }
+}

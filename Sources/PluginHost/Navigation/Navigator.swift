@@ -1,0 +1,241 @@
+public import PluginABI
+import Synchronization
+
+/// Opens and closes pages, keeps them in stacks, and tells a presenter what is to be seen.
+///
+///     let navigator = Navigator(host, presenter: terminal)
+///     try await navigator.open("app://shop/article/lamp", by: .presentInNewStack)
+///     try await navigator.open("app://shop/article/pear") { backData in print(backData) }
+///     try await navigator.pop()
+///
+/// A page is an object that an action returns (see ``/PluginABI/Page``); opening one is a call like any other, by name or
+/// by URL, from here or from another program. The idea, and the words, are those of the Router and the XControllerManager
+/// for view controllers on iOS.
+///
+/// All functions can be called from any task, also concurrently; what opens and closes does so one after the other.
+public final class Navigator: Sendable {
+    /// Gets the back data of a page that was closed, once, or what went wrong when it was asked.
+    public typealias Completion = @Sendable (Result<Value, PluginError>) async -> Void
+
+    let host: PluginHost
+    private let presenter: any Presenter
+    private let turn = Turn()
+    private let state = Mutex<[PageLayer]>([])
+
+    /// Makes a navigator without pages.
+    ///
+    /// - Parameters:
+    ///   - host: What the pages come from.
+    ///   - presenter: What shows them.
+    public init(_ host: PluginHost, presenter: any Presenter) {
+        (self.host, self.presenter) = (host, presenter)
+    }
+
+    /// All that is open, what is seen at the end.
+    public var layers: [PageLayer] { state.withLock { $0 } }
+
+    /// The page that is seen.
+    public var top: OpenPage? { layers.top }
+}
+
+// MARK: Opening
+
+extension Navigator {
+    /// Opens the page of a URL.
+    ///
+    /// The page is made with its parameters, gets those that it lists as properties, and is asked whether it should open;
+    /// then it is shown; then it is told that it was opened. Until it is shown, whatever goes wrong ends the opening, and the
+    /// page is let go of.
+    ///
+    /// - Parameters:
+    ///   - url: Of a route, or `scheme://target/action?name=value`, that leads to an action which makes a page.
+    ///   - parameters: Values of any kind that stand before those of the URL.
+    ///   - transition: How it comes to be seen.
+    ///   - origin: ``/PluginABI/CallOrigin/remote`` for a URL that came from outside the program: it reaches remote actions
+    ///     only, and the program's guard is asked.
+    ///   - onClose: Gets the page's back data when it is closed, once. Not for ``Transition/none``: that page is closed by
+    ///     nobody.
+    /// - Throws: ``/PluginABI/PluginError/Code/noStack``; ``/PluginABI/PluginError/Code/pageRefused``;
+    ///   ``/PluginABI/PluginError/Code/pageOpen`` for an object that is open already;
+    ///   ``/PluginABI/PluginError/Code/invalidResult`` when the action returns no object;
+    ///   ``/PluginABI/PluginError/Code/circularWait`` from within the presenter; what the call, the page, or the presenter
+    ///   throws.
+    @discardableResult
+    public func open(
+        _ url: String, _ parameters: [String: Value] = [:], by transition: Transition = .push,
+        origin: CallOrigin = .local, onClose: Completion? = nil
+    ) async throws(PluginError) -> OpenPage {
+        try await open(.url(url, origin), parameters, by: transition, in: host.program, onClose: onClose)
+    }
+
+    /// Opens the page that an action makes. See ``open(_:_:by:origin:onClose:)``.
+    @discardableResult
+    public func open(
+        _ target: String, _ action: String, _ parameters: [String: Value] = [:], by transition: Transition = .push,
+        onClose: Completion? = nil
+    ) async throws(PluginError) -> OpenPage {
+        try await open(.action(target, action), parameters, by: transition, in: host.program, onClose: onClose)
+    }
+
+    /// - Parameter context: What the calls are made for.
+    func open(
+        _ address: PageAddress, _ given: [String: Value], by transition: Transition, in context: HostContext,
+        onClose: Completion?
+    ) async throws(PluginError) -> OpenPage {
+        try turn.refuseInside()
+        if transition == .push { try layers.checkStack() }
+        let parameters = try address.parameters(with: given, host.dispatcher)
+        guard let object = try await address.call(given, in: context).object else {
+            throw PluginError(.invalidResult, "\(address.title) gave no object, which a page is.")
+        }
+        let entry = ObjectTable.contents(of: object.handle).0
+        let page = OpenPage(
+            object: object, type: entry.name, module: entry.generation.name,
+            version: entry.generation.version.description, url: address.url, parameters: parameters,
+            transition: transition, onClose: onClose, entry: entry)
+        try await inject(page, in: context)
+        try await ask(page, in: context)
+        if transition != .none { try await show(page, by: transition) }
+        await tellOpened(page, in: context)
+        return page
+    }
+
+    /// Sets the properties that the page lists.
+    private func inject(_ page: OpenPage, in context: HostContext) async throws(PluginError) {
+        for (name, value) in page.parameters.sorted(by: { $0.key < $1.key })
+        where !value.isNull && page.declares("set." + name) {
+            _ = try await page.object.call("set." + name, [value], in: context)
+        }
+    }
+
+    private func ask(_ page: OpenPage, in context: HostContext) async throws(PluginError) {
+        guard page.declares("shouldOpen") else { return }
+        let answer = try await page.call("shouldOpen", page.opening, in: context)
+        guard let isWilling = answer.bool else {
+            throw PluginError(
+                .invalidResult,
+                "The \(page.type) was asked whether it should open, and replied with a value of type \(answer.kind), not bool.",
+                source: page.module)
+        }
+        guard isWilling else {
+            throw PluginError(
+                .pageRefused,
+                "The \(page.type) of \(page.module) does not want to be opened\(page.url.map { " by “\($0.shortened)”" } ?? "")."
+            )
+        }
+    }
+
+    private func show(_ page: OpenPage, by transition: Transition) async throws(PluginError) {
+        try await turn.take { [self] () async throws(PluginError) in
+            let before = layers
+            let after = try before.opening(page, by: transition)
+            do {
+                try await presenter.opened(page, by: transition, in: after)
+            } catch {
+                throw PluginError(thrown: error)
+            }
+            state.withLock { $0 = after }
+            setParent(of: page, to: before.top)
+        }
+    }
+
+    private func tellOpened(_ page: OpenPage, in context: HostContext) async {
+        guard page.declares("opened") else { return }
+        do throws(PluginError) { _ = try await page.call("opened", page.opening, in: context) } catch {
+            log("was opened, and failed then: \(error.message) (\(error.code))", page)
+        }
+    }
+
+    /// Events that a page does not handle go on to the page below.
+    private func setParent(of page: OpenPage, to below: OpenPage?) {
+        do throws(PluginError) { try page.object.setParent(below?.object) } catch {
+            log("passes no events on to the page below: \(error.message) (\(error.code))", page)
+        }
+    }
+
+    private func log(_ message: String, _ page: OpenPage) {
+        host.configuration.log(
+            LogEntry(level: .error, module: page.module, message: "The page \(page.type) \(message)"))
+    }
+}
+
+// MARK: Closing
+
+extension Navigator {
+    /// Closes the topmost pages of the stack that is seen.
+    ///
+    /// - Parameter count: How many; the first page of the stack stays.
+    /// - Returns: The pages, innermost first: the order in which their openers have got their back data.
+    /// - Throws: ``/PluginABI/PluginError/Code/nothingToClose`` when there are not so many; then none is closed.
+    @discardableResult
+    public func pop(_ count: Int = 1) async throws(PluginError) -> [OpenPage] {
+        try await close { (layers) throws(PluginError) in try layers.popping(count) }
+    }
+
+    /// Closes all pages of the stack that is seen, but the first. It may be that there are none.
+    @discardableResult
+    public func popToRoot() async throws(PluginError) -> [OpenPage] {
+        try await close { (layers) throws(PluginError) in max(0, (layers.last?.pages.count ?? 0) - 1) }
+    }
+
+    /// Closes what is above a page, whatever stacks it is in, so that the page is seen.
+    ///
+    /// - Throws: ``/PluginABI/PluginError/Code/pageNotOpen``.
+    @discardableResult
+    public func popTo(_ page: Object) async throws(PluginError) -> [OpenPage] {
+        try await close { (layers) throws(PluginError) in try layers.pages(above: page) }
+    }
+
+    /// Closes a page, and what is above it.
+    ///
+    /// - Throws: ``/PluginABI/PluginError/Code/pageNotOpen``, also for one that was closed before.
+    @discardableResult
+    public func close(_ page: Object) async throws(PluginError) -> [OpenPage] {
+        try await close { (layers) throws(PluginError) in try layers.pages(above: page) + 1 }
+    }
+
+    /// Closes what was presented last: one page, or a stack with all its pages.
+    ///
+    /// - Parameter count: How many of them.
+    /// - Throws: ``/PluginABI/PluginError/Code/nothingToClose`` when there are not so many; then nothing is closed.
+    @discardableResult
+    public func dismiss(_ count: Int = 1) async throws(PluginError) -> [OpenPage] {
+        try await close { (layers) throws(PluginError) in try layers.dismissing(count) }
+    }
+
+    /// Takes pages away, shows what is left, then asks each for its back data and gives it to its opener.
+    private func close(
+        _ count: @escaping @Sendable ([PageLayer]) throws(PluginError) -> Int
+    ) async throws(PluginError) -> [OpenPage] {
+        let closed = try await turn.take { [self] () async throws(PluginError) -> [OpenPage] in
+            var layers = self.layers
+            let closed = layers.close(try count(layers))
+            guard !closed.isEmpty else { return [] }
+            let left = layers
+            state.withLock { $0 = left }
+            await presenter.closed(closed, in: left)
+            return closed
+        }
+        for page in closed {
+            let backData = await backData(of: page)
+            setParent(of: page, to: nil)
+            await page.onClose?(backData)
+        }
+        return closed
+    }
+
+    private func backData(of page: OpenPage) async -> Result<Value, PluginError> {
+        guard page.declares("backData") else { return .success(.null) }
+        do throws(PluginError) { return .success(try await page.object.call("backData")) } catch {
+            log("was closed, and gave no back data: \(error.message) (\(error.code))", page)
+            return .failure(error)
+        }
+    }
+}
+
+extension OpenPage {
+    /// What it is told when it is opened.
+    fileprivate var opening: [String: Value] {
+        ["url": url.map(Value.string) ?? .null, "parameters": .map(parameters)]
+    }
+}

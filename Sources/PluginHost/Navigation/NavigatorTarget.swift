@@ -1,0 +1,146 @@
+public import PluginABI
+
+extension Navigator {
+    /// Lets modules navigate, in whatever language: registers the navigator with the host as a target that they call.
+    ///
+    ///     try await context.call("navigator", "push", ["url": "app://shop/article/lamp"])
+    ///
+    /// | action | parameters | replies with |
+    /// | --- | --- | --- |
+    /// | `push`, `present`, `presentInNewStack` | what to open | the page |
+    /// | `open` | what to open; `transition` (default: `push`) | the page |
+    /// | `pop`, `dismiss` | `count` (default: 1) | how many pages were closed |
+    /// | `popToRoot` | | how many pages were closed |
+    /// | `popTo`, `close` | `page` | how many pages were closed |
+    /// | `layers` | | a list of layers: `isStack`, and `pages` with `page`, `type`, `module`, `url` |
+    ///
+    /// What to open is said by `url`, or by `target` and `action`, with `parameters` (map) and, if the opener wants the back
+    /// data, `completion`: a callback that is called once, with the back data, or with null and an error (a map with `code`,
+    /// `message` and, where a module failed, `source`). All are asynchronous but `layers`. None is remote: what other programs may open, the program decides,
+    /// which gives their URLs to ``open(_:_:by:origin:onClose:)``.
+    ///
+    /// - Parameter name: Of the target and of the module that has it. It is there until `host.unregister(name)`, and does
+    ///   not keep the navigator alive.
+    /// - Throws: As ``PluginHost/PluginHost/register(_:)-(Manifest)``.
+    public func register(as name: String = "navigator") throws(PluginError) {
+        let navigator = WeakNavigator(self)
+        try host.register(
+            Manifest(name, version: "1.0.0") {
+                Target(name) {
+                    navigator.action(opening: .push)
+                    navigator.action(opening: .present)
+                    navigator.action(opening: .presentInNewStack)
+                    Action(
+                        "open", .context(), .optional("url", String.self), .optional("target", String.self),
+                        .optional("action", String.self), .optional("parameters", [String: Value].self, default: [:]),
+                        .optional("completion", Callback.self),
+                        .optional("transition", Transition.self, default: .push)
+                    ) { context, url, target, action, parameters, completion, transition in
+                        let address = try PageAddress(url, target, action)
+                        return try await navigator.open(address, parameters, by: transition, completion, in: context)
+                    }
+                    Action("pop", .optional("count", Int.self, default: 1)) { count in
+                        try await navigator.get().pop(count).count
+                    }
+                    Action("dismiss", .optional("count", Int.self, default: 1)) { count in
+                        try await navigator.get().dismiss(count).count
+                    }
+                    Action("popToRoot") { () async throws -> Int in try await navigator.get().popToRoot().count }
+                    Action("popTo", .required("page", Object.self)) { page in
+                        try await navigator.get().popTo(page).count
+                    }
+                    Action("close", .required("page", Object.self)) { page in
+                        try await navigator.get().close(page).count
+                    }
+                    Action("layers") { try navigator.get().layers.map(\.value) }
+                }
+                .summary("What is shown, and what is to be shown")
+            })
+    }
+}
+
+/// The navigator as its target sees it.
+private final class WeakNavigator: Sendable {
+    private weak let navigator: Navigator?
+
+    init(_ navigator: Navigator) { self.navigator = navigator }
+
+    func get() throws(PluginError) -> Navigator {
+        guard let navigator else {
+            throw PluginError(
+                .unknownTarget, "The program has let go of its navigator: there is nothing to show pages.")
+        }
+        return navigator
+    }
+
+    /// The action that is named like a transition.
+    func action(opening transition: Transition) -> Action<Never> {
+        Action(
+            transition.rawValue, .context(), .optional("url", String.self), .optional("target", String.self),
+            .optional("action", String.self), .optional("parameters", [String: Value].self, default: [:]),
+            .optional("completion", Callback.self)
+        ) { context, url, target, action, parameters, completion in
+            let address = try PageAddress(url, target, action)
+            return try await self.open(address, parameters, by: transition, completion, in: context)
+        }
+    }
+
+    func open(
+        _ address: PageAddress, _ parameters: [String: Value], by transition: Transition, _ completion: Callback?,
+        in context: HostContext
+    ) async throws(PluginError) -> Object {
+        let navigator = try get()
+        let onClose = completion.map { completion -> Navigator.Completion in
+            { await navigator.tell($0, to: completion) }
+        }
+        // The host calls what makes the page, for the call of the module.
+        let program = HostContext(host: navigator.host.dispatcher.program.hostTable, call: context.call)
+        return try await navigator.open(address, parameters, by: transition, in: program, onClose: onClose).object
+    }
+}
+
+extension Navigator {
+    fileprivate func tell(_ backData: Result<Value, PluginError>, to completion: Callback) async {
+        do throws(PluginError) {
+            switch backData {
+            case .success(let value): try await completion(value)
+            case .failure(let error):
+                try await completion(.null, error.record)
+            }
+        } catch {
+            host.configuration.log(
+                LogEntry(
+                    level: .error, module: error.source,
+                    message: "A page was closed, and its opener could not be told: \(error.message) (\(error.code))"))
+        }
+    }
+}
+
+extension PageAddress {
+    /// - Throws: `missingParameter`, unless it is either a URL or a target and an action.
+    fileprivate init(_ url: String?, _ target: String?, _ action: String?) throws(PluginError) {
+        switch (url, target, action) {
+        case (let url?, nil, nil): self = .url(url, .local)
+        case (nil, let target?, let action?): self = .action(target, action)
+        default:
+            throw PluginError(
+                .missingParameter, "What is to be opened is said by “url”, or else by “target” and “action”.")
+        }
+    }
+}
+
+extension PageLayer {
+    /// For modules.
+    fileprivate var value: Value {
+        [
+            "isStack": .bool(isStack),
+            "pages": .list(
+                pages.map { page in
+                    [
+                        "page": .object(page.object), "type": .string(page.type), "module": .string(page.module),
+                        "url": page.url.map(Value.string) ?? .null,
+                    ]
+                }),
+        ]
+    }
+}

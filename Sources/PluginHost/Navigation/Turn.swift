@@ -1,0 +1,65 @@
+import PluginABI
+import Synchronization
+
+/// Lets one task in at a time, in the order in which they come, without blocking a thread.
+final class Turn: Sendable {
+    private struct State {
+        var isTaken = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+    /// The turns that this task has.
+    @TaskLocal private static var taken: [ObjectIdentifier] = []
+
+    /// Runs `body` when nobody else is inside.
+    ///
+    /// - Throws: `circularWait` for a task that is inside already and would wait for itself; what `body` throws.
+    func take<Result: Sendable>(
+        _ body: @Sendable () async throws(PluginError) -> Result
+    ) async throws(PluginError) -> Result {
+        try refuseInside()
+        await enter()
+        defer { leave() }
+        let outcome = await Self.$taken.withValue(Self.taken + [ObjectIdentifier(self)]) { () async in
+            do throws(PluginError) { return Swift.Result<Result, PluginError>.success(try await body()) } catch {
+                return .failure(error)
+            }
+        }
+        return try outcome.get()
+    }
+
+    /// - Throws: `circularWait` for a task that is inside.
+    func refuseInside() throws(PluginError) {
+        guard Self.taken.contains(ObjectIdentifier(self)) else { return }
+        throw PluginError(
+            .circularWait,
+            "The presenter is being told of another page at this moment: while it works, it cannot open or close pages, nor "
+                + "wait for somebody who does.")
+    }
+
+    private func enter() async {
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                guard state.isTaken else {
+                    state.isTaken = true
+                    return true
+                }
+                state.waiting.append(continuation)
+                return false
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    private func leave() {
+        let next = state.withLock { state in
+            guard !state.waiting.isEmpty else {
+                state.isTaken = false
+                return CheckedContinuation<Void, Never>?.none
+            }
+            return state.waiting.removeFirst()
+        }
+        next?.resume()
+    }
+}

@@ -1,0 +1,29 @@
+import PluginABI
+
+/// Modules that are known and not served, so that who calls them is told why.
+struct Absences: Sendable {
+    /// One module that is not served.
+    struct Absence: Sendable {
+        /// Name and version.
+        let module: String
+        /// What has happened to it: `was removed: its file is gone`.
+        let reason: String
+
+        /// - Parameter what: What was asked for.
+        func error(_ what: String) -> PluginError {
+            PluginError(.moduleUnavailable, "\(what) belongs to \(module), which is not served: \(reason)")
+        }
+    }
+
+    private var targets: [String: Absence] = [:]
+    private var services: [String: Absence] = [:]
+
+    mutating func add(_ manifest: ModuleManifest, _ reason: String) {
+        let absence = Absence(module: "\(manifest.name) \(manifest.version)", reason: reason)
+        for target in manifest.targets { targets[target.name] = absence }
+        for service in manifest.services { services[service.name] = absence }
+    }
+
+    func ofTarget(_ name: String) -> Absence? { targets[name] }
+    func ofService(_ name: String) -> Absence? { services[name] }
+}

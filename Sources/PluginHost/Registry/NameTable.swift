@@ -1,0 +1,139 @@
+import CPluginABI
+import Glibc
+import PluginABI
+
+/// An open-addressing table from target and action to the endpoint, immutable.
+final class NameTable: @unchecked Sendable {
+    // The slots are written in init only, hence @unchecked Sendable.
+
+    /// What the names lead to, for errors and lists.
+    let targets: [String: TargetEntry]
+    private let slots: UnsafeMutableBufferPointer<Slot>
+
+    struct TargetEntry {
+        let generation: Generation
+        let actions: [String: Endpoint]
+    }
+
+    private struct Slot {
+        var hash: UInt64
+        var target: plugin_string
+        var action: plugin_string
+        /// nil in a slot that is free.
+        var endpoint: Unmanaged<Endpoint>?
+    }
+
+    /// - Parameter generations: They outlive the table.
+    init(_ generations: [Generation]) {
+        var targets: [String: TargetEntry] = [:]
+        for generation in generations {
+            for (name, actions) in generation.targets {
+                targets[name] = TargetEntry(generation: generation, actions: actions)
+            }
+        }
+        self.targets = targets
+        let count = targets.values.reduce(0) { $0 + $1.actions.count }
+        var capacity = 8
+        while capacity < count * 2 { capacity *= 2 }
+        slots = .allocate(capacity: capacity)
+        slots.initialize(repeating: Slot(hash: 0, target: plugin_string(), action: plugin_string(), endpoint: nil))
+        for generation in generations {
+            for address in generation.addresses { insert(address) }
+        }
+    }
+
+    deinit { slots.deallocate() }
+
+    private func insert(_ address: Generation.Address) {
+        let hash = Self.hash(address.target, address.action)
+        var index = Int(truncatingIfNeeded: hash) & (slots.count - 1)
+        while slots[index].endpoint != nil { index = (index + 1) & (slots.count - 1) }
+        slots[index] = Slot(
+            hash: hash, target: address.target, action: address.action,
+            endpoint: .passUnretained(address.endpoint))
+    }
+
+    /// The endpoint of an action, if there is one. Never fails on any bytes.
+    @inline(__always)
+    func find(_ target: plugin_string, _ action: plugin_string) -> Unmanaged<Endpoint>? {
+        let hash = Self.hash(target, action)
+        let (slots, mask) = (slots.baseAddress.unsafelyUnwrapped, slots.count &- 1)
+        var index = Int(truncatingIfNeeded: hash) & mask
+        while let endpoint = slots[index].endpoint {
+            let slot = slots + index
+            if slot.pointee.hash == hash, slot.pointee.target == target, slot.pointee.action == action {
+                return endpoint
+            }
+            index = (index &+ 1) & mask
+        }
+        return nil
+    }
+
+    /// Eight bytes at a time, multiplied and folded. Names are checked when they are registered, so nobody chooses
+    /// them to collide.
+    @inline(__always)
+    static func hash(_ target: plugin_string, _ action: plugin_string) -> UInt64 {
+        var hash: UInt64 = 0x9E37_79B9_7F4A_7C15
+        mix(target, into: &hash)
+        hash = hash &* 0xFF51_AFD7_ED55_8CCD
+        mix(action, into: &hash)
+        return hash ^ hash >> 32
+    }
+
+    @inline(__always)
+    private static func mix(_ string: plugin_string, into hash: inout UInt64) {
+        guard let start = UnsafeRawPointer(string.bytes) else { return }
+        let count = Int(truncatingIfNeeded: string.count)
+        var offset = 0
+        while offset &+ 8 <= count {
+            hash = (hash ^ start.word(at: offset)) &* 0x9FB2_1C65_1E98_DF25
+            hash ^= hash >> 29
+            offset &+= 8
+        }
+        hash = (hash ^ start.tail(from: offset, to: count)) &* 0x9FB2_1C65_1E98_DF25
+        hash = (hash ^ UInt64(truncatingIfNeeded: count)) &* 0xC2B2_AE3D_27D4_EB4F
+        hash ^= hash >> 29
+    }
+}
+
+extension plugin_string {
+    /// The same bytes.
+    @inline(__always)
+    static func == (left: plugin_string, right: plugin_string) -> Bool {
+        guard left.count == right.count else { return false }
+        guard let first = UnsafeRawPointer(left.bytes), let second = UnsafeRawPointer(right.bytes) else {
+            return left.count == 0
+        }
+        // Names are short: this takes less time than to call memcmp.
+        let count = Int(truncatingIfNeeded: left.count)
+        var offset = 0
+        while offset &+ 8 <= count {
+            guard first.word(at: offset) == second.word(at: offset) else { return false }
+            offset &+= 8
+        }
+        return first.tail(from: offset, to: count) == second.tail(from: offset, to: count)
+    }
+}
+
+extension UnsafeRawPointer {
+    @inline(__always)
+    fileprivate func word(at offset: Int) -> UInt64 { loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+
+    /// Up to seven bytes, as a number that tells them apart from all others of as many: its bytes are theirs.
+    /// Reads none but them.
+    @inline(__always)
+    func tail(from offset: Int, to end: Int) -> UInt64 {
+        let rest = end &- offset
+        if rest >= 4 {
+            // The two overlap.
+            let low = loadUnaligned(fromByteOffset: offset, as: UInt32.self)
+            let high = loadUnaligned(fromByteOffset: end &- 4, as: UInt32.self)
+            return UInt64(low) | UInt64(high) &<< 32
+        }
+        if rest <= 0 { return 0 }
+        let first = UInt64(load(fromByteOffset: offset, as: UInt8.self))
+        let middle = UInt64(load(fromByteOffset: offset &+ rest &>> 1, as: UInt8.self))
+        let last = UInt64(load(fromByteOffset: end &- 1, as: UInt8.self))
+        return first | middle &<< 8 | last &<< 16
+    }
+}

@@ -1,0 +1,104 @@
+import PluginABI
+import Synchronization
+
+/// What service files say, by path; which of it stands is found out for each table.
+struct ServiceFiles: Sendable, Equatable {
+    var files: [String: [ModuleManifest.Service]] = [:]
+
+    /// The services of files whose targets are there, and why a file's do not stand.
+    ///
+    /// A file is registered whole or not at all: in order of their names, each one that claims nothing that a module or
+    /// an earlier file has. So what stands depends on what is there, never on the order in which it came.
+    func standing(
+        with modules: [Generation], _ targets: [String: NameTable.TargetEntry]
+    ) -> (services: [ServiceEntry], refused: [String: PluginError]) {
+        guard !files.isEmpty else { return ([], [:]) }
+        var taken: [Place: String] = [:]
+        for module in modules {
+            for service in module.services { taken[Place(service)] = "module \(module.name) (\(module.file))" }
+        }
+        var services: [ServiceEntry] = []
+        var refused: [String: PluginError] = [:]
+        for (path, declared) in files.sorted(by: { $0.key.sortsAsFile(before: $1.key) }) {
+            if let conflict = conflict(declared, of: path, taken, targets) {
+                refused[path] = conflict
+                continue
+            }
+            for service in declared {
+                taken[Place(service)] = "the file \(path)"
+                if let entry = targets[service.target]?.generation.entry(of: service, in: path) {
+                    services.append(entry)
+                }
+            }
+        }
+        return (services, refused)
+    }
+
+    private func conflict(
+        _ declared: [ModuleManifest.Service], of path: String, _ taken: [Place: String],
+        _ targets: [String: NameTable.TargetEntry]
+    ) -> PluginError? {
+        for service in declared {
+            if let other = taken[Place(service)] {
+                return PluginError(
+                    .conflict,
+                    "The services of \(path) are not registered: its \(service.name) \(service.version) with the "
+                        + "priority \(service.priority) is also offered by \(other), which keeps it. Give one of them "
+                        + "another priority or version.")
+            }
+            if service.isSingleton,
+                targets[service.target]?.generation.makesInstances(forEachCallOf: service.target) == true
+            {
+                return PluginError(
+                    .conflict,
+                    "The services of \(path) are not registered: its \(service.name) is a singleton, and the target "
+                        + "\(service.target) makes an instance for each call.")
+            }
+        }
+        return nil
+    }
+
+    /// A service, and the file that says so.
+    struct Declared: Hashable {
+        let service: ModuleManifest.Service
+        let file: String
+    }
+
+    /// What only one service can have.
+    private struct Place: Hashable {
+        let name: String
+        let version: SemanticVersion
+        let priority: Int
+
+        init(_ service: ServiceEntry) {
+            (name, version, priority) = (service.name, service.version, service.priority)
+        }
+
+        init(_ service: ModuleManifest.Service) {
+            (name, version, priority) = (service.name, service.version, service.priority)
+        }
+    }
+}
+
+extension Generation {
+    /// The service that a file declares for a target of this module; made once, like everything of a generation.
+    fileprivate func entry(of service: ModuleManifest.Service, in file: String) -> ServiceEntry? {
+        guard let target = manifest?.targets.first(where: { $0.name == service.target }),
+            let actions = targets[target.name]
+        else { return nil }
+        return servicesOfFiles.withLock { entries in
+            let declared = ServiceFiles.Declared(service: service, file: file)
+            if let entry = entries[declared] { return entry }
+            let any = actions.values.first
+            let entry = ServiceEntry(
+                service, target: target, of: self, actions: actions, instances: any?.instances, gate: any?.gate,
+                file: file)
+            entries[declared] = entry
+            return entry
+        }
+    }
+
+    fileprivate func makesInstances(forEachCallOf target: String) -> Bool {
+        manifest?.targets.contains { $0.name == target && $0.instance == .perCall } == true
+    }
+}

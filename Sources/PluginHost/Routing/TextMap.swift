@@ -1,0 +1,215 @@
+/// A map from texts to objects whose copies share what they have in common, so that changing a copy of a large one
+/// costs little: a page of about eight objects, and the list of the pages.
+///
+/// Made to be searched: nothing is counted on the way, and a text of up to 15 bytes stands in its slot itself.
+struct TextMap<Value: AnyObject>: ~Copyable {
+    fileprivate typealias Page = TextPage<Value>
+
+    private enum Pages {
+        case none
+        case one(Unmanaged<Page>)
+        /// A power of two of them; a text stands in the page that its hash ends with.
+        case many(UnsafeMutableBufferPointer<Unmanaged<Page>>)
+    }
+
+    private var pages = Pages.none
+    private(set) var count = 0
+
+    init() {}
+
+    init(copying other: borrowing TextMap) {
+        count = other.count
+        switch other.pages {
+        case .none: break
+        case .one(let page): pages = .one(page.retain())
+        case .many(let others):
+            let copies = UnsafeMutableBufferPointer<Unmanaged<Page>>.allocate(capacity: others.count)
+            _ = copies.initialize(from: others)
+            for page in copies { _ = page.retain() }
+            pages = .many(copies)
+        }
+    }
+
+    deinit {
+        switch pages {
+        case .none: break
+        case .one(let page): page.release()
+        case .many(let pages):
+            for page in pages { page.release() }
+            pages.deallocate()
+        }
+    }
+
+    var isEmpty: Bool { count == 0 }
+
+    /// The object of a text, if there is one. It lives as long as this map, or a copy with the same object.
+    @inline(__always)
+    func find(_ text: RawText) -> Unmanaged<Value>? {
+        switch pages {
+        case .none: return nil
+        case .one(let page): return Page.find(TextKey(text), in: page)
+        case .many(let pages):
+            let key = TextKey(text)
+            return Page.find(key, in: pages[key.place(among: pages.count)])
+        }
+    }
+
+    /// Changes the object of a text, which is nil where there is none, and where there shall be none.
+    mutating func update(_ text: RawText, _ body: (inout Value?) -> Void) {
+        let key = TextKey(text)
+        var added = 0
+        change(key) { page in
+            if !isKnownUniquelyReferenced(&page) { page = Page.copy(page, room: page.header + 1) }
+            let known = page.place(of: key)
+            // Taken out while it is changed, so that it has one owner.
+            var value = known.map { page.take($0) }
+            body(&value)
+            added = (value == nil ? 0 : 1) - (known == nil ? 0 : 1)
+            switch (known, value) {
+            case (let known?, let value?): page.put(value, known)
+            case (let known?, nil): page.remove(known)
+            case (nil, let value?):
+                if page.header == page.room { page = Page.copy(page, room: max(2, page.header * 2)) }
+                page.add(key, value)
+            case (nil, nil): break
+            }
+        }
+        count += added
+        if added > 0 { growIfFull() }
+    }
+
+    /// Lends the page of a text, as its one owner.
+    private mutating func change(_ key: TextKey, _ body: (inout Page) -> Void) {
+        switch pages {
+        case .none:
+            var page = Page.make(room: 1)
+            body(&page)
+            pages = .one(.passRetained(page))
+        case .one(let old):
+            pages = .none
+            var page = old.takeRetainedValue()
+            body(&page)
+            pages = .one(.passRetained(page))
+        case .many(let pages):
+            let place = key.place(among: pages.count)
+            var page = pages[place].takeRetainedValue()
+            body(&page)
+            pages[place] = .passRetained(page)
+        }
+    }
+
+    private mutating func growIfFull() {
+        let old: UnsafeMutableBufferPointer<Unmanaged<Page>>
+        switch pages {
+        case .none: return
+        case .one(let page):
+            guard count > 8 else { return }
+            old = .allocate(capacity: 1)
+            old.initialize(repeating: page)
+        case .many(let pages):
+            guard count > pages.count * 8 else { return }
+            old = pages
+        }
+        let new = UnsafeMutableBufferPointer<Unmanaged<Page>>.allocate(capacity: old.count * 2)
+        for (place, page) in old.enumerated() {
+            let page = page.takeRetainedValue()
+            for half in 0..<2 {
+                let target = place + half * old.count
+                let part = Page.copy(page, room: page.header) { $0.place(among: new.count) == target }
+                new.initializeElement(at: target, to: .passRetained(part))
+            }
+        }
+        old.deallocate()
+        pages = .many(new)
+    }
+
+    /// In no order.
+    func visit(_ body: (Value) -> Void) {
+        switch pages {
+        case .none: break
+        case .one(let page): page.takeUnretainedValue().visit(body)
+        case .many(let pages): for page in pages { page.takeUnretainedValue().visit(body) }
+        }
+    }
+}
+
+// Who changes a map owns it alone; what it shares, nobody changes.
+extension TextMap: @unchecked Sendable where Value: Sendable {}
+
+/// Some texts and their objects, one behind the other. The header is their number.
+private final class TextPage<Value: AnyObject>: ManagedBuffer<Int, TextPage.Slot> {
+    struct Slot {
+        let key: TextKey
+        var value: Unmanaged<Value>
+    }
+
+    static func make(room: Int) -> TextPage {
+        unsafeDowncast(create(minimumCapacity: room) { _ in 0 }, to: TextPage.self)
+    }
+
+    /// Another page with the same objects, or some of them.
+    static func copy(_ page: TextPage, room: Int, where isMeant: (TextKey) -> Bool = { _ in true }) -> TextPage {
+        let copy = make(room: room)
+        page.withUnsafeMutablePointers { count, slots in
+            for slot in UnsafeBufferPointer(start: slots, count: count.pointee) where isMeant(slot.key) {
+                copy.add(slot.key, slot.value.takeUnretainedValue())
+            }
+        }
+        return copy
+    }
+
+    deinit {
+        withUnsafeMutablePointers { count, slots in
+            for slot in UnsafeBufferPointer(start: slots, count: count.pointee) {
+                slot.value.release()
+                slot.key.free()
+            }
+        }
+    }
+
+    var room: Int { capacity }
+
+    @inline(__always)
+    static func find(_ key: TextKey, in page: Unmanaged<TextPage>) -> Unmanaged<Value>? {
+        page._withUnsafeGuaranteedRef { page in
+            page.withUnsafeMutablePointers { count, slots in
+                for index in 0..<count.pointee where slots[index].key == key { return slots[index].value }
+                return nil
+            }
+        }
+    }
+
+    func place(of key: TextKey) -> Int? {
+        withUnsafeMutablePointerToElements { slots in (0..<header).first { slots[$0].key == key } }
+    }
+
+    func add(_ key: TextKey, _ value: Value) {
+        withUnsafeMutablePointers { count, slots in
+            (slots + count.pointee).initialize(to: Slot(key: key.copy(), value: .passRetained(value)))
+            count.pointee += 1
+        }
+    }
+
+    /// Takes an object out, until another one is put in its place, or the place removed.
+    func take(_ place: Int) -> Value { withUnsafeMutablePointerToElements { $0[place].value.takeRetainedValue() } }
+
+    func put(_ value: Value, _ place: Int) {
+        withUnsafeMutablePointerToElements { $0[place].value = .passRetained(value) }
+    }
+
+    func remove(_ place: Int) {
+        withUnsafeMutablePointers { count, slots in
+            slots[place].key.free()
+            count.pointee -= 1
+            if place < count.pointee { slots[place] = slots[count.pointee] }
+        }
+    }
+
+    func visit(_ body: (Value) -> Void) {
+        withUnsafeMutablePointers { count, slots in
+            for slot in UnsafeBufferPointer(start: slots, count: count.pointee) {
+                body(slot.value.takeUnretainedValue())
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import Glibc
+import PluginABI
+
+/// Decodes pieces of a URL into memory that is large enough: nothing gets longer by being decoded.
+struct URLDecoder {
+    let url: RawText
+    /// Where the next piece goes.
+    private(set) var text: UnsafeMutablePointer<UInt8>
+
+    enum Component {
+        case host
+        /// Escaped slashes are marked.
+        case path
+        /// A plus is a blank.
+        case query
+    }
+
+    /// The piece itself where nothing in it needs decoding.
+    ///
+    /// - Throws: `invalidURL`, with the position, for an escape that is none, or bytes that are no UTF-8 when decoded.
+    mutating func decode(_ piece: RawText, as component: Component) throws(PluginError) -> RawText {
+        let isQuery = component == .query
+        guard piece.contains(where: { $0 == UInt8(ascii: "%") || (isQuery && $0 == UInt8(ascii: "+")) }) else {
+            return piece
+        }
+        let start = text
+        var index = 0
+        var needsCheck = false
+        while index < piece.count {
+            var byte = piece[index]
+            if byte == UInt8(ascii: "%") {
+                guard index + 2 < piece.count, let high = Self.digit(piece[index + 1]),
+                    let low = Self.digit(piece[index + 2])
+                else { throw invalidEscape(piece, index) }
+                byte = high << 4 | low
+                if byte >= 0x80 { needsCheck = true }
+                if byte == RawText.escapedSlash { throw notText(piece) }
+                if byte == UInt8(ascii: "/"), component == .path { byte = RawText.escapedSlash }
+                index += 3
+            } else {
+                if byte == UInt8(ascii: "+"), isQuery { byte = UInt8(ascii: " ") }
+                index += 1
+            }
+            text.pointee = byte
+            text += 1
+        }
+        let decoded = RawText(start: start, count: text - start)
+        if needsCheck, !Self.isText(decoded) { throw notText(piece) }
+        return decoded
+    }
+
+    /// The piece itself where it is in lower case already.
+    mutating func lowerCase(_ piece: RawText) -> RawText {
+        guard piece.contains(where: { (0x41...0x5A).contains($0) || $0 >= 0x80 }) else { return piece }
+        let start = text
+        for byte in String(decoding: piece, as: UTF8.self).lowercased().utf8 {
+            text.pointee = byte
+            text += 1
+        }
+        return RawText(start: start, count: text - start)
+    }
+
+    /// A path of segments.
+    mutating func join(_ segments: UnsafeBufferPointer<RawText>) -> RawText {
+        let start = text
+        for (index, segment) in segments.enumerated() {
+            if index > 0 {
+                text.pointee = UInt8(ascii: "/")
+                text += 1
+            }
+            if let source = segment.baseAddress { text.update(from: source, count: segment.count) }
+            text += segment.count
+        }
+        return RawText(start: start, count: text - start)
+    }
+
+    @inline(__always)
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x37
+        case 0x61...0x66: byte - 0x57
+        default: nil
+        }
+    }
+
+    private static func isText(_ bytes: RawText) -> Bool {
+        bytes.split(separator: RawText.escapedSlash).allSatisfy { piece in
+            (try? UTF8Span(validating: Span(_unsafeElements: RawText(rebasing: piece)))) != nil
+        }
+    }
+
+    // MARK: Errors
+
+    private func position(of piece: RawText) -> Int {
+        guard let start = piece.baseAddress, let whole = url.baseAddress else { return 0 }
+        return start - whole
+    }
+
+    private func invalidEscape(_ piece: RawText, _ index: Int) -> PluginError {
+        PluginError(
+            .invalidURL,
+            "The escape at byte \(position(of: piece) + index) of “\(url.string.shortened)” is not % and two "
+                + "hexadecimal digits.")
+    }
+
+    private func notText(_ piece: RawText) -> PluginError {
+        PluginError(
+            .invalidURL,
+            "“\(url.string.shortened)” is no UTF-8 when it is decoded (from byte \(position(of: piece)) on).")
+    }
+
+    func hasNoName(_ item: RawText) -> PluginError {
+        PluginError(
+            .invalidURL,
+            "A query item at byte \(position(of: item)) of “\(url.string.shortened)” has no name.")
+    }
+}

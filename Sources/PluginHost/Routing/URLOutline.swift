@@ -1,0 +1,145 @@
+import PluginABI
+
+/// Where the pieces of a URL begin and end, and how much memory they need: found in one pass over its bytes.
+struct URLOutline {
+    /// Of the scheme; 0 where there is none.
+    private(set) var schemeEnd = 0
+    private(set) var hostStart = 0
+    private(set) var pathStart = 0
+    private(set) var pathEnd = 0
+    private(set) var queryStart = 0
+    /// Where the fragment begins.
+    private(set) var end = 0
+    private(set) var slashes = 0
+    /// At most so many.
+    private(set) var items = 0
+    /// Whether there is a `%` anywhere, or a `+`.
+    private(set) var isEscaped = false
+    /// Whether a segment may be `.` or `..`.
+    private(set) var mayHaveDots = false
+    private let count: Int
+
+    /// - Throws: `invalidURL` for what is no URL whatever the escapes in it say.
+    @inline(__always)
+    init(_ bytes: RawText) throws(PluginError) {
+        count = bytes.count
+        try checkCharacters(bytes)
+        var index = Self.endOfScheme(bytes)
+        schemeEnd = max(0, index)
+        index = index < 0 ? 0 : index + 1
+        hostStart = index
+        if index + 1 < count, bytes[index] == UInt8(ascii: "/"), bytes[index + 1] == UInt8(ascii: "/") {
+            index += 2
+            hostStart = index
+            while index < count, !Self.endsHost(bytes[index]) { index += 1 }
+            if let at = bytes[hostStart..<index].lastIndex(of: UInt8(ascii: "@")) { throw .namesUser(bytes, at) }
+        } else if schemeEnd > 0 {
+            throw PluginError(.invalidURL, "“\(bytes.string.shortened)” has no // behind its scheme.")
+        }
+        pathStart = index
+        var before = UInt8(ascii: "/")
+        while index < count, case let byte = bytes[index], byte != UInt8(ascii: "?"), byte != UInt8(ascii: "#") {
+            if byte == UInt8(ascii: "/") { slashes += 1 }
+            if byte == UInt8(ascii: "."), before == UInt8(ascii: "/") { mayHaveDots = true }
+            before = byte
+            index += 1
+        }
+        pathEnd = index
+        queryStart = index
+        if index < count, bytes[index] == UInt8(ascii: "?") {
+            index += 1
+            (queryStart, items) = (index, 1)
+            while index < count, bytes[index] != UInt8(ascii: "#") {
+                if bytes[index] == UInt8(ascii: "&") { items += 1 }
+                index += 1
+            }
+        }
+        end = index
+        if isEscaped { mayHaveDots = true }  // %2E
+        guard items <= URLText.mostItems else {
+            throw PluginError(
+                .invalidURL, "“\(bytes.string.shortened)” has more than \(URLText.mostItems) query items.")
+        }
+    }
+
+    /// What `URLText` needs for its pieces: lists of segments and items, and room to decode. Texts in lower case can be
+    /// longer: at most three times, in UTF-8.
+    var memory: Int {
+        (slashes + 1) * MemoryLayout<RawText>.stride + items * MemoryLayout<URLText.Item>.stride
+            + schemeEnd + (pathStart - hostStart) * 4
+            + (isEscaped ? end - pathStart : 0) + (mayHaveDots ? pathEnd - pathStart : 0)
+    }
+
+    /// Blanks, control characters and the size, eight bytes at a time.
+    @inline(__always)
+    private mutating func checkCharacters(_ bytes: RawText) throws(PluginError) {
+        guard count > 0 else { throw PluginError(.invalidURL, "An empty text is no URL.") }
+        guard count <= URLText.longest else {
+            throw PluginError(.invalidURL, "A URL of \(count) bytes is too long: at most \(URLText.longest).")
+        }
+        let start = UnsafeRawPointer(bytes.baseAddress!)
+        var offset = 0
+        var (bad, escapes) = (UInt64(0), UInt64(0))
+        while offset < count {
+            var word: UInt64
+            if offset &+ 8 <= count {
+                word = start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            } else {
+                word = Bits.each(0x61)  // Nothing that is looked for.
+                for index in offset..<count { word = word << 8 | UInt64(bytes[index]) }
+            }
+            bad |= Bits.below(0x21, in: word) | Bits.equal(0x7F, in: word)
+            escapes |= Bits.equal(UInt8(ascii: "%"), in: word) | Bits.equal(UInt8(ascii: "+"), in: word)
+            offset &+= 8
+        }
+        isEscaped = escapes != 0
+        if bad != 0 { throw .hasBlank(bytes) }
+    }
+
+    /// The place of the colon behind the scheme; -1 where there is no scheme.
+    @inline(__always)
+    private static func endOfScheme(_ bytes: RawText) -> Int {
+        guard (0x41...0x5A).contains(bytes[0] & 0xDF) else { return -1 }
+        for index in 1..<max(1, bytes.count) {
+            switch bytes[index] {
+            case UInt8(ascii: ":"): return index
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2B, 0x2D, 0x2E: continue
+            default: return -1
+            }
+        }
+        return -1
+    }
+
+    @inline(__always)
+    private static func endsHost(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
+    }
+}
+
+/// Eight bytes at once: a result that is not 0 says that one of them is what was looked for. (S. E. Anderson, "Bit
+/// Twiddling Hacks", zero in a word.)
+private enum Bits {
+    @inline(__always)
+    static func each(_ byte: UInt8) -> UInt64 { 0x0101_0101_0101_0101 &* UInt64(byte) }
+
+    /// Up to 0x80.
+    @inline(__always)
+    static func below(_ bound: UInt8, in word: UInt64) -> UInt64 { (word &- each(bound)) & ~word & each(0x80) }
+
+    @inline(__always)
+    static func equal(_ byte: UInt8, in word: UInt64) -> UInt64 { below(1, in: word ^ each(byte)) }
+}
+
+extension PluginError {
+    fileprivate static func hasBlank(_ url: RawText) -> PluginError {
+        let place = url.firstIndex { $0 <= 0x20 || $0 == 0x7F } ?? 0
+        return PluginError(
+            .invalidURL,
+            "“\(url.string.shortened)” has a blank or a control character at byte \(place): write it %XX.")
+    }
+
+    fileprivate static func namesUser(_ url: RawText, _ end: Int) -> PluginError {
+        PluginError(
+            .invalidURL, "“\(url.string.shortened)” names a user (up to byte \(end)), which no route can ask for.")
+    }
+}

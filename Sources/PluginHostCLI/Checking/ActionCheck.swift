@@ -1,0 +1,277 @@
+internal import Glibc
+internal import PluginABI
+internal import PluginHost
+internal import Synchronization
+
+/// Performs the actions of a module, in one of several ways.
+struct ActionCheck: Sendable {
+    static let threads = 4
+
+    let module: CheckedModule
+    let seed: UInt64
+    let host: PluginHost
+    /// How long an asynchronous action may take.
+    let timeout: Duration
+    /// Is told what comes next, so that somebody knows when it is the last.
+    let progress: @Sendable (String) -> Void
+
+    private var manifest: CheckedManifest { module.manifest }
+
+    /// Something that answers every call, for parameters that are objects.
+    private var callback: Object { host.callback { arguments in arguments.first ?? nil }.object }
+
+    // MARK: Calls
+
+    /// What a call has come to.
+    private func outcome(_ call: CheckedCall, _ parameters: [String: Value]) async -> Result<Value, PluginError> {
+        progress("\(call.title) with \(Value.map(parameters).json.prefix(300))")
+        return await call.perform(parameters, in: host, timeout: timeout)
+    }
+
+    private func error(_ call: CheckedCall, _ parameters: [String: Value]) async -> PluginError? {
+        if case .failure(let error) = await outcome(call, parameters) { error } else { nil }
+    }
+
+    private var targetCalls: [CheckedCall] { manifest.actions.map { CheckedCall($0.target, $0.action) } }
+
+    /// All actions of targets, and those of the objects that actions give: one object of each type.
+    private func calls(_ values: inout SeededValues) async -> [CheckedCall] {
+        var calls = targetCalls
+        var types: Set<String> = []
+        var next = 0
+        while next < calls.count, types.count < manifest.types.count {
+            let call = calls[next]
+            next += 1
+            guard [.object, .list, .map, .any].contains(call.action.result) else { continue }
+            if case .success(let value) = await outcome(call, ordinary(call.action, &values)) {
+                calls += objectCalls(of: value, &types)
+            }
+        }
+        return calls
+    }
+
+    /// The actions of the module's objects in a value.
+    ///
+    /// - Parameter types: Those that have had their turn.
+    private func objectCalls(of value: Value, _ types: inout Set<String>) -> [CheckedCall] {
+        if let values = value.list ?? value.map.map({ Array($0.values) }) {
+            return values.prefix(100).flatMap { objectCalls(of: $0, &types) }
+        }
+        guard let object = value.object, case let origin = host.origin(of: object), origin.module == manifest.name,
+            let type = manifest.types.first(where: { $0.name == origin.type }), types.insert(type.name).inserted
+        else { return [] }
+        return type.actions.map { CheckedCall(object, type.name, $0) }
+    }
+
+    private func ordinary(_ action: CheckedManifest.Action, _ values: inout SeededValues) -> [String: Value] {
+        var parameters: [String: Value] = [:]
+        for parameter in action.parameters {
+            parameters[parameter.name] = values.ordinary(parameter.kind, object: callback)
+        }
+        return parameters
+    }
+
+    // MARK: Names
+
+    func unknown(_ result: inout CheckResult) async {
+        var values = SeededValues(seed: seed)
+        for target in manifest.targets {
+            let name = values.name()
+            let hasFallback = target.actions.contains { $0.name == "notFound" }
+            let error = await error(CheckedCall(target.name, CheckedManifest.Action(named: name)), [:])
+            if !hasFallback, error?.code != .unknownAction {
+                result.fail("\(target.name)/\(name) does not exist, and the call was not refused as unknown.")
+            }
+            if hasFallback, error?.code == .unknownParameter || error?.code == .mistypedParameter {
+                result.fail(
+                    "\(target.name)/notFound cannot be called: it must declare “action”, a string, and “parameters”, a map "
+                        + "or any. \(error?.message ?? "")")
+            } else if error?.code == .noReply || error?.code == .invalidResult {
+                result.fail(error?.message ?? "")
+            }
+        }
+        let nowhere = CheckedCall(values.name(), CheckedManifest.Action(named: "act"))
+        if await error(nowhere, [:])?.code != .unknownTarget {
+            result.fail("A target that does not exist was called, and the call was not refused as unknown.")
+        }
+        result.summary = "names that are not there, in \(counted(manifest.targets.count, "target"))"
+    }
+
+    // MARK: Parameters
+
+    func parameters(_ result: inout CheckResult) async {
+        var values = SeededValues(seed: seed)
+        var count = 0
+        for call in await calls(&values) {
+            let action = call.action
+            let good = ordinary(action, &values)
+            func expect(_ code: PluginError.Code, _ parameters: [String: Value], _ what: String) async {
+                count += 1
+                let error = await error(call, parameters)
+                if error?.code != code {
+                    result.fail(
+                        "\(call.title) with \(what) ended with \(error?.code.rawValue ?? "a result"), not with "
+                            + "\(code).")
+                }
+            }
+            for parameter in action.parameters {
+                var without = good
+                without[parameter.name] = nil
+                if parameter.isRequired {
+                    await expect(.missingParameter, without, "no “\(parameter.name)”")
+                } else {
+                    count += 1
+                    examine(await outcome(call, without), call, &result)
+                }
+                if let wrong = values.mistyped(parameter.kind) {
+                    await expect(
+                        .mistypedParameter, good.merging([parameter.name: wrong]) { $1 },
+                        "a “\(parameter.name)” of another type")
+                } else {
+                    // Everything fits: also what the action does not know.
+                    for value: Value in [nil, [:], .bytes([]), 1.5] {
+                        count += 1
+                        examine(await outcome(call, good.merging([parameter.name: value]) { $1 }), call, &result)
+                    }
+                }
+            }
+            await expect(.unknownParameter, good.merging([values.name(): 1]) { $1 }, "one parameter too many")
+        }
+        result.summary = "\(counted(count, "call")) with missing, superfluous and mistyped parameters"
+    }
+
+    func hostile(_ result: inout CheckResult) async {
+        var values = SeededValues(seed: seed)
+        var count = 0
+        for call in await calls(&values) where !call.action.parameters.isEmpty {
+            for _ in 0..<24 {
+                var parameters: [String: Value] = [:]
+                for parameter in call.action.parameters {
+                    parameters[parameter.name] = values.hostile(parameter.kind, object: callback)
+                }
+                count += 1
+                examine(await outcome(call, parameters), call, &result)
+            }
+        }
+        result.summary = "\(counted(count, "call")) with values that nobody expects"
+    }
+
+    /// What is wrong whatever the parameters were.
+    private func examine(
+        _ outcome: Result<Value, PluginError>, _ call: CheckedCall, _ result: inout CheckResult
+    ) {
+        let action = call.action
+        switch outcome {
+        case .success(let value):
+            guard action.result != .any, value.kind != action.result else { return }
+            // A number that JSON writes alike.
+            if action.result == .double, value.kind == .int { return }
+            result.fail(
+                "\(call.title) is declared to give \(action.result), and gave a value of type \(value.kind). "
+                    + "Correct its \"result\".")
+        case .failure(let error):
+            switch error.code {
+            case .noReply: result.fail("\(error.message) Resolve or reject every call.")
+            case .invalidResult: result.fail(error.message)
+            default:
+                guard error.source == manifest.name, error.message.isEmpty else { return }
+                result.warn(
+                    "\(call.title) failed with the code “\(error.code)” and no message. Say what happened, and "
+                        + "what to do.")
+            }
+        }
+    }
+
+    // MARK: Threads
+
+    func concurrent(_ result: inout CheckResult) async {
+        let rounds = 25
+        var values = SeededValues(seed: seed)
+        let calls = await calls(&values)
+        await withTaskGroup { group in
+            for thread in 0..<Self.threads {
+                group.addTask {
+                    var values = SeededValues(seed: seed &+ UInt64(thread))
+                    for _ in 0..<rounds {
+                        for call in calls where !call.action.isAsync {
+                            _ = await outcome(call, ordinary(call.action, &values))
+                        }
+                    }
+                    for call in calls where call.action.isAsync {
+                        _ = await outcome(call, ordinary(call.action, &values))
+                    }
+                }
+            }
+        }
+        result.summary = "all actions on \(Self.threads) threads at once"
+    }
+
+    // MARK: Replies and objects
+
+    func replies(_ result: inout CheckResult, log: CheckedModule.Log) async {
+        var values = SeededValues(seed: seed)
+        var calls = targetCalls
+        var types: Set<String> = []
+        var next = 0
+        while next < calls.count {
+            let call = calls[next]
+            next += 1
+            let before = log.staleReplies
+            let outcome = await outcome(call, ordinary(call.action, &values))
+            examine(outcome, call, &result)
+            if case .failure(let error) = outcome, error.code == .deadlineExceeded {
+                result.fail(
+                    "\(call.title) did not reply within \(inSeconds(timeout)). Resolve or reject every call; if it "
+                        + "takes longer by intention, give a longer '--timeout', of which one call has a quarter.")
+            }
+            if log.staleReplies > before {
+                result.fail(
+                    "\(call.title) replied twice, or to a call that is not its own. Answer each call once.")
+            }
+            if case .success(let value) = outcome { calls += objectCalls(of: value, &types) }
+        }
+        for event in manifest.events {
+            let before = log.staleReplies
+            progress("the event \(event.name)")
+            _ = try? await host.post(event.name, Parameters(ordinary(event, &values)), timeout: timeout)
+            if log.staleReplies > before {
+                result.fail("The subscription to the event \(event.name) replied twice. Answer each call once.")
+            }
+        }
+        // From other threads it may take a moment; how long is nobody's promise.
+        for _ in 0..<100 where log.staleReplies == 0 { try? await Task.sleep(for: .milliseconds(10)) }
+        if log.staleReplies > 0, result.findings.isEmpty {
+            result.fail("A call was answered a second time, later, by another thread. Answer each call once.")
+        }
+        result.summary = "\(counted(calls.count, "action")), each with one answer, and with what it declares"
+    }
+
+    func objects(_ result: inout CheckResult) async {
+        var counts: [Int] = []
+        for round in 0..<4 {
+            await performRound(SeededValues(seed: seed &+ UInt64(round)))
+            // What runs on other threads lets go a moment later.
+            for _ in 0..<30 where module.objects(in: host) > 0 { try? await Task.sleep(for: .milliseconds(10)) }
+            counts.append(module.objects(in: host))
+        }
+        if counts[3] > counts[2], counts[2] > counts[1] {
+            result.fail(
+                "\(counts[3] - counts[2]) of its objects stay after each round of calls, though nobody else holds them. "
+                    + "Release what object_create returns when it has been passed on.")
+        } else if counts[3] > 0 {
+            result.warn(
+                "It holds \(counts[3]) objects of its own after all calls: its generation cannot be torn down before they "
+                    + "go. Let go of them in 'willStop'.")
+        }
+    }
+
+    /// All actions once, and all actions of the objects that they give.
+    private func performRound(_ seeded: SeededValues) async {
+        var values = seeded
+        for call in targetCalls {
+            guard case .success(let value) = await outcome(call, ordinary(call.action, &values)) else { continue }
+            var types: Set<String> = []
+            for call in objectCalls(of: value, &types) { _ = await outcome(call, ordinary(call.action, &values)) }
+        }
+    }
+}

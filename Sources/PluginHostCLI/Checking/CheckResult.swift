@@ -1,0 +1,87 @@
+internal import PluginABI
+
+/// What came out of one check.
+struct CheckResult: Sendable {
+    enum Outcome: String, Sendable, CaseIterable {
+        case pass, warning, failure, skipped
+    }
+
+    /// Something that is wrong, and what to do about it.
+    struct Finding: Sendable, Hashable {
+        var isFailure: Bool
+        var message: String
+    }
+
+    /// A word for what was checked.
+    let check: String
+    /// What was done, where nothing is wrong.
+    var summary: String
+    var findings: [Finding] = []
+    var isSkipped = false
+
+    var outcome: Outcome {
+        if isSkipped { return .skipped }
+        if findings.contains(where: \.isFailure) { return .failure }
+        return findings.isEmpty ? .pass : .warning
+    }
+
+    mutating func fail(_ message: String) { add(Finding(isFailure: true, message: message)) }
+    mutating func warn(_ message: String) { add(Finding(isFailure: false, message: message)) }
+
+    private mutating func add(_ finding: Finding) {
+        if !findings.contains(finding) { findings.append(finding) }
+    }
+
+    /// The findings with the worst first.
+    private var sorted: [Finding] { findings.filter(\.isFailure) + findings.filter { !$0.isFailure } }
+
+    /// For people.
+    func line(_ style: Style) -> String {
+        let word: String
+        switch outcome {
+        case .pass: word = style("pass   ", .dim)
+        case .skipped: word = style("skipped", .dim)
+        case .warning: word = style("warning", .yellow)
+        case .failure: word = style("FAILURE", .red)
+        }
+        let name = check + String(repeating: " ", count: max(1, 12 - check.count))
+        let messages = findings.isEmpty ? [summary] : sorted.prefix(Self.lineLimit).map(\.message)
+        // Those behind the first stand below it.
+        let indent = "\n" + String(repeating: " ", count: 9 + name.count + 1)
+        let rest =
+            findings.count > Self.lineLimit ? "\(indent)and \(findings.count - Self.lineLimit) more: see --json" : ""
+        return "\(word)  \(name) \(messages.map(\.printable).joined(separator: indent))\(rest)"
+    }
+
+    /// How many findings people see of one check.
+    private static let lineLimit = 5
+
+    var record: Value {
+        [
+            "check": .string(check), "outcome": .string(outcome.rawValue),
+            "summary": .string(outcome == .failure ? sorted.first?.message ?? summary : summary),
+            "findings": .list(
+                sorted.map { ["failure": .bool($0.isFailure), "message": .string($0.message)] }),
+        ]
+    }
+}
+
+/// "1 call", "2 calls".
+func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+
+/// "8 s", "0.5 s".
+func inSeconds(_ duration: Duration) -> String {
+    let seconds = duration / .seconds(1)
+    return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
+}
+
+extension CheckResult {
+    /// As the child tells it.
+    init(_ check: String, told: Value) {
+        self.check = check
+        summary = told["summary"]?.string ?? ""
+        findings = (told["findings"]?.list ?? []).map {
+            Finding(isFailure: $0["failure"] == true, message: $0["message"]?.string ?? "")
+        }
+    }
+}

@@ -1,0 +1,38 @@
+internal import PluginABI
+internal import PluginHost
+
+/// An action that a check performs: one of a target, or one of an object that an action has given.
+struct CheckedCall: Sendable {
+    /// What people read: `Target/action`, `Type#action`.
+    let title: String
+    let action: CheckedManifest.Action
+    private let receiver: Receiver
+
+    private enum Receiver: Sendable {
+        case target(String)
+        case object(Object)
+    }
+
+    init(_ target: String, _ action: CheckedManifest.Action) {
+        (title, self.action, receiver) = ("\(target)/\(action.name)", action, .target(target))
+    }
+
+    init(_ object: Object, _ type: String, _ action: CheckedManifest.Action) {
+        (title, self.action, receiver) = ("\(type)#\(action.name)", action, .object(object))
+    }
+
+    func perform(
+        _ parameters: [String: Value], in host: PluginHost, timeout: Duration
+    ) async -> Result<Value, PluginError> {
+        do throws(PluginError) {
+            switch receiver {
+            case .target(let target):
+                return .success(try await host.call(target, action.name, Parameters(parameters), timeout: timeout))
+            case .object(let object):
+                return .success(try await object.call(action.name, Parameters(parameters), timeout: timeout))
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+}

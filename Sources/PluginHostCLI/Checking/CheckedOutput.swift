@@ -1,0 +1,29 @@
+internal import Glibc
+
+/// What a module writes to standard output, which is the program's own.
+struct CheckedOutput {
+    private let file: String
+
+    /// Takes the process's standard output to a file of a folder.
+    init(folder: String) {
+        file = folder + "/output"
+        let descriptor = open(file, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return }
+        dup2(descriptor, 1)
+        close(descriptor)
+    }
+
+    func examine(_ result: inout CheckResult) {
+        fflush(nil)
+        var bytes = [UInt8](repeating: 0, count: 60)
+        let descriptor = open(file, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        let count = read(descriptor, &bytes, bytes.count)
+        guard count > 0 else { return }
+        let text = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n").first ?? ""
+        result.warn(
+            "It writes to standard output (“\(text)”), which belongs to the program: what others read from it breaks. Use "
+                + "the host's log.")
+    }
+}

@@ -1,0 +1,124 @@
+internal import Glibc
+internal import PluginABI
+
+/// The checks that look at a file and its manifest, and run nothing of it.
+enum FileChecks {
+    /// All of them, of what `inspect` says about a file.
+    static func all(_ report: Value, file: String) -> [CheckResult] {
+        [libraries(report, file), symbols(report), names(CheckedManifest(report["manifest"] ?? nil), file)]
+    }
+
+    private static func strings(_ value: Value?) -> [String] { (value?.list ?? []).compactMap(\.string) }
+
+    // MARK: Libraries
+
+    private static let systemFolders = [
+        "/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib", "/lib/x86_64-linux-gnu",
+        "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+    ]
+
+    private static func libraries(_ report: Value, _ file: String) -> CheckResult {
+        let needed = strings(report["elf"]?["needed"])
+        var result = CheckResult(check: "libraries", summary: "finds the \(needed.count) that it needs")
+        let folder = file.contains("/") ? String(file[..<file.lastIndex(of: "/")!]) : "."
+        let besides = strings(report["elf"]?["staged"]).map { $0.split(separator: "/").last.map(String.init) ?? $0 }
+        for library in needed where !besides.contains(library) && !isInProgram(library) {
+            if systemFolders.contains(where: { access("\($0)/\(library)", R_OK) == 0 }) { continue }
+            let places = strings(report["elf"]?["runpath"]).filter { !$0.hasPrefix("$ORIGIN") }
+            let place = places.first { access("\($0)/\(library)", R_OK) == 0 }
+            result.warn(
+                "\(library) is found \(place.map { "in \($0)" } ?? "by chance"), and perhaps not on other machines. Put it "
+                    + "beside the module (\(folder)), and link with -Wl,-rpath,'$ORIGIN'.")
+        }
+        return result
+    }
+
+    /// Whether the program has it, so that every module finds it.
+    private static func isInProgram(_ library: String) -> Bool {
+        guard let handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD) else { return false }
+        dlclose(handle)
+        return true
+    }
+
+    /// Whether a module could not be opened because a library is not there.
+    static func isMissingLibrary(_ error: PluginError) -> Bool {
+        error.code == .openFailed && error.message.contains("cannot open shared object file")
+    }
+
+    // MARK: Symbols
+
+    private static func symbols(_ report: Value) -> CheckResult {
+        let exports = strings(report["elf"]?["exports"])
+        var result = CheckResult(check: "symbols", summary: "nothing but the entry function is exported")
+        let clashing = exports.filter { dlsym(nil, $0) != nil }
+        if !clashing.isEmpty {
+            result.fail(
+                "It exports \(listed(clashing)), and so does the program: its own calls go to the program's. Make them "
+                    + "static, or compile with -fvisibility=hidden.")
+        }
+        let others = exports.filter { !clashing.contains($0) }
+        if !others.isEmpty {
+            result.warn(
+                "It exports \(listed(others)), which clash where modules are linked into one program. Make them static, "
+                    + "or compile with -fvisibility=hidden.")
+        }
+        return result
+    }
+
+    private static func listed(_ names: [String]) -> String {
+        let more = names.count > 5 ? " and \(names.count - 5) more" : ""
+        return names.prefix(5).joined(separator: ", ") + more
+    }
+
+    // MARK: Names
+
+    private static func names(_ manifest: CheckedManifest, _ file: String) -> CheckResult {
+        var result = CheckResult(check: "names", summary: "all can be said in URLs, on command lines and in Swift")
+        let fileName = file.split(separator: "/").last.map(String.init) ?? file
+        if !fileName.hasSuffix(".so") || fileName.hasPrefix(".") {
+            result.fail(
+                "Hosts look at files that end in '.so' and are not hidden, and not at '\(fileName)'. Give it another name."
+            )
+        }
+        compare(manifest.targets.map(\.name), "targets", &result)
+        for group in manifest.targets + manifest.types {
+            compare(group.actions.map(\.name), "actions of \(group.name)", &result)
+            for action in group.actions {
+                compare(action.parameters.map(\.name), "parameters of \(group.name)/\(action.name)", &result)
+            }
+        }
+        for target in manifest.targets where target.actions.contains(where: \.isRemote) && !isHostName(target.name) {
+            result.warn(
+                "The target \(target.name) has remote actions, and its name cannot be the host of a URL everywhere: "
+                    + "letters, digits and '-' can, up to 63.")
+        }
+        return result
+    }
+
+    /// Whether it is an action by which a page takes a property, or an object an event of the chain.
+    private static func isConventional(_ name: String) -> Bool { name.hasPrefix("set.") || name.hasPrefix("handle.") }
+
+    /// Names of one scope that tools without case, or with letters and digits only, cannot tell apart or not say.
+    private static func compare(_ names: [String], _ what: String, _ result: inout CheckResult) {
+        var seen: [String: String] = [:]
+        for name in names {
+            let plain = name.lowercased().filter { !"-._".contains($0) }
+            if let other = seen.updateValue(name, forKey: plain) {
+                result.warn(
+                    "The \(what) “\(other)” and “\(name)” differ in case or in '-', '.', '_' only: some tools take them for "
+                        + "one. Rename one.")
+            } else if !isConventional(name), name.contains(where: { "-.".contains($0) }) {
+                result.warn(
+                    "Among the \(what), “\(name)” is no identifier: façades spell it otherwise. Use letters, digits and _."
+                )
+            } else if name.count > 63 {
+                result.warn("Among the \(what), “\(name.prefix(20))…” is longer than 63 letters. Shorten it.")
+            }
+        }
+    }
+
+    private static func isHostName(_ name: String) -> Bool {
+        name.count <= 63 && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
+            && !name.hasSuffix("-")
+    }
+}

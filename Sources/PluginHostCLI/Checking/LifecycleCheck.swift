@@ -1,0 +1,49 @@
+internal import Glibc
+internal import PluginABI
+internal import PluginHost
+
+/// Activates a module and tears it down, again and again.
+struct LifecycleCheck {
+    static let rounds = 8
+
+    let module: CheckedModule
+    /// Is called when it is active for the first time.
+    let started: () -> Void
+
+    func run(_ result: inout CheckResult) {
+        var descriptors: [Int] = []
+        for round in 1...Self.rounds {
+            let log = CheckedModule.Log()
+            do throws(PluginError) {
+                let host = try module.start(log: log, shutdownTimeout: .seconds(5))
+                if round == 1 { started() }
+                host.shutdown()
+                if let generation = host.generations.first(where: { $0.name == module.manifest.name }),
+                    generation.state != .retired
+                {
+                    result.fail(
+                        "It was not torn down when the host ended: it \(generation.reason) Answer every call, and let go "
+                            + "of objects in 'tearDown'.")
+                    return
+                }
+            } catch {
+                let again = round == 1 ? "" : "The \(ordinal(round)) time: "
+                result.fail(
+                    again + error.message
+                        + (round == 1 ? "" : " 'tearDown' must give back what 'setUp' and activate take."))
+                return
+            }
+            descriptors.append(Self.openDescriptors)
+        }
+        // The first rounds open what stays open for the process.
+        let growth = descriptors[Self.rounds - 1] - descriptors[2]
+        if growth >= Self.rounds - 3 {
+            result.warn(
+                "Each time it leaves a file, a socket or the like open. Close in 'tearDown' what was opened before.")
+        }
+    }
+
+    private func ordinal(_ number: Int) -> String { number == 2 ? "second" : number == 3 ? "third" : "\(number)th" }
+
+    private static var openDescriptors: Int { (0..<1024).count { fcntl($0, F_GETFD) >= 0 } }
+}

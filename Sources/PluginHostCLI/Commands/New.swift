@@ -1,0 +1,43 @@
+internal import Foundation
+internal import PluginABI
+
+/// `pluginhost new NAME`
+struct New: Command {
+    static let language = OptionSpecification(
+        name: "--language", value: "language", help: "What the module is written in: swift or c. (default: swift)")
+    static let dependency = OptionSpecification(
+        name: "--dependency", value: "path-or-url",
+        help: "Where the package finds PluginHost. (default: the clone that this program was built in)")
+    static let folder = OptionSpecification(
+        name: "--at", value: "dir", help: "The folder of the package. (default: ./NAME)")
+
+    static let specification = CommandSpecification(
+        name: "new",
+        overview: "Make a package of a module, with an action, a route, a test and a README.",
+        discussion: "It builds, its test passes, and its product can be loaded, as it is: 'swift test', then "
+            + "'pluginhost check .build/debug/libNAME.so'. Nothing is overwritten.",
+        arguments: [
+            ArgumentSpecification(
+                name: "name", help: "The name of the module: a letter, then letters, digits and '_'.")
+        ],
+        options: [language, dependency, folder])
+
+    private let package: ModulePackage
+
+    init(_ arguments: ParsedArguments) throws(PluginError) {
+        let name = try ModuleName(arguments.positionals[0])
+        let word = arguments.value(of: Self.language) ?? "swift"
+        guard let language = ModulePackage.Language(rawValue: word.lowercased()) else {
+            throw PluginError(.usage, "'\(word)' is no language that a package can be made for: swift and c are.")
+        }
+        package = ModulePackage(
+            name: name, language: language,
+            dependency: try PackageDependency(arguments.value(of: Self.dependency)),
+            folder: URL(filePath: arguments.value(of: Self.folder) ?? name.text).standardizedFileURL.path)
+    }
+
+    func run(_ environment: CommandEnvironment) async throws(PluginError) {
+        try package.write()
+        for file in package.files { environment.console.print("\(package.folder)/\(file.path)") }
+    }
+}

@@ -1,0 +1,44 @@
+internal import PluginABI
+
+/// The name of a module that is to be made: also that of its package, its target, its Swift module and its type.
+struct ModuleName: Sendable {
+    let text: String
+
+    /// - Throws: `usage`, saying what is wrong with the name.
+    init(_ text: String) throws(PluginError) {
+        let isWord = text.utf8.allSatisfy { byte in
+            (0x41...0x5A).contains(byte & 0xDF) || (0x30...0x39).contains(byte) || byte == 0x5F
+        }
+        guard isWord, let first = text.utf8.first, (0x41...0x5A).contains(first & 0xDF) else {
+            let example = text.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.drop { $0.isNumber }
+            let hint = example.isEmpty ? "" : " '\(example.prefix(1).uppercased() + example.dropFirst())' would do."
+            throw PluginError(
+                .usage, "'\(text)' is no name for a module: a letter, then letters, digits and '_'.\(hint)")
+        }
+        guard text.utf8.count <= 64 else {
+            throw PluginError(.usage, "The name of a module has 64 letters at most; '\(text)' has \(text.utf8.count).")
+        }
+        guard !Self.taken.contains(text.lowercased()), !text.lowercased().hasPrefix("plugin_") else {
+            throw PluginError(
+                .usage, "'\(text)' already means something in Swift or in PluginHost. '\(text)Module' would do.")
+        }
+        self.text = text
+    }
+
+    /// For a URL.
+    var host: String { text.lowercased().replacing("_", with: "-") }
+
+    /// Words of Swift, modules of the toolchain and of this project, and what the code of a new module says itself.
+    private static let taken: Set<String> = [
+        "action", "any", "associatedtype", "as", "bool", "break", "bytes", "case", "catch", "class", "continue",
+        "cpluginabi", "cpluginhost", "cxx", "default", "defer", "deinit", "differentiation", "dispatch", "distributed",
+        "do", "double", "duration", "else", "entry", "enum", "extension", "fallthrough", "false", "fileprivate", "for",
+        "foundation", "foundationessentials", "func", "glibc", "guard", "hostcontext", "if", "import", "in", "init",
+        "inout", "int", "internal", "is", "let", "main", "manifest", "module", "nil", "object", "observation",
+        "operator",
+        "package", "parameters", "pluginabi", "pluginhost", "plugintestkit", "private", "protocol", "public",
+        "regexbuilder", "repeat", "rethrows", "return", "route", "self", "static", "string", "struct", "subscript",
+        "super", "swift", "switch", "synchronization", "target", "test", "testbench", "testing", "throw", "throws",
+        "true", "try", "type", "typealias", "unsafepointer", "value", "var", "where", "while", "xctest",
+    ]
+}

@@ -1,0 +1,106 @@
+internal import Foundation
+internal import PluginABI
+
+extension PluginError.Code {
+    /// Something is there already, or cannot be written.
+    static let cannotCreate: Self = "cannotCreate"
+}
+
+/// The package of a new module: its files and what is in them.
+struct ModulePackage: Sendable {
+    enum Language: String, Sendable, CaseIterable {
+        case swift, c
+    }
+
+    let name: ModuleName
+    let language: Language
+    let dependency: PackageDependency
+    /// Where the package is made; absolute.
+    let folder: String
+
+    /// The files by their paths in the package.
+    var files: [(path: String, text: String)] {
+        let source = language == .swift ? SwiftTemplate.source(name) : CTemplate.source(name)
+        return [
+            ("Package.swift", manifest),
+            ("README.md", readme),
+            (".gitignore", ".build/\n"),
+            ("Sources/\(name.text)/\(name.text).\(language.rawValue)", source),
+            ("Tests/\(name.text)Tests/\(name.text)Tests.swift", TestTemplate.source(name)),
+        ]
+    }
+
+    /// Writes the files.
+    ///
+    /// - Throws: `cannotCreate` where something is there already, and where it cannot be written.
+    func write() throws(PluginError) {
+        let manager = FileManager.default
+        let present = (try? manager.contentsOfDirectory(atPath: folder)) ?? []
+        guard present.isEmpty, !manager.fileExists(atPath: folder) || Self.isFolder(folder) else {
+            throw PluginError(
+                .cannotCreate, "\(folder) is there already, and is not overwritten. Name another folder with '--at'.")
+        }
+        do {
+            for (path, text) in files {
+                let file = URL(filePath: folder).appending(path: path)
+                try manager.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+                try Data(text.utf8).write(to: file, options: .withoutOverwriting)
+            }
+        } catch {
+            throw PluginError(.cannotCreate, "\(folder) cannot be written: \(error.localizedDescription)")
+        }
+    }
+
+    private static func isFolder(_ path: String) -> Bool {
+        var isFolder: ObjCBool = false
+        return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
+    }
+
+    private var manifest: String {
+        let library = language == .swift ? "PluginABI" : "CPluginABI"
+        let headers = language == .swift ? "" : ", publicHeadersPath: \".\""
+        return """
+            // swift-tools-version: 6.3
+            import PackageDescription
+
+            let package = Package(
+                name: "\(name.text)",
+                products: [.library(name: "\(name.text)", type: .dynamic, targets: ["\(name.text)"])],
+                dependencies: [\(dependency.declaration(in: folder))],
+                targets: [
+                    .target(
+                        name: "\(name.text)",
+                        dependencies: [.product(name: "\(library)", package: "\(dependency.identity)")]\(headers)),
+                    .testTarget(
+                        name: "\(name.text)Tests",
+                        dependencies: [.product(name: "\(TestTemplate.library)", package: "\(dependency.identity)")]),
+                ]
+            )
+
+            """
+    }
+
+    private var readme: String {
+        let library = ".build/debug/lib\(name.text).so"
+        let commands = [
+            ("swift test", "builds it, and tries it in a host"),
+            ("pluginhost check \(library)", "what to look at before it is shipped"),
+            ("install -D -m 755 -t plugins \(library)", "into a plugins folder"),
+            ("pluginhost call \(name.text) greet name=Ada", "from there"),
+        ]
+        let width = commands.map(\.0.count).max() ?? 0
+        let lines = commands.map { command, text in
+            command + String(repeating: " ", count: width - command.count) + "  # " + text
+        }
+        return """
+            # \(name.text)
+
+            A module for PluginHost: the target `\(name.text)` with the action `greet`, and the route `app://\(name.host)/greet/:name`.
+
+            ```
+            \(lines.joined(separator: "\n"))
+            ```
+
+            """
+    }
+}

@@ -1,0 +1,133 @@
+internal import PluginABI
+internal import PluginHost
+
+/// Takes commands that open and close pages from standard input, for the host that runs here.
+struct NavigationPrompt: Sendable {
+    private static let text = "navigate> "
+
+    private static let help = """
+        open <page> [<name=value> ...]     In a new stack where there is none, else push
+        push <page> [<name=value> ...]     On top of the page that is seen
+        present <page> [<name=value> ...]  In front of everything, alone
+        stack <page> [<name=value> ...]    In front of everything, as the first page of a new stack
+        pop [<count>]                      Close the topmost pages of the stack
+        dismiss [<count>]                  Close what was presented last
+        root                               Close all pages of the stack but the first
+        do <action> [<name=value> ...]     Perform an action of the page that is seen
+        emit <event> [<name=value> ...]    Send an event up the chain, from the page that is seen
+        show                               Show the page that is seen again
+        quit
+        <page> is a URL, which is opened as by a remote caller, or target/action.
+        """
+
+    private let host: PluginHost
+    private let navigator: Navigator
+    private let presenter: TerminalPresenter
+    private let console: Console
+    private let lines = InputLines()
+
+    /// Registers a navigator, so that modules can open pages as well.
+    init(_ host: PluginHost, console: Console, asJSON: Bool) throws(PluginError) {
+        (self.host, self.console) = (host, console)
+        presenter = TerminalPresenter(console: console, asJSON: asJSON)
+        navigator = Navigator(host, presenter: presenter)
+        try navigator.register()
+    }
+
+    /// Returns when the person wants to quit, or the input ends.
+    func run() async {
+        while true {
+            do throws(PluginError) {
+                guard let words = try await lines.words(Self.text, console) else { return }
+                if words[0] == "quit" || words[0] == "exit" { return }
+                try await withTaskExecutorPreference(BlockingExecutor.shared) { () async throws(PluginError) in
+                    try await perform(words[0], words.dropFirst())
+                }
+            } catch {
+                console.report(error, asJSON: presenter.asJSON)
+            }
+        }
+    }
+
+    private func perform(_ name: String, _ words: ArraySlice<String>) async throws(PluginError) {
+        switch name {
+        case "open": try await open(words, by: navigator.layers.isEmpty ? .presentInNewStack : .push)
+        case "push": try await open(words, by: .push)
+        case "present": try await open(words, by: .present)
+        case "stack": try await open(words, by: .presentInNewStack)
+        case "pop": try await navigator.pop(Self.count(words))
+        case "dismiss": try await navigator.dismiss(Self.count(words))
+        case "root": if try await navigator.popToRoot().isEmpty { await presenter.show(navigator.layers) }
+        case "show": await presenter.show(navigator.layers)
+        case "do":
+            let (action, parameters) = try Self.named(words, "an action")
+            let result = try await top().object.call(action, Parameters(parameters))
+            console.printResult(result, asJSON: presenter.asJSON)
+        case "emit":
+            let (event, parameters) = try Self.named(words, "an event")
+            tell(try await host.emit(event, Parameters(parameters), from: top().object))
+        case "help": console.print(presenter.asJSON ? Value.map(["help": .string(Self.help)]).json : Self.help)
+        default:
+            let names = [
+                "open", "push", "present", "stack", "pop", "dismiss", "root", "do", "emit", "show", "help", "quit",
+            ]
+            throw PluginError(.usage, "There is no command '\(name)'.\(didYouMean(name, names))")
+        }
+    }
+
+    private func open(_ words: ArraySlice<String>, by transition: Transition) async throws(PluginError) {
+        let (page, parameters) = try Self.named(words, "a page")
+        let onClose: Navigator.Completion = { tell(page, $0) }
+        if page.contains(":") {
+            try await navigator.open(page, parameters, by: transition, origin: .remote, onClose: onClose)
+        } else {
+            let names = page.split(separator: "/", maxSplits: 1).map(String.init)
+            guard names.count == 2 else {
+                throw PluginError(.usage, "'\(page)' is no page; write a URL, or target/action.")
+            }
+            try await navigator.open(names[0], names[1], parameters, by: transition, onClose: onClose)
+        }
+    }
+
+    private func top() throws(PluginError) -> OpenPage {
+        guard let top = navigator.top else { throw PluginError(.pageNotOpen, "No page is open.") }
+        return top
+    }
+
+    // MARK: Words
+
+    private static func count(_ words: ArraySlice<String>) throws(PluginError) -> Int {
+        guard let word = words.first else { return 1 }
+        guard words.count == 1, let count = Int(word), count > 0 else {
+            throw PluginError(.usage, "'\(words.joined(separator: " "))' is no number of pages.")
+        }
+        return count
+    }
+
+    private static func named(
+        _ words: ArraySlice<String>, _ what: String
+    ) throws(PluginError) -> (name: String, parameters: [String: Value]) {
+        guard let name = words.first else { throw PluginError(.usage, "Say \(what). 'help' shows how.") }
+        return (name, try Call.parameters(words.dropFirst()))
+    }
+
+    // MARK: What comes of it
+
+    private func tell(_ page: String, _ backData: Result<Value, PluginError>) {
+        switch backData {
+        case .failure(let error):
+            guard presenter.asJSON else { return console.report(error, asJSON: false) }
+            console.print(Value.map(["closed": .string(page), "error": error.record]).json)
+        case .success(let value):
+            let record: Value = ["closed": .string(page), "backData": value]
+            console.print(presenter.asJSON ? record.json : "closed \(page.printable): \(value.readable.printable)")
+        }
+    }
+
+    private func tell(_ outcome: ChainOutcome) {
+        guard !presenter.asJSON else { return console.print(outcome.value.json) }
+        for failure in outcome.failures { console.report(failure, asJSON: false) }
+        console.print(outcome.handler.map { "handled by \($0)" } ?? "nobody handles it")
+        if !outcome.result.isNull { console.print(outcome.result.readable.printable) }
+    }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import PluginABI
+import Testing
+
+@testable import PluginHost
+
+@Suite(.timeLimit(.minutes(30))) struct FacadeTests {
+    /// The façade of a module that lies beside the tests.
+    private func facade(of module: String) throws -> String {
+        let report = try PluginHost.inspect(file: builtLibrary("lib\(module).so"), trustsEveryone: true)
+        return try Facade(manifest: #require(report.json["manifest"]).json).text
+    }
+
+    private func facade(_ manifest: String) throws -> String { try Facade(manifest: manifest).text }
+
+    @Test(arguments: [("ModuleA", "ModuleB"), ("ModuleB", "ModuleA")])
+    func `the façades by which the samples call each other are up to date`(module: String, user: String) throws {
+        let root = URL(filePath: #filePath).appending(path: "../../../..").standardized
+        let committed = root.appending(path: "Plugins/\(user)/\(module)Facade.swift")
+        #expect(
+            try String(contentsOf: committed, encoding: .utf8) == facade(of: module),
+            "Make it again: pluginhost facade .build/debug/lib\(module).so > Plugins/\(user)/\(module)Facade.swift")
+    }
+
+    @Test(arguments: ["PluginABI", "PluginHost"], [false, true])
+    func `a façade of the nastiest manifest compiles, for modules and for programs`(
+        library: String, isPublic: Bool
+    ) throws {
+        let text = try Facade(manifest: nastyManifest, isPublic: isPublic).text
+        let caller = library == "PluginHost" ? "PluginHost" : "HostContext"
+        let use = """
+            import PluginABI
+            import \(library)
+            func use(_ caller: \(caller)) async throws(PluginError) {
+                let target = NastyModuleV2Facade.Class(caller, timeout: .seconds(1))
+                try target.default(in: 1)
+                try target.init_()
+                let number: Int = try target.self_()
+                let text: String = try await target.func()
+                try NastyModuleV2Facade.Sendable_(caller).defaults()
+                let url = try NastyModuleV2Facade.Routes.default(key: text, page: number, flag: true).url(caller)
+                try await NastyModuleV2Facade.Routes.go().open(caller, ["_url": .string(url)])
+                let client = try caller.service(NastyModuleV2Facade.GoServiceClient_.self)
+                try await (client as any NastyModuleV2Facade.GoService).aB_3()
+            }
+            """
+        try SwiftCompiler.check([text, use])
+    }
+
+    @Test(arguments: ["ModuleA", "ModuleB", "ModuleC", "FixtureModule"])
+    func `a façade of each module compiles, with warnings as errors`(module: String) throws {
+        try SwiftCompiler.check([facade(of: module)])
+    }
+
+    @Test func `the compiler refuses what does not fit the manifest`() throws {
+        let facade = try facade(of: "ModuleA")
+        for call in [
+            "fetchDetail()", "fetchDetail(key: 1)", "fetchDetail(key: \"\", pages: 1)", "fetchDetails(key: \"\")",
+        ] {
+            let use = "import PluginABI\nfunc use(_ c: HostContext) throws { try ModuleAFacade.A(c).\(call) }"
+            #expect(throws: SwiftCompiler.Failure.self) { try SwiftCompiler.check([facade, use]) }
+        }
+    }
+
+    @Test func `parameters have the types and the defaults of the manifest, and their documentation`() throws {
+        let text = try facade(
+            """
+            {"name": "M", "version": "1.0.0", "targets": [{"name": "T", "actions": [
+              {"name": "act", "summary": "Acts.", "result": "int", "async": true, "parameters": [
+                {"name": "key", "type": "string", "required": true, "summary": "Which."},
+                {"name": "page", "type": "int", "default": 1}, {"name": "more", "type": "map"}]}]}]}
+            """)
+        let lines = text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+        #expect(
+            lines.contains(
+                "func act(key: String, page: Int = 1, more: [String: Value]? = nil) async throws(PluginError) -> Int {")
+        )
+        #expect(lines.contains("/// Acts.") && lines.contains("///   - key: Which."))
+        #expect(lines.contains("if let more { given.append((\"more\", .map(more))) }"))
+    }
+
+    @Test func `names do not change because others are added behind them`() throws {
+        func names(_ actions: [String]) throws -> [String] {
+            var names = SwiftNames()
+            return names.take(actions)
+        }
+        #expect(try names(["a-b", "a.b", "a_b"]) == ["aB", "aB_", "a_b"])
+        #expect(try names(["a-b", "a.b", "a_b", "new", "x-y"]) == ["aB", "aB_", "a_b", "new", "xY"])
+        #expect(try names(["a-b", "aB", "a.b"]) == ["aB_", "aB", "aB_2"])
+        #expect(try names(["init", "0", "-"]) == ["init_", "_0", "__"])
+    }
+
+    @Test func `a name that is no identifier is refused, and so is a manifest that is none`() {
+        #expect(throws: PluginError.self) { try Facade(manifest: "{") }
+        for name in ["", "a b", "1a", "self", "a-b"] {
+            let error = #expect(throws: PluginError.self) { try Facade(manifest: nastyManifest, name: name) }
+            #expect(error?.code == .invalidValue)
+        }
+    }
+
+    @Test func `a program calls through a façade as a module does`() async throws {
+        let test = try TestHost.withSamples()
+        let host = test.host
+        #expect(try ModuleAFacade.A(host).currencyName(code: "CHF") == "franc")
+        #expect(try ModuleAFacade.A(host).price(key: "apple") == "0.5 euro")
+        #expect(try ModuleAFacade.A(host).fetchDetail(key: "x")["page"] == 1)
+        #expect(try await ModuleBFacade.B(host).slowly(text: "abc", milliseconds: 1) == "cba")
+        #expect(try ModuleBFacade.B(host).sum(data: [1, 2, 3]) == 6)
+        #expect(try ModuleBFacade.B(host).advertise(key: "lamp") == "Look: Detail of lamp!")
+        let cursor = try ModuleAFacade.Cursor(ModuleAFacade.Counter(host).search(text: "ap"))
+        #expect(try cursor.next() == "apple")
+    }
+
+    @Test func `errors and deadlines are those of the call`() async throws {
+        let test = try TestHost.withSamples()
+        let error = #expect(throws: PluginError.self) {
+            try ModuleAFacade.A(test.host).currencyName(code: "none")
+        }
+        #expect(error?.code == "unknownCurrency" && error?.source == "ModuleA")
+        let slow = ModuleBFacade.B(test.host, timeout: .milliseconds(1))
+        let late = await #expect(throws: PluginError.self) { try await slow.slowly(text: "x", milliseconds: 60_000) }
+        #expect(late?.code == .deadlineExceeded)
+    }
+
+    @Test func `a route is built and opened with its parameters`() async throws {
+        let test = try TestHost.withSamples()
+        let route = ModuleAFacade.Routes.detail(key: "a/b c", page: 3)
+        #expect(try route.url(test.host) == "app://shop/detail/a%2Fb%20c/3")
+        #expect(try await route.open(test.host) == ["title": "Detail of a/b c", "page": 3])
+        #expect(try ModuleAFacade.Routes.detail(key: "k").url(test.host) == "app://shop/detail/k")
+        #expect(try await ModuleAFacade.Routes.fetchDetail().open(test.host)["page"] == 7)
+    }
+
+    @Test func `a service is asked for by its type, and can be stood in for`() throws {
+        struct Fake: ModuleAFacade.HomeService {
+            func fetchDetail(key: String, page: Int) -> Value { ["title": "fake"] }
+            func nativeSecret() -> String { "" }
+            func price(key: String) -> String { "" }
+            func buy(key: String) -> Int { 0 }
+            func currencyName(code: String) -> String { "" }
+            func article(key: String, note: String?) throws(PluginError) -> Object {
+                throw PluginError(.unknownAction, "There are no articles.")
+            }
+        }
+        let test = try TestHost.withSamples()
+        let services: [any ModuleAFacade.HomeService] = [
+            try test.host.service(ModuleAFacade.HomeServiceClient.self), Fake(),
+        ]
+        #expect(try services.map { try $0.fetchDetail(key: "k", page: 1)["title"] } == ["Detail of k", "fake"])
+    }
+
+    @Test func `a result of another type than declared is an error that names the action`() throws {
+        let error = #expect(throws: PluginError.self) { try Value("text").result(of: "A/b", as: Int.self) }
+        #expect(error?.code == .invalidResult && error?.message.contains("A/b") == true)
+        let none = #expect(throws: PluginError.self) { try Value(1).result(of: "A/b") as Object }
+        #expect(none?.code == .invalidResult)
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import PluginABI
+import Testing
+
+@testable import PluginHost
+
+/// Generations that were replaced or removed, and are still used.
+@Suite(.timeLimit(.minutes(30)), .serialized) struct DrainingTests {
+    @Test func `What still runs after the deadline is told by name, and goes on until it ends`() throws {
+        let test = try FolderHost { configuration, _ in configuration.drainTimeout = .milliseconds(20) }
+        let (begun, gate) = ("\(test.folder.path)/begun", "\(test.folder.path)/gate")
+        var old = PlainModule(answer: "old")
+        old.body = "note(\"\(begun)\", \"x\"); while (access(\"\(gate)\", F_OK) != 0) usleep(1000);"
+        try old.build(into: test.plugins, as: "good.so")
+        try test.start()
+        let ended = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            #expect(test.answer() == "old")
+            ended.signal()
+        }
+        #expect(eventually { access(begun, F_OK) == 0 })
+        try PlainModule(version: "2.0.0", answer: "new").build(into: test.plugins, as: "good.so")
+        #expect(eventually { test.status("good.so")?.version == "2.0.0" })
+        #expect(test.answer() == "new")
+        #expect(
+            eventually {
+                test.changes.contains { change in
+                    guard case .drainOverdue(let generation) = change else { return false }
+                    return generation.version == "1.0.0" && generation.calls.map(\.action) == ["Good/answer"]
+                }
+            })
+        #expect(test.messages.contains { $0.contains("Good 1.0.0") && $0.contains("still runs Good/answer") })
+        let draining = try #require(test.host.generations.first { $0.state == .draining })
+        #expect(draining.calls.first?.since ?? .now <= .now)
+        try test.folder.file("gate")
+        ended.wait()
+        #expect(eventually { test.host.generations.map(\.state) == [.active, .retired] })
+    }
+
+    @Test func `Objects keep their generation, and go on answering`() throws {
+        let test = try FolderHost()
+        try test.folder.copy(builtLibrary("libModuleA.so"), as: "plugins/a.so")
+        try test.start()
+        let cursor = try #require(test.host.perform("Counter", "search", ["text": "ap"]).object)
+        unlink("\(test.plugins)/a.so")
+        #expect(eventually { test.changes.contains(where: \.isRemoval) })
+        #expect(try cursor.perform("next") == "apple")
+        #expect(eventually { test.host.generations.map(\.state) == [.draining] })
+        #expect(test.host.generations.map(\.objects) == [1])
+    }
+
+    @Test func `Objects answer no longer than they may after their module has gone`() throws {
+        let test = try FolderHost { configuration, _ in configuration.objectTimeout = .milliseconds(1) }
+        try test.folder.copy(builtLibrary("libModuleA.so"), as: "plugins/a.so")
+        try test.start()
+        let cursor = try #require(test.host.perform("Counter", "search", ["text": "ap"]).object)
+        #expect(try cursor.perform("next") == "apple")
+        unlink("\(test.plugins)/a.so")
+        #expect(eventually { test.host.generations.map(\.state) == [.retired] })
+        let error = #expect(throws: PluginError.self) { try cursor.perform("next") }
+        #expect(error?.code == .generationRetired)
+        #expect(error?.message.contains("Cursor") == true && error?.message.contains("ModuleA") == true)
+    }
+
+    @Test func `Modules go on while their folder is no folder`() throws {
+        let test = try FolderHost()
+        try PlainModule().build(into: test.plugins, as: "good.so")
+        try test.start()
+        rename(test.plugins, "\(test.folder.path)/away")
+        try test.folder.file("plugins")
+        #expect(eventually { test.host.problems.contains { $0.message.contains("is not a folder") } })
+        #expect(test.answer() == "yes")
+        unlink(test.plugins)
+        rename("\(test.folder.path)/away", test.plugins)
+        #expect(eventually { test.host.problems.isEmpty })
+        #expect(test.answer() == "yes")
+    }
+}

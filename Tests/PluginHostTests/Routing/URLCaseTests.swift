@@ -1,0 +1,71 @@
+import PluginABI
+import PluginHost
+import Testing
+
+/// One line of a table of cases.
+struct URLCase {
+    let topic: String
+    let pattern: String
+    let url: String
+    let expected: String
+
+    static func read(_ table: String) -> [URLCase] {
+        var topic = ""
+        var cases: [URLCase] = []
+        for line in table.split(separator: "\n") {
+            if line.hasPrefix("--") {
+                topic = String(line.dropFirst(3))
+                continue
+            }
+            let fields = line.split(separator: "  ").map { $0 == "\"\"" ? "" : String($0) }
+            cases.append(URLCase(topic: topic, pattern: fields[0], url: fields[1], expected: fields[2]))
+        }
+        return cases
+    }
+
+    /// What the library says, in the words of the table.
+    var outcome: String {
+        do throws(PluginError) {
+            guard let taken = try URLPattern(pattern).match(url) else { return "-" }
+            return taken.isEmpty ? "=" : Self.describe(taken.mapValues { $0.string ?? "∅" })
+        } catch {
+            if error.code == .invalidURL { return "?" }
+            let position = error.message.split(separator: "at position ").last?.prefix { $0.isNumber }
+            return error.code == .invalidPattern ? "!\(position ?? "")" : "\(error)"
+        }
+    }
+
+    /// The expectation in the order of `outcome`; values are written with escapes where they would not be seen.
+    var normalized: String {
+        guard expected.contains("="), expected != "=" else { return expected }
+        var taken: [String: String] = [:]
+        for group in expected.split(separator: " ; ") {
+            let parts = group.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            taken[String(parts[0])] = String(
+                parts[1].replacing("%20", with: " ").replacing("%0A", with: "\n").replacing("%25", with: "%"))
+        }
+        return Self.describe(taken)
+    }
+
+    private static func describe(_ taken: [String: String]) -> String {
+        taken.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: " ; ")
+    }
+}
+
+/// Tables of patterns and URLs. Where the WHATWG standard compares escapes as they are written, these are decoded; that
+/// is the one difference in what the tables say of paths.
+@Suite struct URLCaseTests {
+    private func check(_ table: String) {
+        for each in URLCase.read(table) {
+            #expect(each.outcome == each.normalized, "\(each.topic): \(each.pattern) on \(each.url)")
+        }
+    }
+
+    @Test func `A pattern takes of a path what the table says`() { check(PathCases.text) }
+
+    @Test func `A pattern takes of a URL what the table says`() { check(URLCases.text) }
+
+    @Test func `The tables are read`() {
+        #expect(URLCase.read(PathCases.text).count > 300 && URLCase.read(URLCases.text).count > 100)
+    }
+}

@@ -1,0 +1,48 @@
+import Synchronization
+
+/// Which versions of each module may answer: those that were in the folder at some time between the beginning and the end
+/// of a call.
+final class FolderModel: Sendable {
+    /// A number of a version, or 0 for none.
+    typealias Number = Int
+
+    private struct Interval {
+        let number: Number
+        let begin: Int
+        var end = Int.max
+    }
+
+    private let places: Mutex<[[Interval]]>
+    private let clock = Atomic<Int>(1)
+
+    init(places count: Int) { places = Mutex((0..<count).map { _ in [Interval(number: 0, begin: 0)] }) }
+
+    /// The present time, for ``isAllowed(_:of:since:)``.
+    var now: Int { clock.load(ordering: .sequentiallyConsistent) }
+
+    /// Says that a version may answer from now on; called before it is put into the folder.
+    func allow(_ number: Number, of place: Int) {
+        places.withLock { $0[place].append(Interval(number: number, begin: now)) }
+    }
+
+    /// Says that only one version answers any more; called when that was seen.
+    func settle(_ number: Number, of place: Int) {
+        places.withLock { places in
+            let now = clock.add(1, ordering: .sequentiallyConsistent).newValue
+            for index in places[place].indices where places[place][index].number != number {
+                places[place][index].end = min(places[place][index].end, now)
+            }
+            // Of calls that go on so long, all are told to be right.
+            places[place].removeAll { $0.end < now - 5000 }
+        }
+    }
+
+    func isAllowed(_ number: Number, of place: Int, since begin: Int) -> Bool {
+        places.withLock { places in places[place].contains { $0.number == number && $0.end > begin } }
+    }
+
+    /// What may answer now, for messages.
+    func allowed(_ place: Int) -> [Number] {
+        places.withLock { places in places[place].filter { $0.end == .max }.map(\.number) }
+    }
+}

@@ -1,0 +1,14 @@
+import Synchronization
+
+/// What a folder watcher has told.
+final class WatcherChanges: Sendable {
+    private let told = Mutex<[Set<String>]>([])
+
+    func add(_ changed: Set<String>) { told.withLock { $0.append(changed) } }
+    func forget() { told.withLock { $0 = [] } }
+    func contain(_ folder: String) -> Bool { told.withLock { $0.contains { $0.contains(folder) } } }
+
+    /// How many times it has told something.
+    var count: Int { told.withLock { $0.count } }
+    var isEmpty: Bool { count == 0 }
+}

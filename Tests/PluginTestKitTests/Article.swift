@@ -1,0 +1,34 @@
+import Foundation
+
+/// An article of the guide for authors, as it stands in the repository.
+struct Article {
+    let name: String
+    private let lines: [Substring]
+
+    /// - Parameters:
+    ///   - name: Without its folder and its ending.
+    ///   - library: The one that it belongs to.
+    init(_ name: String, of library: String = "PluginABI") throws {
+        self.name = name
+        lines = try String(
+            contentsOfFile: "\(repository)/Sources/\(library)/\(library).docc/\(name).md", encoding: .utf8
+        ).split(separator: "\n", omittingEmptySubsequences: false)
+    }
+
+    /// The blocks of code in a language, in their order.
+    func blocks(_ language: String) -> [String] {
+        var blocks: [String] = []
+        var block: [Substring]?
+        for line in lines {
+            if line == "```\(language)" {
+                block = []
+            } else if line == "```", let text = block {
+                blocks.append(text.joined(separator: "\n") + "\n")
+                block = nil
+            } else {
+                block?.append(line)
+            }
+        }
+        return blocks
+    }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import PluginTestKit
+import Testing
+
+/// What the guide for authors says can be built, is built as it says, loaded and called.
+@Suite struct GuideTests {
+    private let workshop: Workshop
+
+    init() throws { workshop = try Workshop() }
+
+    /// Builds a module in Swift from one file, with the library that SwiftPM has built beside the tests.
+    private func swiftModule(_ source: String, _ name: String) async throws -> ModuleSource {
+        let file = try workshop.write(source, "\(name)/\(name).swift")
+        let library = "\(workshop.path)/lib\(name).so"
+        let objects = try ["PluginABI", "CPluginABI"].flatMap { target in
+            try FileManager.default.contentsOfDirectory(atPath: "\(built)/\(target).build")
+                .filter { $0.hasSuffix(".o") }.map { "\(built)/\(target).build/\($0)" }
+        }
+        try await #require(Compiler("swiftc")).run(
+            Compiler.swiftModules + ["-module-name", name, "-parse-as-library", "-emit-library", "-o", library, file]
+                + objects + sanitizers)
+        return .file(library)
+    }
+
+    /// The sanitizer that the tests themselves were built with, if any.
+    private var sanitizers: [String] {
+        ["thread": "__tsan_init", "address": "__asan_init"].filter { dlsym(nil, $0.value) != nil }
+            .map { "-sanitize=\($0.key)" }
+    }
+
+    @Test func `The first module is a package, a source file and a test, and does what the article says`() async throws
+    {
+        let blocks = try Article("YourFirstModule").blocks("swift")
+        let (package, source, test) = (blocks[0], blocks[1], blocks[2])
+        #expect(package.hasPrefix("// swift-tools-version: 6.3") && test.contains("import Testing"))
+
+        try workshop.write(package.replacing("../PluginHost", with: repository), "package/Package.swift")
+        try workshop.write(source, "package/Sources/Greeter/Greeter.swift")
+        try workshop.write(test, "package/Tests/GreeterTests/GreeterTests.swift")
+        try await #require(Compiler("swift")).run(
+            ["package", "--disable-sandbox", "--package-path", "\(workshop.path)/package", "dump-package"])
+
+        let bench = try await TestBench(await swiftModule(source, "Greeter"))
+        #expect(try bench.host.perform("Greeter", "greet", ["name": "Ada"]) == "Hello, Ada!")
+        #expect(try await bench.host.open("app://greet/Ada?times=2", origin: .remote) == "Hello, Ada! Hello, Ada!")
+        let error = #expect(throws: PluginError.self) { try bench.host.perform("Greeter", "greet", ["Ada", 0]) }
+        #expect(error?.code == "tooFew")
+        let report = await bench.finish()
+        #expect(report.isClean, "\(report)")
+    }
+
+    @Test func `A module with objects reads one by one, and lets go of its callbacks`() async throws {
+        let source = try #require(try Article("Objects").blocks("swift").first)
+        let bench = try await TestBench(await swiftModule(source, "Library"))
+        do {
+            let cursor = try #require(try bench.host.perform("Library", "search", ["text": "U"]).object)
+            #expect(
+                try [cursor.perform("next"), cursor.perform("next"), cursor.perform("next")] == [
+                    "Ulysses", "Utopia", nil,
+                ])
+            try bench.host.perform(
+                "Library", "watch", [.object(bench.host.callback { _ throws -> Value in .null }.object)])
+        }
+        let report = await bench.finish()
+        #expect(report.isClean, "\(report)")
+    }
+
+    @Test func `State crosses from one build to the next, and from the version before`() async throws {
+        let source = try #require(try Article("StateAcrossReplacement").blocks("swift").first)
+        let module = try await swiftModule(source, "Visits")
+        // The fixture is the version 1.0 of the article: it gives a number.
+        let bench = try await TestBench(.product("Visits"))
+        #expect(try bench.host.perform("Visits", "count") == 1)
+        try await bench.replace(with: module)
+        #expect(try bench.host.perform("Visits", "count") == 2)
+        #expect(bench.log.contains { $0.message == "Goes on from 1, of version 1.0.0." })
+        try await bench.replace()
+        #expect(try bench.host.perform("Visits", "count") == 3)
+    }
+
+    @Test(arguments: [
+        "YourFirstModule", "Objects", "StateAcrossReplacement", "Threads", "Errors", "ValuesAndLifetimes", "PluginABI",
+        "PluginTestKit",
+    ])
+    func `Every piece of Swift in the guide compiles`(article: String) async throws {
+        let library = article == "PluginTestKit" ? article : "PluginABI"
+        let blocks = try Article(article, of: library).blocks("swift").filter { block in
+            !block.contains("import PackageDescription") && !block.hasPrefix(".testTarget")
+        }
+        let files = try blocks.enumerated().map { number, block in
+            try workshop.write(Snippet(block).file, "\(article)/\(number).swift")
+        }
+        let swiftc = try #require(Compiler("swiftc"))
+        for file in files { try await swiftc.run(Compiler.swiftModules + ["-typecheck", "-parse-as-library", file]) }
+        #expect(!files.isEmpty)
+    }
+}

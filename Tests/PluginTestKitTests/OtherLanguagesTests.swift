@@ -1,0 +1,168 @@
+import Foundation
+import PluginTestKit
+import Testing
+
+/// The modules in C of the guide. There is a clang in the toolchain.
+@Suite struct CTests {
+    private let workshop: Workshop
+
+    init() throws { workshop = try Workshop() }
+
+    private func build(_ blocks: ArraySlice<String>, _ name: String) async throws -> ModuleSource {
+        let source = try workshop.write(blocks.joined(separator: "\n"), "\(name).c")
+        let library = "\(workshop.path)/lib\(name).so"
+        try await #require(Compiler("clang")).run(
+            ["-std=c11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-shared", "-fPIC"]
+                + ["-I", Compiler.header, "-o", library, source])
+        return .file(library)
+    }
+
+    @Test func `The first module says what it is told`() async throws {
+        let bench = try await TestBench(build(Article("AModuleInC").blocks("c").prefix(1), "Echo"))
+        #expect(try bench.host.perform("Echo", "say", ["text": "hey"]) == "hey")
+    }
+
+    @Test func `The larger one fails, calls, replies later, and returns objects`() async throws {
+        let greeter = Manifest("Greetings", version: "1.0.0") {
+            Target("Greeter") { Action("greet", .required("name", String.self)) { name in "Hi, \(name)" } }
+        }
+        let notes = try await build(Article("AModuleInC").blocks("c").dropFirst(), "Notes")
+        let bench = try await TestBench(notes, peers: .fake(greeter))
+        let host = bench.host
+        #expect(bench.log.contains { $0.message == "Room for 16 notes." })
+        #expect(try host.perform("Notes", "greeting", ["Ada"]) == "Hi, Ada")
+        #expect(try await host.call("Notes", "remind", [1]) == "ring")
+        #expect(try host.perform("Notes", "add", ["milk"]) == 1)
+        for number in 2...16 { try host.perform("Notes", "add", [.string("\(number)")]) }
+        let error = #expect(throws: PluginError.self) { try host.perform("Notes", "add", ["more"]) }
+        #expect(error?.code == "full" && error?.source == "Notes")
+        do {
+            let reader = try #require(try host.perform("Notes", "reader").object)
+            #expect(try [reader.perform("next"), reader.perform("next")] == ["milk", "2"])
+        }
+        let report = await bench.finish()
+        #expect(report.isClean, "\(report)")
+    }
+
+    @Test func `The larger one keeps its notes as another build`() async throws {
+        let bench = try await TestBench(build(Article("AModuleInC").blocks("c").dropFirst(), "Notes"))
+        #expect(try await bench.host.open("app://notes/add/milk") == 1)
+        try await bench.replace()
+        #expect(try bench.host.perform("Notes", "add", ["bread"]) == 2)
+        #expect(try bench.host.perform("Notes", "reader").object?.perform("next") == "milk")
+    }
+}
+
+private let cPlusPlusCompilers = ["g++", "clang++"].filter { Compiler($0) != nil }
+
+/// The module in C++ of the examples, and the one of the guide, where there is a compiler.
+@Suite(.enabled(if: !cPlusPlusCompilers.isEmpty, "There is no g++ and no clang++ on this machine."))
+struct CPlusPlusTests {
+    private let workshop: Workshop
+
+    init() throws { workshop = try Workshop() }
+
+    private func build(_ source: String, _ library: String, _ compiler: String) async throws -> ModuleSource {
+        try await #require(Compiler(compiler)).run(
+            ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC", "-fvisibility=hidden"]
+                + ["-I", Compiler.header, "-o", "\(workshop.path)/\(library)", source])
+        return .file("\(workshop.path)/\(library)")
+    }
+
+    @Test(arguments: cPlusPlusCompilers)
+    func `The example counts words, and its exceptions are errors`(compiler: String) async throws {
+        let bench = try await TestBench(
+            build("\(repository)/Examples/CPlusPlus/Words.cpp", "libWords.so", compiler))
+        let host = bench.host
+        #expect(try host.perform("Words", "count", ["a rose is a rose"]) == ["a": 2, "is": 1, "rose": 2])
+        #expect(try await host.open("app://words/a%20b%20a", origin: .remote) == ["a": 2, "b": 1])
+        let many = #expect(throws: PluginError.self) {
+            try host.perform("Words", "count", [.string((0...64).map { "w\($0)" }.joined(separator: " "))])
+        }
+        #expect(many?.code == "tooMany" && many?.source == "Words")
+
+        try host.perform("Glossary", "define", ["rose", "a flower"])
+        #expect(try host.perform("Glossary", "meaning", ["rose"]) == "a flower")
+        let unknown = #expect(throws: PluginError.self) { try host.perform("Glossary", "meaning", ["tulip"]) }
+        #expect(unknown?.code == "unknownWord" && unknown?.message == "Nobody has defined “tulip”.")
+        let report = await bench.finish()
+        #expect(report.isClean, "\(report)")
+    }
+
+    @Test(arguments: cPlusPlusCompilers) func `The module of the article shouts`(compiler: String) async throws {
+        let source = try workshop.write(
+            try #require(try Article("AModuleInCPlusPlus").blocks("cpp").first), "loud.cpp")
+        let bench = try await TestBench(build(source, "libLoud.so", compiler))
+        #expect(try bench.host.perform("Loud", "shout", ["hey"]) == "HEY")
+        let error = #expect(throws: PluginError.self) { try bench.host.perform("Loud", "shout", [""]) }
+        #expect(error?.code == .actionFailed && error?.message == "There is nothing to shout.")
+    }
+}
+
+/// The module in Rust of the examples, and the one of the guide, where there is a compiler.
+@Suite(.enabled(if: Compiler("rustc") != nil, "There is no rustc on this machine."))
+struct RustTests {
+    private let workshop: Workshop
+
+    init() throws { workshop = try Workshop() }
+
+    private func build(_ source: String, _ library: String) async throws -> ModuleSource {
+        try await #require(Compiler("rustc")).run(
+            ["--edition", "2021", "-D", "warnings", "-O", "--crate-type", "cdylib"]
+                + ["-o", "\(workshop.path)/\(library)", source])
+        return .file("\(workshop.path)/\(library)")
+    }
+
+    @Test func `The example adds up, replies from a thread, and hands its total over`() async throws {
+        let bench = try await TestBench(build("\(repository)/Examples/Rust/tally.rs", "libTally.so"))
+        let host = bench.host
+        #expect(bench.log.contains { $0.module == "Tally" && $0.message == "Tally is ready." })
+        #expect(try host.perform("Tally", "add") == 1)
+        #expect(try await host.open("app://tally/4", origin: .remote) == 5)
+        #expect(try await host.call("Tally", "reverse", ["über"]) == "rebü")
+        let error = #expect(throws: PluginError.self) { try host.perform("Tally", "add", [.int(.max)]) }
+        #expect(error?.code == "overflow" && error?.source == "Tally")
+        try await bench.replace()
+        #expect(try host.perform("Tally", "add") == 6)
+
+        #expect(throws: PluginError.self) { try host.perform("Tally", "greet", ["Ada"]) }
+        let greeter = Manifest("Greetings", version: "1.0.0") {
+            Target("Greeter") { Action("greet", .required("name", String.self)) { name in "Hi, \(name)" } }
+        }
+        try await bench.add(.fake(greeter))
+        #expect(try host.perform("Tally", "greet", ["Ada"]) == "Hi, Ada")
+        let report = await bench.finish()
+        #expect(report.isClean, "\(report)")
+    }
+
+    @Test func `The module of the article shouts`() async throws {
+        let abi = try String(contentsOfFile: "\(repository)/Examples/Rust/abi.rs", encoding: .utf8)
+        try workshop.write(abi, "abi.rs")
+        let source = try workshop.write(try #require(try Article("AModuleInRust").blocks("rust").first), "loud.rs")
+        let bench = try await TestBench(build(source, "libLoud.so"))
+        #expect(try bench.host.perform("Loud", "shout", ["hey"]) == "HEY")
+    }
+}
+
+/// What the declarations in Rust have in common with the header, also where there is no compiler for them.
+@Suite struct RustDeclarationTests {
+    @Test func `Sizes and offsets in Rust are those that the header asserts`() throws {
+        let header = try String(contentsOfFile: "\(Compiler.header)/plugin_abi.h", encoding: .utf8)
+        let rust = try String(contentsOfFile: "\(repository)/Examples/Rust/abi.rs", encoding: .utf8)
+        let names = [
+            "plugin_string": "Str", "plugin_value": "Value", "plugin_entry": "Entry", "plugin_error": "Error",
+            "plugin_call": "Call", "plugin_function": "Function", "plugin_module": "Module", "plugin_host": "Host",
+            "plugin_log": "Log", "plugin_request": "Request",
+        ]
+        for (c, name) in names {
+            let size = try #require(
+                header.firstMatch(of: try Regex("ASSERT\\(sizeof\\(\(c)\\) == (\\d+)"))?[1].substring)
+            #expect(rust.contains("assert!(size_of::<\(name)>() == \(size));"), "\(c)")
+            #expect(rust.contains("pub struct \(name) {"), "\(c)")
+        }
+        let magic = try #require(header.firstMatch(of: /PLUGIN_ABI_MAGIC 0x(\w+)/)?.1)
+        #expect(rust.replacing("_", with: "").contains("MAGIC: u64 = 0x\(magic);"))
+        let major = try #require(header.firstMatch(of: /PLUGIN_ABI_MAJOR (\d+)/)?.1)
+        #expect(rust.contains("MAJOR: u16 = \(major);"))
+    }
+}

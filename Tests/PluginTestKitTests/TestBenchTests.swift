@@ -1,0 +1,163 @@
+import Foundation
+import PluginTestKit
+import Testing
+
+/// What the kit does with a module that keeps its state, and what it finds of one that leaves something behind.
+@Suite struct TestBenchTests {
+    @Test func `Another build goes on with the state of the one before`() async throws {
+        let bench = try await TestBench(.product("Visits"))
+        #expect(bench.name == "Visits")
+        #expect(try bench.host.perform("Visits", "count") == 1)
+        #expect(try bench.host.perform("Visits", "count") == 2)
+        try await bench.replace()
+        #expect(try bench.host.perform("Visits", "count") == 3)
+        try await bench.replace(with: .product("Visits"))
+        #expect(try bench.host.perform("Visits", "count") == 4)
+        #expect(bench.changes.count { if case .replaced = $0 { true } else { false } } == 2)
+        let report = await bench.finish()
+        #expect(report.isClean, "\(report)")
+    }
+
+    @Test func `A replacement that is refused is the error of the test, and the one before goes on`() async throws {
+        let bench = try await TestBench(.product("Visits")) { $0.moduleConfiguration["Visits"] = ["forgets": true] }
+        try bench.host.perform("Visits", "count")
+        let error = await #expect(throws: PluginError.self) { try await bench.replace() }
+        #expect(error?.message.contains("How many were there?") == true)
+        #expect(try bench.host.perform("Visits", "count") == 2)
+    }
+
+    @Test func `An object that is held is found by its type, and the module is not torn down`() async throws {
+        let bench = try await TestBench(.product("Visits"))
+        let ticket = try #require(try bench.host.perform("Visits", "ticket").object)
+        let report = await bench.finish(within: .milliseconds(50))
+        #expect(!report.isClean && report.alive.map(\.state) == [.draining])
+        #expect(report.held.map(\.description) == ["1 × Ticket of Visits"])
+        #expect("\(report)".contains("Ticket of Visits"))
+        withExtendedLifetime(ticket) {}
+    }
+
+    @Test func `A callback that the module keeps is found`() async throws {
+        let bench = try await TestBench(.product("Visits"))
+        try bench.host.perform("Visits", "keep", [.object(bench.host.callback { _ throws in .null }.object)])
+        let report = await bench.finish(within: .seconds(3))
+        #expect(report.alive.isEmpty)
+        #expect(report.held.map(\.description) == ["1 × callback of the test"])
+    }
+
+    @Test func `A tearDown that fails is a complaint`() async throws {
+        let bench = try await TestBench(.product("Visits")) { $0.moduleConfiguration["Visits"] = ["stays": true] }
+        let report = await bench.finish()
+        #expect(!report.isClean && report.alive.isEmpty)
+        #expect(report.complaints.first?.message.contains("Nobody leaves.") == true)
+    }
+
+    /// A peer that answers when the gate is open.
+    private func slowClock(_ gate: Gate) -> Manifest {
+        Manifest("Clocks", version: "1.0.0") {
+            Target("Clock") {
+                Action("year") {
+                    try await gate.pass()
+                    return 2026
+                }
+            }
+        }
+    }
+
+    @Test func `A slow peer is as slow as the test wants`() async throws {
+        let gate = Gate()
+        let bench = try await TestBench(.product("Visits"), peers: .fake(slowClock(gate)))
+        async let year = bench.host.call("Visits", "year")
+        await gate.arrivals(1)
+        #expect(bench.host.generations.first { $0.name == "Visits" }?.calls.map(\.action) == ["Visits/year"])
+        gate.open()
+        #expect(try await year == 2026)
+    }
+
+    @Test func `A deadline passes while a peer waits, and the peer is told`() async throws {
+        let gate = Gate()
+        let bench = try await TestBench(.product("Visits"), peers: .fake(slowClock(gate)))
+        let error = await #expect(throws: PluginError.self) {
+            try await bench.host.call("Visits", "year", timeout: .milliseconds(1))
+        }
+        #expect(error?.code == .deadlineExceeded)
+        let report = await bench.finish()
+        #expect(report.isClean, "\(report)")
+    }
+
+    @Test func `A call that goes on is named, with whose it is`() async throws {
+        let gate = Gate()
+        let bench = try await TestBench(.product("Visits"), peers: .fake(slowClock(gate))) {
+            $0.shutdownTimeout = .milliseconds(1)
+        }
+        async let year = bench.host.call("Visits", "year")
+        await gate.arrivals(1)
+        let report = await bench.finish(within: .milliseconds(1))
+        #expect(report.alive.flatMap(\.calls).map(\.action) == ["Visits/year"])
+        #expect("\(report)".contains("was not torn down: still runs Visits/year"))
+        gate.open()
+        _ = try? await year
+    }
+
+    @Test func `A module of the test itself is called the same way, and cannot be replaced`() async throws {
+        let bench = try await TestBench(.linked(Greeter.self))
+        #expect(try bench.host.perform("Greeter", "greet", ["Ada"]) == "Hello, Ada!")
+        let error = await #expect(throws: PluginError.self) { try await bench.replace() }
+        #expect(error?.code == .conflict)
+        let report = await bench.finish()
+        #expect(report.isClean, "\(report)")
+    }
+
+    @Test func `Calls are recorded with their outcomes, those of modules and of the test`() async throws {
+        let bench = try await TestBench(.linked(Greeter.self))
+        let calls = bench.record()
+        try bench.host.perform("Greeter", "greet", ["name": "Ada"])
+        _ = try? bench.host.perform("Greeter", "ask")
+        #expect(calls.calls.map(\.action) == ["greet", "greet", "ask"])
+        #expect(calls.calls[0].parameters == ["name": "Ada"] && calls.calls[0].outcome == .success("Hello, Ada!"))
+        #expect(throws: PluginError.self) { try calls.calls[1].outcome.get() }
+    }
+
+    @Test func `What is to lie beside the module is there before it`() async throws {
+        let workshop = try Workshop()
+        let routes = try workshop.write(#"{"app://visits": "Visits/count"}"#, "visits.routes.json")
+        try workshop.write("Ada", "names/first.txt")
+        let bench = try await TestBench(.product("Visits", beside: [routes, "\(workshop.path)/names"]))
+        #expect(try await bench.host.open("app://visits") == 1)
+        #expect(try String(contentsOfFile: "\(bench.folder)/names/first.txt", encoding: .utf8) == "Ada")
+        let missing = await #expect(throws: PluginError.self) {
+            try await TestBench(.product("Visits", beside: ["\(workshop.path)/nothing"]))
+        }
+        #expect(missing?.code == .unreadable)
+    }
+
+    @Test func `What is not there says what to do`() async throws {
+        let product = await #expect(throws: PluginError.self) { try await TestBench(.product("Nothing")) }
+        #expect(product?.message.contains("libNothing.so") == true && product?.message.contains(".dynamic") == true)
+        let file = await #expect(throws: PluginError.self) { try await TestBench(.file("/nowhere/libNothing.so")) }
+        #expect(file?.code == .unreadable)
+    }
+
+    @Test func `A module that misses a peer is not loaded, and the error names the peer`() async throws {
+        let error = await #expect(throws: PluginError.self) {
+            try await TestBench(
+                .fake(
+                    Manifest("Needy", version: "1.0.0") {
+                        Target("Needy") { Action("call") { 1 } }
+                        On(.setUp) { context in try context.perform("Clock", "year") }
+                    }))
+        }
+        #expect(error?.message.contains("Clock") == true)
+    }
+}
+
+private struct Greeter: Module {
+    static let manifest = Manifest("Greeter", version: "1.0.0") {
+        Target("Greeter") {
+            Action("greet", .required("name", String.self)) { name in
+                guard !name.isEmpty else { throw PluginError("nobody", "Who?") }
+                return "Hello, \(name)!"
+            }
+            Action("ask", .context()) { context in try context.perform("Greeter", "greet", [""]) }
+        }
+    }
+}

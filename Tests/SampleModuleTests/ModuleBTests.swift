@@ -1,0 +1,68 @@
+import PluginTestKit
+import Synchronization
+import Testing
+
+/// The module that is asynchronous, keeps callbacks, and uses a service of whoever offers it.
+@Suite struct ModuleBTests {
+    private let home = Manifest("Home", version: "1.0.0") {
+        Target("Home") {
+            Action("fetchDetail", .required("key", String.self), .optional("page", Int.self)) { key, _ in
+                ["title": "A very nice \(key)"]
+            }
+        }
+        Service("HomeService", version: "1.3.0", target: "Home")
+    }
+
+    @Test func `It takes its time, and blocks nobody`() async throws {
+        let bench = try await TestBench(.product("ModuleB"))
+        #expect(try await bench.host.call("B", "slowly", ["text": "stressed"]) == "desserts")
+        let error = #expect(throws: PluginError.self) { try bench.host.perform("B", "slowly", ["text": "stressed"]) }
+        #expect(error?.code == .asynchronousAction)
+    }
+
+    @Test func `A caller that cannot wait gets an error at its deadline`() async throws {
+        let bench = try await TestBench(.product("ModuleB"))
+        let error = await #expect(throws: PluginError.self) {
+            try await bench.host.call(
+                "B", "slowly", ["text": "stressed", "milliseconds": 3_600_000], timeout: .milliseconds(1))
+        }
+        #expect(error?.code == .deadlineExceeded)
+        // The action was told: nothing runs for another hour.
+        let report = await bench.finish()
+        #expect(report.isClean, "\(report)")
+    }
+
+    @Test func `It advertises with whatever implements the HomeService`() async throws {
+        let bench = try await TestBench(.product("ModuleB"), peers: .fake(home))
+        #expect(try bench.host.perform("B", "advertise", ["key": "lamp"]) == "Look: A very nice lamp!")
+        try bench.remove("Home")
+        let error = #expect(throws: PluginError.self) { try bench.host.perform("B", "advertise", ["key": "lamp"]) }
+        #expect(error?.code == .unknownService)
+    }
+
+    @Test func `A callback that it remembers is called once, and then let go of`() async throws {
+        let bench = try await TestBench(.product("ModuleB"))
+        let heard = Heard()
+        try bench.host.perform("B", "remember", [.object(bench.host.callback(heard.hear).object)])
+        #expect(try await bench.host.call("B", "callBack", ["text": "hello"]) == 1)
+        #expect(try await bench.host.call("B", "callBack", ["text": "again"]) == 0)
+        #expect(heard.texts.withLock { $0 } == ["hello"])
+        let report = await bench.finish()
+        #expect(report.isClean, "\(report)")
+    }
+
+    @Test func `It notes what is sold`() async throws {
+        let bench = try await TestBench(.product("ModuleB"))
+        #expect(try await bench.host.post("shop.sold", ["item": "pear"]).delivered == 1)
+        #expect(bench.log.last?.message == "Sold: pear")
+    }
+
+    private final class Heard: Sendable {
+        let texts = Mutex<[String]>([])
+
+        @Sendable func hear(_ arguments: [Value]) throws -> Value {
+            texts.withLock { $0.append(arguments.first?.string ?? "") }
+            return .null
+        }
+    }
+}
