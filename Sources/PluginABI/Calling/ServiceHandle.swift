@@ -45,23 +45,22 @@ public struct ServiceHandle: @unchecked Sendable {
     private let context: HostContext
     private let told: Told
 
-    private enum Told {
+    fileprivate enum Told {
         /// The host's map, which lives as long as the process: read when somebody wants to know.
         case map(UnsafePointer<plugin_entry>, count: UInt32)
-        /// The service, and what carries an instance of the handle's own.
-        case object(Object, ServiceInfo)
+        case own(OwnInstance)
     }
 
-    init(_ told: plugin_value, name: String, from smallest: String?, in context: HostContext) {
-        (self.name, self.smallest, self.context) = (name, smallest, context)
-        let entries = UnsafeBufferPointer(start: told.as.map, count: Int(told.count))
-        if let object = entries.last, object.value.kind == PLUGIN_KIND_OBJECT {
-            self.told = .object(
-                Object(retaining: object.value.as.object, host: context.host),
-                ServiceInfo(Value(copying: told, host: context.host)))
-        } else {
-            self.told = .map(told.as.map, count: told.count)
-        }
+    /// An instance of the handle's own.
+    fileprivate final class OwnInstance {
+        let object: Object
+        let info: ServiceInfo
+
+        init(_ object: Object, _ info: ServiceInfo) { (self.object, self.info) = (object, info) }
+    }
+
+    fileprivate init(_ told: Told, _ name: String, from smallest: String?, in context: HostContext) {
+        (self.told, self.name, self.smallest, self.context) = (told, name, smallest, context)
     }
 
     /// What implemented the service when it was asked for.
@@ -69,7 +68,7 @@ public struct ServiceHandle: @unchecked Sendable {
         switch told {
         case .map(let entries, let count):
             ServiceInfo(Value(copying: plugin_value_map(entries, count), host: context.host))
-        case .object(_, let info): info
+        case .own(let own): own.info
         }
     }
 
@@ -106,7 +105,7 @@ public struct ServiceHandle: @unchecked Sendable {
     }
 
     private func address(_ action: String) -> Address {
-        if case .object(let object, _) = told { return .object(object, action) }
+        if case .own(let own) = told { return .object(own.object, action) }
         return .service(name, smallest, action)
     }
 }
@@ -147,7 +146,7 @@ extension HostContext {
     /// - Throws: ``PluginError/Code/unknownService``, with the versions that there are; what making the instance throws.
     public func service(_ name: String, from version: String? = nil) throws(PluginError) -> ServiceHandle {
         let services = try services
-        var answer = ServiceAnswer(name: name, smallest: version, context: later)
+        var answer = ServiceAnswer(host: host)
         name.withPluginString { name in
             (version ?? "").withPluginString { version in
                 withUnsafeMutablePointer(to: &answer) {
@@ -155,7 +154,7 @@ extension HostContext {
                 }
             }
         }
-        return try answer.handle()
+        return ServiceHandle(try answer.told(of: name), name, from: version, in: HostContext(host: host))
     }
 
     /// Asks for a service as a type of the caller's.
@@ -211,9 +210,6 @@ extension HostContext {
         }
     }
 
-    /// The context for calls that are made for no particular one.
-    private var later: HostContext { HostContext(host: host) }
-
     private var services: UnsafePointer<plugin_services> {
         get throws(PluginError) {
             guard
@@ -227,30 +223,39 @@ extension HostContext {
 
 /// Takes the answer to the question for a service, on the asker's stack.
 private struct ServiceAnswer {
-    let name: String
-    let smallest: String?
-    let context: HostContext
-    private var received: ServiceHandle?
+    let host: UnsafePointer<plugin_host>
+    private var told: ServiceHandle.Told?
     private var failure: PluginError?
 
-    init(name: String, smallest: String?, context: HostContext) {
-        (self.name, self.smallest, self.context) = (name, smallest, context)
-    }
+    init(host: UnsafePointer<plugin_host>) { self.host = host }
 
     static let completion: plugin_completion = { data, value, error in
         let answer = data!.assumingMemoryBound(to: ServiceAnswer.self)
         if let error {
             answer.pointee.failure = PluginError(error.pointee)
         } else if let value {
-            let (name, smallest, context) = (answer.pointee.name, answer.pointee.smallest, answer.pointee.context)
-            answer.pointee.received = ServiceHandle(value.pointee, name: name, from: smallest, in: context)
+            answer.pointee.told = ServiceHandle.Told(value.pointee, host: answer.pointee.host)
         }
     }
 
-    func handle() throws(PluginError) -> ServiceHandle {
-        guard let received else {
+    func told(of name: String) throws(PluginError) -> ServiceHandle.Told {
+        guard let told else {
             throw failure ?? PluginError(.unknownService, "The host did not say whether there is a service “\(name)”.")
         }
-        return received
+        return told
+    }
+}
+
+extension ServiceHandle.Told {
+    fileprivate init(_ told: plugin_value, host: UnsafePointer<plugin_host>) {
+        let entries = UnsafeBufferPointer(start: told.as.map, count: Int(told.count))
+        if let object = entries.last, object.value.kind == PLUGIN_KIND_OBJECT {
+            self = .own(
+                ServiceHandle.OwnInstance(
+                    Object(retaining: object.value.as.object, host: host), ServiceInfo(Value(copying: told, host: host))
+                ))
+        } else {
+            self = .map(told.as.map, count: told.count)
+        }
     }
 }

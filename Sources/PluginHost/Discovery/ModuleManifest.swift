@@ -170,10 +170,11 @@ enum RouteDeclaration {
         let node = try ManifestNode(value: value, place: "route \(text.shortened)", skipsUnknown: skipsUnknown)
         try node.checkKeys(["pattern", "action", "name", "summary", "defaults"])
         let pattern = try RoutePattern(try node.required("pattern", \.string, "a string"))
-        let action = try node.required("action", \.string, "a string").split(separator: "/", maxSplits: 1)
-        guard action.count == 2 else { throw node.error("\"action\" must be written target/action") }
+        guard let names = try node.required("action", \.string, "a string").targetAndAction else {
+            throw node.error("\"action\" must be written target/action")
+        }
         return ModuleManifest.Route(
-            pattern: pattern, target: String(action[0]), action: String(action[1]),
+            pattern: pattern, target: names.target, action: names.action,
             name: try node.optional("name", \.string, "a string"), summary: try node.summary(),
             defaults: try node.optional("defaults", \.map, "an object") ?? [:])
     }

@@ -195,6 +195,7 @@ enum HostTable {
 
 extension plugin_string {
     /// Whether these are the bytes of a text. No String is made: a service is asked for in less time than that takes.
+    @inline(__always)
     fileprivate static func ~= (text: String, bytes: plugin_string) -> Bool {
         text.utf8.count == bytes.count && text.withPluginString { $0 == bytes }
     }

@@ -211,16 +211,13 @@ extension plugin_value {
 extension ServiceEntry {
     /// Lends the description, and an object if there is one.
     func lend(_ object: Object?, to body: (UnsafePointer<plugin_value>) -> Void) {
-        try? told.withEntries { entries, _ in
-            var map = entries.pointee.value
-            guard let object else { return body(&map) }
-            let known = UnsafeBufferPointer(start: map.as.map, count: Int(map.count))
-            var all = Array(known)
-            all.append(plugin_entry(key: plugin_string("object"), value: plugin_value_object(object.handle)))
-            all.withUnsafeBufferPointer { all in
-                map = plugin_value_map(all.baseAddress, UInt32(all.count))
-                withExtendedLifetime(object) { body(&map) }
-            }
+        var map = told
+        guard let object else { return body(&map) }
+        var all = Array(UnsafeBufferPointer(start: map.as.map, count: Int(map.count)))
+        all.append(plugin_entry(key: plugin_string("object"), value: plugin_value_object(object.handle)))
+        all.withUnsafeBufferPointer { all in
+            map = plugin_value_map(all.baseAddress, UInt32(all.count))
+            withExtendedLifetime(object) { body(&map) }
         }
     }
 }

@@ -62,19 +62,18 @@ final class RouteEntry: @unchecked Sendable {
         self.defaults = defaults
         self.owner = owner
         self.overridden = overridden
-        let names = (pattern.host?.names ?? []) + (pattern.path?.names ?? [])
-        let texts = [target, action] + names
+        let names = pattern.names
         let start = names.count * MemoryLayout<Group>.stride
         memory = .allocate(
-            byteCount: texts.reduce(start) { $0 + $1.utf8.count }, alignment: MemoryLayout<Group>.alignment)
+            byteCount: names.reduce(start + target.utf8.count + action.utf8.count) { $0 + $1.utf8.count },
+            alignment: MemoryLayout<Group>.alignment)
         var end = memory + start
-        let copies = texts.map { plugin_string(copying: $0, to: &end) }
-        address = (copies[0], copies[1])
+        address = (plugin_string(copying: target, to: &end), plugin_string(copying: action, to: &end))
         let groups = UnsafeMutableBufferPointer(
             start: memory.bindMemory(to: Group.self, capacity: names.count), count: names.count)
-        for index in names.indices {
-            groups.initializeElement(
-                at: index, to: Group(name: copies[index + 2], place: pattern.places?[index] ?? 0))
+        for (index, name) in names.enumerated() {
+            let group = Group(name: plugin_string(copying: name, to: &end), place: pattern.places?[index] ?? 0)
+            groups.initializeElement(at: index, to: group)
         }
         self.groups = UnsafeBufferPointer(groups)
         hasPlaces = pattern.places != nil
@@ -98,19 +97,28 @@ final class RouteEntry: @unchecked Sendable {
         _ pattern: RoutePattern, to action: String, name: String?, summary: String, defaults: [String: Value],
         owner: Owner
     ) throws(PluginError) {
-        let parts = action.split(separator: "/", maxSplits: 1).map(String.init)
-        guard parts.count == 2 else {
+        guard let names = action.targetAndAction else {
             throw PluginError(
                 .unknownAction, "A route leads to an action, written target/action, not “\(action.shortened)”.")
         }
         self.init(
-            pattern, target: parts[0], action: parts[1], name: name, summary: summary, defaults: defaults, owner: owner)
+            pattern, target: names.target, action: names.action, name: name, summary: summary, defaults: defaults,
+            owner: owner)
     }
 
     convenience init(_ route: ModuleManifest.Route, of module: String) {
         self.init(
             route.pattern, target: route.target, action: route.action, name: route.name, summary: route.summary,
             defaults: route.defaults, owner: .module(module))
+    }
+}
+
+extension String {
+    /// The names in `target/action`; nil where one is missing.
+    var targetAndAction: (target: String, action: String)? {
+        guard let slash = utf8.firstIndex(of: UInt8(ascii: "/")), slash > startIndex else { return nil }
+        let action = self[utf8.index(after: slash)...]
+        return action.isEmpty ? nil : (String(self[..<slash]), String(action))
     }
 }
 

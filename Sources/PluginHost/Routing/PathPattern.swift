@@ -21,16 +21,21 @@ final class PathPattern: Sendable {
     ///   - earlierNames: The names of groups that stand before it in `pattern`, numbers included.
     /// - Throws: `invalidPattern`, with the position.
     init(
-        _ text: String, at offset: Int = 0, of pattern: String? = nil, delimiter: UnicodeScalar = "/",
-        earlierNames: [String] = []
+        _ text: String, at offset: @autoclosure () -> Int = 0, of pattern: String? = nil,
+        delimiter: UnicodeScalar = "/", earlierNames: [String] = []
     ) throws(PluginError) {
         self.text = text
+        self.delimiter = delimiter.value
+        if earlierNames.isEmpty, let plain = PlainPattern(text, delimiter: delimiter) {
+            (parts, segments, names) = (plain.parts, plain.segments, plain.names)
+            (rest, preparedAutomaton, isPlain) = (nil, nil, true)
+            return
+        }
         let whole = pattern ?? text
         let parts = try PatternParser.parse(
-            PathScalars.plain(text), at: offset, of: whole, delimiter: delimiter.value,
+            PathScalars.plain(text), at: offset(), of: whole, delimiter: delimiter.value,
             earlierNames: earlierNames)
         self.parts = delimiter == "/" ? Self.withoutDots(parts) : parts.map(\.inLowerCase)
-        self.delimiter = delimiter.value
         (segments, rest) = PathSegment.divide(self.parts)
         isPlain = rest == nil && segments.allSatisfy { $0.rank == .literal || $0 == .name }
         preparedAutomaton = isPlain ? nil : try Automaton(self.parts, delimiter: delimiter.value, of: whole)

@@ -37,7 +37,6 @@ struct PatternParser {
     static func parse(
         _ text: [UInt32], at offset: Int = 0, of pattern: String, delimiter: UInt32?, earlierNames: [String] = []
     ) throws(PluginError) -> [PatternPart] {
-        if earlierNames.isEmpty, let parts = simpleParts(text, delimiter) { return parts }
         var parser = PatternParser(pattern: pattern, delimiter: delimiter, earlierNames: earlierNames)
         try parser.tokenize(text, offset)
         try parser.parse()
@@ -49,37 +48,6 @@ struct PatternParser {
         self.delimiter = delimiter
         self.earlierNames = earlierNames
         nextNumber = earlierNames.count { $0.allSatisfy(\.isNumber) }
-    }
-
-    /// The parts of a pattern that has nothing in it but literals and whole segments with a name of ASCII letters, as
-    /// nearly all have; nil for others.
-    private static func simpleParts(_ text: [UInt32], _ delimiter: UInt32?) -> [PatternPart]? {
-        var parts: [PatternPart] = []
-        var (literal, index) = (0, 0)
-        func addLiteral() {
-            guard literal < index else { return }
-            let matcher = PatternPart.Matcher.literal(Array(text[literal..<index]))
-            parts.append(PatternPart(matcher: matcher, modifier: .once, name: "", prefix: [], suffix: []))
-        }
-        while index < text.count {
-            guard text[index] == delimiter, index + 1 < text.count, text[index + 1] == 0x3A else {
-                if isSyntax(text[index]) { return nil }
-                index += 1
-                continue
-            }
-            addLiteral()
-            let start = index + 2
-            index = start
-            while index < text.count, (0x61...0x7A).contains(text[index] | 0x20), text[index] < 0x80 { index += 1 }
-            guard index > start, index == text.count || text[index] == delimiter else { return nil }
-            let name = String(decoding: text[start..<index].lazy.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
-            if parts.contains(where: { $0.name == name }) { return nil }
-            parts.append(
-                PatternPart(matcher: .segment, modifier: .once, name: name, prefix: [delimiter!], suffix: []))
-            literal = index
-        }
-        addLiteral()
-        return parts
     }
 
     // MARK: Tokens
@@ -115,7 +83,7 @@ struct PatternParser {
                 index = end - 1
             default:
                 var end = index + 1
-                while end < text.count, !Self.isSyntax(text[end]) { end += 1 }
+                while end < text.count, Self.isLiteral(text[end]) { end += 1 }
                 tokens.append((.text(text[index..<end]), position))
                 index = end - 1
             }
@@ -124,11 +92,11 @@ struct PatternParser {
         tokens.append((.end, offset + text.count))
     }
 
-    /// Whether a character does not stand for itself.
-    private static func isSyntax(_ scalar: UInt32) -> Bool {
+    /// Whether a character stands for itself.
+    static func isLiteral(_ scalar: UInt32) -> Bool {
         switch UnicodeScalar(scalar) {
-        case "*", "+", "?", "{", "}", "\\", ":", "(", "%": true
-        default: false
+        case "*", "+", "?", "{", "}", "\\", ":", "(", "%": false
+        default: true
         }
     }
 

@@ -24,74 +24,87 @@ final class RoutePattern: Sendable {
     /// - Throws: `invalidPattern`, with the position.
     init(_ text: String) throws(PluginError) {
         self.text = text
-        let bytes = text.utf8
-        var start = bytes.startIndex
-        var scheme: String?
-        if let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8), colon > start
-        {
-            guard Self.isScheme(bytes[..<colon]) else {
+        let (schemeEnd, start, end) = text.withRawText(Self.divide)
+        func part(_ start: Int, _ end: Int) -> String { text.withRawText { $0.part(start, end).string } }
+        func position(_ offset: Int) -> Int { part(0, offset).unicodeScalars.count }
+
+        if let schemeEnd {
+            let written = part(0, schemeEnd)
+            guard Self.isScheme(written) else {
                 throw .invalidPattern(text, at: 0, "a scheme that is none (a letter, then letters, digits, + - .)")
             }
-            scheme = text[..<colon].lowercased()
-            start = bytes.index(colon, offsetBy: 3)
+            scheme = written.lowercased()
+        } else {
+            scheme = nil
         }
-        self.scheme = scheme
-        if scheme != nil, start == bytes.endIndex {
+        if scheme != nil, start == text.utf8.count {
             host = nil
             path = nil
             places = nil
             return
         }
-        guard start < bytes.endIndex else { throw .invalidPattern(text, at: 0, "nothing in it") }
-        let end = Self.endOfHost(bytes[start...])
+        guard start < text.utf8.count else { throw .invalidPattern(text, at: 0, "nothing in it") }
         if start == end {
             host = nil
         } else {
-            let written = Self.withoutDefaultPort(Self.escapePort(String(text[start..<end])), scheme)
-            host = try PathPattern(
-                written, at: text.unicodeScalars.distance(from: text.startIndex, to: start), of: text, delimiter: ".")
+            let written = Self.withoutDefaultPort(Self.escapePort(part(start, end)), scheme)
+            host = try PathPattern(written, at: position(start), of: text, delimiter: ".")
         }
-        let pathStart = text.unicodeScalars.distance(from: text.startIndex, to: end)
-        let path = try PathPattern(String(text[end...]), at: pathStart, of: text, earlierNames: host?.names ?? [])
+        let path = try PathPattern(
+            part(end, text.utf8.count), at: position(end), of: text, earlierNames: host?.names ?? [])
         guard path.segments.count <= Self.mostSegments else {
-            throw .invalidPattern(text, at: pathStart, "a path of more than \(Self.mostSegments) segments")
+            throw .invalidPattern(text, at: position(end), "a path of more than \(Self.mostSegments) segments")
         }
         self.path = path
-        let isPlain = path.isPlain && (host?.names ?? []).isEmpty
+        let isPlain = path.isPlain && host?.names.isEmpty != false
         places = isPlain ? path.segments.indices.filter { path.segments[$0] == .name } : nil
     }
 
-    private static func isScheme(_ bytes: Substring.UTF8View) -> Bool {
+    /// Of the groups, those of the host first.
+    var names: [String] {
+        let names = path?.names ?? []
+        return host.map { $0.names + names } ?? names
+    }
+
+    /// Where the scheme ends, if there is one, and where the host begins and ends.
+    private static func divide(_ text: RawText) -> (scheme: Int?, host: Int, path: Int) {
+        var start = 0
+        let colon = text.firstIndex(of: UInt8(ascii: ":")) ?? 0
+        let hasScheme = colon > 0 && colon + 2 < text.count && text[colon + 1] == 0x2F && text[colon + 2] == 0x2F
+        if hasScheme { start = colon + 3 }
+        return (hasScheme ? colon : nil, start, endOfHost(text, from: start))
+    }
+
+    private static func isScheme(_ text: String) -> Bool {
         func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
-        guard let first = bytes.first, isLetter(first) else { return false }
-        return bytes.allSatisfy { byte in
+        guard let first = text.utf8.first, isLetter(first) else { return false }
+        return text.utf8.allSatisfy { byte in
             isLetter(byte) || (0x30...0x39).contains(byte) || byte == 0x2B || byte == 0x2D || byte == 0x2E
         }
     }
 
     /// The first slash that is not inside a group, nor the one that belongs to an optional group behind the host.
-    private static func endOfHost(_ text: Substring.UTF8View) -> String.Index {
-        var depth = 0
-        var index = text.startIndex
-        while index < text.endIndex {
-            let next = text.index(after: index)
+    private static func endOfHost(_ text: RawText, from start: Int) -> Int {
+        var (depth, index) = (0, start)
+        while index < text.count {
+            let next = index + 1
             switch text[index] {
-            case UInt8(ascii: "\\"): if next < text.endIndex { index = next }
+            case UInt8(ascii: "\\"): if next < text.count { index = next }
             case UInt8(ascii: "("): depth += 1
             case UInt8(ascii: ")"): depth -= 1
-            case UInt8(ascii: "{") where depth == 0 && next < text.endIndex && text[next] == UInt8(ascii: "/"):
+            case UInt8(ascii: "{") where depth == 0 && next < text.count && text[next] == UInt8(ascii: "/"):
                 return index
             case UInt8(ascii: "/") where depth == 0: return index
             default: break
             }
-            index = text.index(after: index)
+            index += 1
         }
-        return text.endIndex
+        return text.count
     }
 
     /// `localhost:8080` names a port, not a group.
     private static func escapePort(_ host: String) -> String {
-        guard let colon = host.lastIndex(of: ":") else { return host }
+        guard let colon = host.utf8.lastIndex(of: UInt8(ascii: ":")) else { return host }
         let port = host[host.index(after: colon)...]
         let isEscaped = host[..<colon].last == "\\"
         return port.allSatisfy(\.isNumber) && !port.isEmpty && !isEscaped ? host[..<colon] + "\\:" + port : host
@@ -99,7 +112,9 @@ final class RoutePattern: Sendable {
 
     /// A port that its scheme has anyway says nothing.
     private static func withoutDefaultPort(_ host: String, _ scheme: String?) -> String {
-        guard let port = scheme.flatMap({ URLText.defaultPorts[$0] }), host.hasSuffix("\\:\(port)") else { return host }
+        guard host.utf8.contains(UInt8(ascii: ":")), let port = scheme.flatMap({ URLText.defaultPorts[$0] }),
+            host.hasSuffix("\\:\(port)")
+        else { return host }
         return String(host.dropLast(port.count + 2))
     }
 

@@ -66,6 +66,7 @@ struct FixtureModule: Module {
 
         Target("Later") {
             Action("keep", .reply(Int.self)) { reply in kept.withLock { $0.append(reply) } }
+            Action("kept") { kept.withLock { $0.count } }
             Action("resolveKept", .required("value", Int.self)) { value in
                 for reply in takeKept() { reply.resolve(value) }
             }
@@ -79,11 +80,13 @@ struct FixtureModule: Module {
                 reply.resolve(2)
             }
             Action("untilCancelled") {
+                begun.add(1, ordering: .relaxed)
                 do { try await Task.sleep(for: .seconds(3600)) } catch {
                     cancelled.add(1, ordering: .relaxed)
                     throw error
                 }
             }
+            Action("begun") { begun.load(ordering: .relaxed) }
             Action("cancelled") { cancelled.load(ordering: .relaxed) }
         }
 
@@ -221,6 +224,7 @@ final class Made: Sendable {
 final class Link: Sendable {}
 
 let kept = Mutex<[Reply<Int>]>([])
+let begun = Atomic(0)
 let cancelled = Atomic(0)
 let overlap = Overlap()
 

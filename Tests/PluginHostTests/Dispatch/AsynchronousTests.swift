@@ -124,13 +124,12 @@ import Testing
 
     @Test func `Cancelling the task ends the call and reaches the module`() async throws {
         let host = host
-        let before = try host.perform("Later", "cancelled").int!
         let call = Task { try await host.call("Later", "untilCancelled") }
-        try await Task.sleep(for: .milliseconds(20))
+        #expect(await becomesTrue { (try? host.perform("Later", "begun")) == 1 })
         call.cancel()
         let error = await #expect(throws: PluginError.self) { try await call.value }
         #expect(error?.code == .cancelled)
-        #expect(await becomesTrue { (try? host.perform("Later", "cancelled").int!) == before + 1 })
+        #expect(await becomesTrue { (try? host.perform("Later", "cancelled")) == 1 })
     }
 
     @Test func `A module cancels its own calls, and nobody else's`() async throws {
@@ -224,10 +223,7 @@ import Testing
 
     /// Waits until the module keeps a reply, and answers it.
     private func untilKept(_ answer: () throws -> Value) async throws {
-        // The asynchronous closure begins on the caller's thread, so one that is there has been kept.
-        for _ in 0..<20 {
-            try await Task.sleep(for: .milliseconds(5))
-            _ = try answer()
-        }
+        #expect(await becomesTrue { (try? host.perform("Later", "kept")) == 1 })
+        _ = try answer()
     }
 }

@@ -110,7 +110,7 @@ import Testing
 
     @Test(arguments: ["willStop", "tearDown"])
     func `A hook of the end that overruns is named, and does not hold up the others`(hook: String) throws {
-        let test = try FolderHost { configuration, _ in configuration.shutdownTimeout = .milliseconds(100) }
+        let test = try FolderHost { configuration, _ in configuration.shutdownTimeout = .seconds(1) }
         var module = PlainModule(name: "Slow")
         let body = "while (access(\"\(test.folder.path)/gate\", F_OK) != 0) usleep(1000);"
         if hook == "tearDown" { module.tearDown = body } else { module.hooks = ["willStop": body] }

@@ -188,6 +188,15 @@ import Testing
             #expect(try host.open("web://elsewhere/x", origin: .remote)["title"]?.string == "Detail of elsewhere")
             #expect(try host.open("app://B/greet?name=x").string == "Hello, x!")
             #expect(!host.canOpen("app://B/greet?name=x", origin: .remote))
+            // Where it is sent it is a remote call still, of which the guard is not asked again.
+            host.onRemoteCall { call in
+                call.target == "A" ? .refuse("Asked again.") : .redirect("app://A/\(call.action ?? "")")
+            }
+            let secret = #expect(throws: PluginError.self) { try host.open("app://B/nativeSecret", origin: .remote) }
+            #expect(secret?.code == .notRemote)
+            #expect(!host.canOpen("app://B/nativeSecret", origin: .remote))
+            let detail = try host.open("app://B/fetchDetail", ["key": "x"], origin: .remote)
+            #expect(detail["title"]?.string == "Detail of x")
         }
     }
 
