@@ -151,9 +151,10 @@ enum HostTable {
     private static let getExtension: @convention(c) (UnsafePointer<plugin_host>?, plugin_string) -> UnsafeRawPointer? =
         { host, identifier in
             switch identifier {
+            // First what is asked for each time.
+            case PLUGIN_SERVICES_EXTENSION: UnsafeRawPointer(services)
             case PLUGIN_LOG_EXTENSION: UnsafeRawPointer(log)
             case PLUGIN_BOUND_EXTENSION: UnsafeRawPointer(bound)
-            case PLUGIN_SERVICES_EXTENSION: UnsafeRawPointer(services)
             case PLUGIN_CONTEXT_EXTENSION: UnsafeRawPointer(caller(host).takeUnretainedValue().context)
             case PLUGIN_CONFIGURATION_EXTENSION: UnsafeRawPointer(configuration)
             case PLUGIN_ROUTES_EXTENSION: UnsafeRawPointer(routes)

@@ -55,18 +55,18 @@ extension Dispatcher {
         return service
     }
 
-    /// An object with an instance of its own, for the one who asks; nil where the service has none.
+    /// An object with an instance of its own, for the one who asks; nil where the service is not there any more.
     ///
     /// - Throws: what its making throws.
-    private func instance(of service: ServiceEntry, parent: plugin_token) throws(PluginError) -> Instance {
-        guard let endpoint = service.maker?.endpoint else { return .made(nil) }
+    private func instance(
+        of service: ServiceEntry, by endpoint: Endpoint, parent: plugin_token
+    ) throws(PluginError) -> Object? {
         guard let lane = Lane.current, let record = lane.next else { throw .recursionLimit }
-        var outcome = Result<Object?, PluginError>.success(nil)
-        var isGone = false
+        var outcome: Result<Object, PluginError>?
         withUnsafeMutablePointer(to: &outcome) { outcome in
             let receiver = Receiver(
                 completion: { data, value, error in
-                    let outcome = data!.assumingMemoryBound(to: Result<Object?, PluginError>.self)
+                    let outcome = data!.assumingMemoryBound(to: Result<Object, PluginError>?.self)
                     if let error {
                         outcome.pointee = .failure(PluginError(error.pointee))
                     } else if let value {
@@ -83,23 +83,14 @@ extension Dispatcher {
                 occupy(record, .passUnretained(endpoint), call)
                 return true
             }
-            guard isThere else {
-                isGone = true
-                return
-            }
+            guard isThere else { return }
             do throws(PluginError) {
                 _ = try invoke(endpoint, UnsafeBufferPointer(start: nil, count: 0), call, lane, record)
             } catch {
                 refuse(error, receiver, lane, record)
             }
         }
-        return isGone ? .gone : .made(try outcome.get())
-    }
-
-    private enum Instance {
-        case made(Object?)
-        /// The service is not there any more.
-        case gone
+        return try outcome?.get()
     }
 
     /// Finds what implements a service, and lends its description, with an instance where it makes any.
@@ -111,7 +102,8 @@ extension Dispatcher {
     ) throws(PluginError) {
         while true {
             let service = try service(name, version)
-            if case .made(let object) = try instance(of: service, parent: parent) {
+            guard let maker = service.maker else { return service.lend(nil, to: body) }
+            if let object = try instance(of: service, by: maker.endpoint, parent: parent) {
                 return service.lend(object, to: body)
             }
         }
