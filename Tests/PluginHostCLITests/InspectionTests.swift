@@ -46,7 +46,7 @@ internal import Testing
     @Test func `a child that hangs is killed with all that it started`() async throws {
         let folder = TemporaryFolder()
         let start = ContinuousClock.now
-        let error = await error("sleep 3600 & echo $! > \(folder.path)/pid; sleep 3600", deadline: .seconds(3))
+        let error = await error("sleep 3600 & echo $! > \(folder.path)/pid; sleep 3600", deadline: .seconds(10))
         #expect(error?.code == .inspectionTimedOut)
         #expect(ContinuousClock.now - start < .seconds(1800))
         let text = String(decoding: readFile(folder.path + "/pid"), as: UTF8.self)

@@ -101,8 +101,8 @@ extension Generation {
 }
 
 extension Lifecycle {
-    /// Every generation, those that serve first; of those that are retired, the last hundred.
-    var generations: [GenerationStatus] {
+    /// Every generation of the folders, those that serve first; of those that are retired, the last hundred.
+    fileprivate var generations: [GenerationStatus] {
         let (served, draining, retired) = state.withLock { ($0.served, $0.draining + $0.leaving, $0.retired) }
         return served.values.map { GenerationStatus($0.generation, .active, since: $0.since) }.sorted {
             $0.name < $1.name
@@ -112,8 +112,15 @@ extension Lifecycle {
 }
 
 extension PluginHost {
-    /// Every generation of every module: what serves, what still drains and why, and the last hundred that were retired.
-    public var generations: [GenerationStatus] { startedLifecycle?.generations ?? [] }
+    /// Every generation of every module of a host that was started and goes on: what serves, what still drains and why,
+    /// and the last hundred that were retired.
+    public var generations: [GenerationStatus] {
+        // Asked first: what leaves meanwhile is told by the lifecycle.
+        let registered = dispatcher.registry.table.generations.filter(\.isInProgram)
+        let others = startedLifecycle?.generations ?? []
+        let serving = registered.filter { generation in !others.contains { $0.number == generation.number } }
+        return serving.map { GenerationStatus($0, .active, since: $0.created) } + others
+    }
 }
 
 /// All generations that were torn down since the start.

@@ -50,6 +50,7 @@ extension PluginHost {
         let wasThere = try dispatcher.change { () throws(PluginError) in
             guard let generation = self.dispatcher.programGeneration(named: name) else { return false }
             lifecycle?.announceStop(to: [generation])
+            lifecycle?.state.withLock { $0.leaving.append(Draining(generation: generation)) }
             self.dispatcher.withdraw(generation)
             let status = GenerationStatus(generation, .draining)
             lifecycle?.tell(.removed(status, "the program has unregistered it."))

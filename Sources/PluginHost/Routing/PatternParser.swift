@@ -94,8 +94,9 @@ struct PatternParser {
 
     /// Whether a character stands for itself.
     static func isLiteral(_ scalar: UInt32) -> Bool {
-        switch UnicodeScalar(scalar) {
-        case "*", "+", "?", "{", "}", "\\", ":", "(", "%": false
+        switch scalar {
+        // * + ? { } \ : ( %
+        case 0x2A, 0x2B, 0x3F, 0x7B, 0x7D, 0x5C, 0x3A, 0x28, 0x25: false
         default: true
         }
     }

@@ -105,7 +105,7 @@ final class RoutePattern: Sendable {
     /// `localhost:8080` names a port, not a group.
     private static func escapePort(_ host: String) -> String {
         guard let colon = host.utf8.lastIndex(of: UInt8(ascii: ":")) else { return host }
-        let port = host[host.index(after: colon)...]
+        let port = host[host.utf8.index(after: colon)...]
         let isEscaped = host[..<colon].last == "\\"
         return port.allSatisfy(\.isNumber) && !port.isEmpty && !isEscaped ? host[..<colon] + "\\:" + port : host
     }

@@ -257,11 +257,11 @@ import Testing
 
     @Test func `Running past the deadline ends the call, and the log names the interceptor`() async throws {
         host.intercept(.target("C")) { call, next in
-            usleep(30_000)
+            usleep(1_000_000)
             return try next(call)
         }
         let error = #expect(throws: PluginError.self) {
-            try host.perform("C", "add", [1, 2], timeout: .milliseconds(5))
+            try host.perform("C", "add", [1, 2], timeout: .milliseconds(500))
         }
         #expect(error?.code == .deadlineExceeded)
         #expect(test.log.contains { $0.message.contains("for the target C ran past the deadline of a call of C/add") })
@@ -270,7 +270,7 @@ import Testing
             return try await next(call)
         }
         let late = await #expect(throws: PluginError.self) {
-            try await host.call("Later", "atOnce", timeout: .milliseconds(20))
+            try await host.call("Later", "atOnce", timeout: .milliseconds(500))
         }
         #expect(late?.code == .deadlineExceeded)
         #expect(await becomesTrue { test.log.contains { $0.message.contains("for the target Later ran past") } })

@@ -39,7 +39,7 @@ import Testing
             try call.context.perform(call.target, call.action, Parameters(call.parameters))
         }
         Intercept("slow") { call, next in
-            usleep(60_000)
+            usleep(1_000_000)
             return try next(call)
         }
         Intercept("lazy") { call, next async throws -> Value in
@@ -48,7 +48,7 @@ import Testing
         }
         Intercept("spend") { call, next in
             let value = try next(call)
-            usleep(60_000)
+            usleep(1_000_000)
             return value
         }
     }
@@ -196,7 +196,7 @@ import Testing
         ])
         for (target, action, parameters) in [("C", "add", [1, 2] as Parameters), ("Echo", "any", ["x"])] {
             let error = #expect(throws: PluginError.self) {
-                try host.perform(target, action, parameters, timeout: .milliseconds(5))
+                try host.perform(target, action, parameters, timeout: .milliseconds(500))
             }
             #expect(error?.code == .deadlineExceeded)
         }
@@ -205,7 +205,7 @@ import Testing
         #expect(test.log.contains { $0.message.contains("slow of Guard, for the target C ran past the deadline") })
 
         let late = await #expect(throws: PluginError.self) {
-            try await host.call("Later", "atOnce", timeout: .milliseconds(20))
+            try await host.call("Later", "atOnce", timeout: .milliseconds(500))
         }
         #expect(late?.code == .deadlineExceeded)
         #expect(await becomesTrue { host.interceptors.last?.overruns == 1 })
@@ -221,7 +221,7 @@ import Testing
         let guarded = host
         async let call: [PluginError.Code?] = onThreads(1) { _ in
             do throws(PluginError) {
-                try guarded.perform("B", "greet", ["x"], timeout: .milliseconds(1))
+                try guarded.perform("B", "greet", ["x"], timeout: .milliseconds(500))
             } catch { return error.code }
             return nil
         }

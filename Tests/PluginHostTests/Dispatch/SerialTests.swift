@@ -299,7 +299,7 @@ import Testing
     @Test func `A wait for a serial target ends with the deadline`() async throws {
         let test = try TestHost([Self.counting("", target: "\"concurrency\":\"serial\",").build(), Self.stuck.build()])
         let host = test.host
-        let stuck = Task { try await host.call("Stuck", "never", timeout: .milliseconds(1)) }
+        let stuck = Task { try await host.call("Stuck", "never", timeout: .milliseconds(500)) }
         await #expect(throws: PluginError.self) { try await stuck.value }
         let error = await #expect(throws: PluginError.self) {
             try await onThread { try host.perform("Stuck", "leaf", timeout: .milliseconds(20)) }

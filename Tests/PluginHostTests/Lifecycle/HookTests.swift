@@ -122,7 +122,7 @@ import Testing
             test.messages.contains {
                 $0.contains("Slow 1.0.0") && $0.contains("\(hook) of Slow") && $0.contains("did not end within")
             })
-        #expect(test.notes.contains("Zebra.willStop") && test.notes.contains("Zebra.tearDown"))
+        #expect(eventually { test.notes.contains("Zebra.willStop") && test.notes.contains("Zebra.tearDown") })
         try test.folder.file("gate")
     }
 

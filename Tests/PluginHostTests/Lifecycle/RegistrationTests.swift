@@ -182,9 +182,16 @@ import Testing
                 On(.tearDown) { _ in notes.add("tearDown") }
             }
             try host.register(manifest)
+            #expect(host.generations.map(\.state) == [.active])
             async let held = onThread { try host.perform("M", "hold") }
             #expect(await becomesTrue { notes.all == ["setUp", "begin"] })
+            let listed = Mutex<[String]>([])
+            let subscription = host.on("module.removed") { [weak host] _ in
+                listed.withLock { $0 = (host?.generations ?? []).map { "\($0.name) \($0.state)" } }
+            }
             #expect(try host.unregister("M"))
+            if isStarted { #expect(await becomesTrue { listed.withLock(\.self) == ["M draining"] }) }
+            subscription.cancel()
             #expect(try !host.unregister("M"))
             #expect(throws: PluginError.self) { try host.perform("M", "hold") }
             gate.signal()

@@ -29,10 +29,7 @@ import Testing
     }
 
     private func stage(_ path: String) throws -> StagedFile {
-        guard case .staged(let file) = try staging.stage(path: path, checkTrust: false) else {
-            throw PluginError(.unreadable, "\(path) is being written.")
-        }
-        return file
+        try staging.stageWhenWritten(path, checkTrust: false)
     }
 
     private func keep(_ number: Int, in store: VersionStore, module name: String = "M") throws {
@@ -131,7 +128,7 @@ import Testing
         #expect(try names(plugins) == ["M.so"])
         #expect(try PluginFolder.list(plugins)[0].identity.get().inode != before.inode, "by rename")
         try Trust.check(folder: plugins)
-        _ = try staging.stage(path: "\(plugins)/M.so", checkTrust: true)
+        _ = try staging.stageWhenWritten("\(plugins)/M.so", checkTrust: true)
         unlink("\(plugins)/M.so")
         try store.restore(kept, to: plugins)
         #expect(try content("\(plugins)/M.so") == first)

@@ -53,7 +53,7 @@ import Testing
         #expect(later.calls == 2 && later.errors == 2)
 
         await #expect(throws: PluginError.self) {
-            try await host.call("Later", "untilCancelled", timeout: .milliseconds(20))
+            try await host.call("Later", "untilCancelled", timeout: .milliseconds(500))
         }
         #expect(statistics(host, "Later/untilCancelled")?.errors == 1)
         #expect(try await host.call("Later", "atOnce") == 1)

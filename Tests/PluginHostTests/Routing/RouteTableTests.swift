@@ -22,6 +22,21 @@ import Testing
         }
     }
 
+    @Test("a route leads to target/action, and has a port or none")
+    func written() throws {
+        for action in ["T", "T/", "/a", "/T/a", "T/a/b", ""] {
+            let error = #expect(throws: PluginError.self) {
+                try RouteEntry(
+                    RoutePattern("/x"), to: action, name: nil, summary: "", defaults: [:], owner: .program)
+            }
+            #expect(error?.code == .unknownAction, "\(action)")
+        }
+        #expect(throws: PluginError.self) { try RoutePattern("app://host:\u{301}80/x") }
+        #expect(try RoutePattern("http://host:80/x").host?.text == "host")
+        #expect(try RoutePattern("K://x".lowercased()).scheme == "k")
+        #expect(throws: PluginError.self) { try RoutePattern("\u{212A}://x") }
+    }
+
     /// What a table says of a URL.
     private struct Outcome: Equatable {
         var pattern: String
