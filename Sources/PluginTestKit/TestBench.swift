@@ -37,7 +37,7 @@ public final class TestBench: Sendable {
     ///   - module: The module under test.
     ///   - peers: What it finds when it starts. Others can be added later, by ``add(_:)``.
     ///   - configure: Changes what the host is told: configuration, environment, timeouts (ten minutes for asynchronous
-    ///     calls and hooks, where it says nothing). Folders and log are the bench's.
+    ///     calls, hooks and draining, where it says nothing). Folders and log are the bench's.
     /// - Throws: Why the module or a peer does not start, as a host says it: `activationFailed`, `missingRequirement`,
     ///   `conflict` and others; `unreadable` when it is not there.
     public init(
@@ -51,6 +51,7 @@ public final class TestBench: Sendable {
         configuration.asyncTimeout = Self.patience
         configuration.hookTimeout = Self.patience
         configuration.handOverTimeout = Self.patience
+        configuration.drainTimeout = Self.patience
         configure(&configuration)
         configuration.folders = [files.plugins]
         configuration.stagingFolder = "\(files.path)/staging"

@@ -18,6 +18,7 @@ final class FolderHost: Sendable {
         configuration.stagingFolder = "\(folder.path)/staging"
         configuration.stateFolder = "\(folder.path)/state"
         configuration.asyncTimeout = .seconds(600)
+        configuration.hookTimeout = .seconds(600)
         let box = LogBox()
         configuration.log = { entry in box.entries.withLock { $0.append(entry) } }
         try configure(&configuration, folder)

@@ -29,6 +29,7 @@ final class TestHost: Sendable {
         configuration.stateFolder = try folder.folder("state", mode: 0o700)
         configuration.watches = false
         configuration.asyncTimeout = .seconds(600)
+        configuration.hookTimeout = .seconds(600)
         configuration.log = { entry in log.entries.withLock { $0.append(entry) } }
         configure(&configuration)
         host = PluginHost(configuration)
