@@ -189,18 +189,6 @@ internal import Testing
     }
 }
 
-/// A folder that goes with the test.
-final class TemporaryFolder: Sendable {
-    let path: String
-
-    init() {
-        var template = Array("/tmp/pluginhost-XXXXXX".utf8CString)
-        path = String(cString: mkdtemp(&template))
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-}
-
 /// A client that speaks plain lines.
 private final class Client: Sendable {
     private let descriptor: CInt

@@ -113,16 +113,6 @@ final class RouteEntry: @unchecked Sendable {
     }
 }
 
-extension String {
-    /// The names in `target/action`; nil for anything else.
-    var targetAndAction: (target: String, action: String)? {
-        guard let slash = utf8.firstIndex(of: UInt8(ascii: "/")), slash > startIndex else { return nil }
-        let action = self[utf8.index(after: slash)...]
-        guard !action.isEmpty, !action.utf8.contains(UInt8(ascii: "/")) else { return nil }
-        return (String(self[..<slash]), String(action))
-    }
-}
-
 extension plugin_string {
     /// A copy at `end`, which is moved behind it.
     fileprivate init(copying text: String, to end: inout UnsafeMutableRawPointer) {

@@ -57,7 +57,8 @@ struct TextKey {
         return long == other
     }
 
-    /// The page of the text, of a power of two of them. What is looked up is chosen by who registers it, not by who opens URLs, so nobody can make texts collide.
+    /// The page of the text, of a power of two of them. What is in a map is chosen by who registers it, not by who opens
+    /// URLs, so nobody else can make texts collide.
     @inline(__always)
     func place(among count: Int) -> Int {
         let hash: UInt64

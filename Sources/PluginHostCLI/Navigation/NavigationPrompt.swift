@@ -81,11 +81,10 @@ struct NavigationPrompt: Sendable {
         if page.contains(":") {
             try await navigator.open(page, parameters, by: transition, origin: .remote, onClose: onClose)
         } else {
-            let names = page.split(separator: "/", maxSplits: 1).map(String.init)
-            guard names.count == 2 else {
+            guard let names = page.targetAndAction else {
                 throw PluginError(.usage, "'\(page)' is no page; write a URL, or target/action.")
             }
-            try await navigator.open(names[0], names[1], parameters, by: transition, onClose: onClose)
+            try await navigator.open(names.target, names.action, parameters, by: transition, onClose: onClose)
         }
     }
 

@@ -329,6 +329,8 @@ import Testing
             (["module": "M", "interceptor": "i", "taget": "T"], "Did you mean “target”?"),
             (["module": "M", "interceptor": "i", "target": "T", "route": "/x"], "only one"),
             (["module": "M", "interceptor": "i", "action": "T"], "target/action"),
+            (["module": "M", "interceptor": "i", "action": "T/"], "target/action"),
+            (["module": "M", "interceptor": "i", "action": "/T/a"], "target/action"),
             (["module": "M", "interceptor": "i", "priority": "high"], "whole number"),
             (["module": "M", "interceptor": "i", "optional": 1], "true or false"),
             (["module": "M", "interceptor": "i", "route": "app://x/(a"], "cannot stand there"),

@@ -1,13 +1,12 @@
 import Foundation
+import PluginHost
 
 /// A folder of one test's own, removed with the value that names it.
 final class TemporaryFolder: Sendable {
     let path: String
 
     init() throws {
-        var name = Array("\(NSTemporaryDirectory())/pluginhost-test-XXXXXX".utf8CString)
-        guard mkdtemp(&name) != nil else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
-        let made = String(decoding: name.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let made = try makeTemporaryFolder("\(NSTemporaryDirectory())/pluginhost-test-XXXXXX")
         // Without links, so that what programs say about it is what tests expect.
         guard let resolved = realpath(made, nil) else { throw POSIXError(.ENOENT) }
         defer { free(resolved) }

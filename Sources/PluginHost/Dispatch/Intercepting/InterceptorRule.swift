@@ -80,9 +80,8 @@ extension InterceptorRule {
         case "event": return .event(text)
         case "route": return .route(text)
         default:
-            let names = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            guard names.count == 2 else { throw error(value, "“action” must be written target/action") }
-            return .action(names[0], names[1])
+            guard let names = text.targetAndAction else { throw error(value, "“action” must be written target/action") }
+            return .action(names.target, names.action)
         }
     }
 
