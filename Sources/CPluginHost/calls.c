@@ -109,8 +109,14 @@ plugin_host_tally plugin_host_tally_sum(uint32_t action) {
     return sum;
 }
 
-int plugin_host_membarrier_prepare(void) {
-    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 ? 0 : -1;
+int plugin_host_has_membarrier;
+
+/* Before anything else of the program runs. */
+__attribute__((constructor)) static void prepare_membarrier(void) {
+    plugin_host_has_membarrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-void plugin_host_membarrier(void) { syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); }
+void plugin_host_fence_heavy(void) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (plugin_host_has_membarrier) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}

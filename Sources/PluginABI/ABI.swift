@@ -9,6 +9,12 @@ extension plugin_string {
         return String(decoding: UnsafeRawBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
     }
 
+    /// Lent text.
+    @inlinable init(_ text: UnsafeBufferPointer<UInt8>) {
+        let start = UnsafeRawPointer(text.baseAddress)?.assumingMemoryBound(to: CChar.self)
+        self.init(bytes: start, count: UInt64(text.count))
+    }
+
     /// The text of a literal, which lives as long as the process.
     @inlinable public init(_ literal: StaticString) {
         let start = UnsafeRawPointer(literal.utf8Start).assumingMemoryBound(to: CChar.self)
@@ -19,11 +25,10 @@ extension plugin_string {
 extension String {
     /// Lends the text in the form in which it crosses the border, for as long as `body` runs.
     @inlinable public func withPluginString<Result>(_ body: (plugin_string) throws -> Result) rethrows -> Result {
+        // `withUTF8` is for variables, and a copy is counted. On Linux all strings are UTF-8, so there is always a result.
+        if let result = try utf8.withContiguousStorageIfAvailable({ try body(plugin_string($0)) }) { return result }
         var copy = self
-        return try copy.withUTF8 { text in
-            let start = UnsafeRawPointer(text.baseAddress)?.assumingMemoryBound(to: CChar.self)
-            return try body(plugin_string(bytes: start, count: UInt64(text.count)))
-        }
+        return try copy.withUTF8 { try body(plugin_string($0)) }
     }
 }
 

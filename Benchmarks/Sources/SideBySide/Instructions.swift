@@ -6,7 +6,7 @@ import Work
 
 /// The calls whose instructions are counted, each as often as one wants.
 enum CountedCall: String, CaseIterable {
-    case namedThree, namedOne, url
+    case namedThree, namedThreeMade, namedOne, bound, url, service, event
 
     func run(_ count: Int) throws {
         let host = try PluginHost.bench(["BenchModule"])
@@ -17,9 +17,20 @@ enum CountedCall: String, CaseIterable {
             try host.addRoutes((0..<1000).map { ("app://shop/item\($0)/:id", "Bench/open") })
             try host.addRoute("app://shop/detail/:id", to: "Bench/open")
         }
+        let bound = host.bind("Bench", "one")
+        try host.register(
+            Manifest("Listener", version: "1.0.0") {
+                Subscribe { Action("bench.happened", .required("n", Int.self)) { _ in } }
+            })
         var sum = 0
-        for _ in 0..<count {
+        for n in 0..<count {
             switch self {
+            case .namedThreeMade:
+                let made: Parameters = ["text": .string(Comparison.text), "n": .int(n), "word": .string(Comparison.word)]
+                sum &+= try host.perform("Bench", "three", made).int ?? 0
+            case .bound: sum &+= try bound(n) as Int
+            case .service: sum &+= try host.service("BenchService").isReady
+            case .event: sum &+= try host.post("bench.happened", one).delivered
             case .namedThree: sum &+= try host.perform("Bench", "three", three).int ?? 0
             case .namedOne: sum &+= try host.perform("Bench", "one", one).int ?? 0
             case .url: sum &+= try host.open("app://shop/detail/42?q=lamp&r=small").int ?? 0

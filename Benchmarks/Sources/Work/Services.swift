@@ -46,5 +46,5 @@ extension Comparison {
 
 extension ServiceHandle {
     /// 1, of a handle that was really made.
-    @inline(never) fileprivate var isReady: Int { 1 }
+    @inline(never) package var isReady: Int { 1 }
 }

@@ -85,7 +85,7 @@ static inline plugin_host_tally *plugin_host_tally_own(plugin_host_lane *lane, u
                                                 : plugin_host_tally_make(lane, action);
 }
 /* Counts a call on this thread, and returns how many there were before. */
-static inline uint64_t plugin_host_count_call(plugin_host_lane *lane, uint32_t action) {
+__attribute__((always_inline)) static inline uint64_t plugin_host_count_call(plugin_host_lane *lane, uint32_t action) {
     plugin_host_tally *tally = plugin_host_tally_own(lane, action);
     uint64_t before = tally->calls;
     __atomic_store_n(&tally->calls, before + 1, __ATOMIC_RELAXED);
@@ -118,12 +118,16 @@ static inline plugin_host_record *plugin_host_record_at(uint32_t index) {
 /* How many records there are. */
 uint32_t plugin_host_record_count(void);
 
-/* Makes the whole process see its memory in order, so that readers need no fence of their own: membarrier(2).
- * plugin_host_membarrier_prepare returns 0 where the kernel has it, else readers must fence. */
-int plugin_host_membarrier_prepare(void);
-void plugin_host_membarrier(void);
-/* Keeps the compiler from moving memory accesses past it. */
-static inline void plugin_host_compiler_barrier(void) { __asm__ volatile("" ::: "memory"); }
+/* Fences of two sides, of which one passes many million times for each time that the other does: each stores something,
+ * passes its fence, and looks for what the other has stored; at least one of them sees it. The light one costs nothing,
+ * since the heavy one makes every running thread of the process pass a barrier, with membarrier(2); where the kernel
+ * refuses that, both are fences of the processor. (Known as asymmetric fences, from userspace RCU and C++'s P1202.) */
+extern int plugin_host_has_membarrier;
+static inline void plugin_host_fence_light(void) {
+    if (__builtin_expect(plugin_host_has_membarrier, 1)) __asm__ volatile("" ::: "memory");
+    else __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+void plugin_host_fence_heavy(void);
 
 /* Says what runs on this thread while no call does (the loading of a file), for the report; null for nothing. */
 void plugin_host_set_step(const char *label);

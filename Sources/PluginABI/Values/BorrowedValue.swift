@@ -38,7 +38,9 @@ extension Value {
         case .object(let object): object.lend(to: body)
         case .string(let string): try string.lend(to: body)
         case .bytes, .list, .map:
-            let encoded = EncodedValues(CollectionOfOne(("", self)))
+            let encoded = withUnsafePointer(to: self) {
+                EncodedValues(positional: UnsafeBufferPointer(start: $0, count: 1))
+            }
             if let failure = encoded.failure { throw failure }
             withExtendedLifetime(encoded) { body(encoded.entries.pointee.value) }
         }

@@ -2,7 +2,7 @@
 ///
 /// Structures stand first, text behind them. Bytes and objects stay where they are; the block holds on to them.
 /// Immutable after `init`, hence `@unchecked Sendable`.
-struct EncodedValues: @unchecked Sendable {
+@usableFromInline struct EncodedValues: @unchecked Sendable {
     private let block: ManagedBuffer<Header, UInt64>
 
     private struct Header {
@@ -13,18 +13,29 @@ struct EncodedValues: @unchecked Sendable {
     }
 
     /// Of no values at all.
-    static let none = EncodedValues(EmptyCollection())
+    @usableFromInline static let none = EncodedValues(UnsafeBufferPointer<(String, Value)>(start: nil, count: 0))
 
-    init(_ entries: some Collection<(String, Value)>) {
-        var size = Size(structures: entries.count * MemoryLayout<plugin_entry>.stride)
-        for (key, value) in entries { size.add(key: key, value) }
+    /// Named values; a name that is empty means "by position".
+    @usableFromInline init(_ entries: UnsafeBufferPointer<(String, Value)>) {
+        self.init(entries.count, measure: { $0.add(entries) }, write: { $0.write(entries) })
+    }
+
+    /// Values by position.
+    @usableFromInline init(positional values: UnsafeBufferPointer<Value>) {
+        self.init(values.count, measure: { $0.add(values) }, write: { $0.write(positional: values) })
+    }
+
+    @inline(__always)
+    private init(_ count: Int, measure: (inout Size) -> Void, write: (inout Writer) -> Void) {
+        var size = Size(structures: count * MemoryLayout<plugin_entry>.stride)
+        measure(&size)
         let bytes = size.failure == nil ? size.structures + size.text : 0
         block = ManagedBuffer.create(minimumCapacity: (bytes + 7) / 8) { block in
-            guard size.failure == nil else { return Header(holds: [], entryCount: 0, failure: size.failure) }
+            if let failure = size.failure { return Header(holds: [], entryCount: 0, failure: failure) }
             let memory = UnsafeMutableRawPointer(block.withUnsafeMutablePointerToElements { $0 })
             var writer = Writer(structures: memory, text: memory + size.structures)
-            writer.write(entries)
-            return Header(holds: writer.holds, entryCount: entries.count, failure: nil)
+            write(&writer)
+            return Header(holds: writer.holds, entryCount: count, failure: nil)
         }
     }
 
@@ -42,6 +53,8 @@ struct EncodedValues: @unchecked Sendable {
 }
 
 extension EncodedValues {
+    // Values are looked at where they stand, through pointers: a copy of one is counted, and they are many.
+
     /// How much memory values need, and whether they can be passed at all.
     private struct Size {
         var structures: Int
@@ -51,24 +64,38 @@ extension EncodedValues {
 
         init(structures: Int) { self.structures = structures }
 
-        mutating func add(key: String, _ value: Value) {
-            text += key.utf8.count
-            add(value)
+        mutating func add(_ entries: UnsafeBufferPointer<(String, Value)>) {
+            for index in entries.indices {
+                text += entries[index].0.utf8.count
+                add(entries[index].1)
+            }
         }
 
-        mutating func add(_ value: Value) {
+        mutating func add(_ values: UnsafeBufferPointer<Value>) {
+            for index in values.indices { add(values[index]) }
+        }
+
+        @inline(__always)
+        mutating func add(_ value: borrowing Value) {
             switch value {
             case .null, .bool, .int, .double, .object: break
             case .string(let string): add(string.utf8.count, "A string", text: string.utf8.count)
             case .bytes(let bytes): add(bytes.count, "A run of bytes")
             case .list(let values):
                 add(values.count, "A list", structures: values.count * MemoryLayout<plugin_value>.stride)
-                nested { size in for value in values { size.add(value) } }
+                nested { size in values.withUnsafeBufferPointer { size.add($0) } }
             case .map(let entries):
                 add(entries.count, "A map", structures: entries.count * MemoryLayout<plugin_entry>.stride)
-                nested { size in for (key, value) in entries { size.add(key: key, value) } }
+                nested { size in
+                    for (key, value) in entries {
+                        size.text += key.utf8.count
+                        size.add(one: value)
+                    }
+                }
             }
         }
+
+        private mutating func add(one value: Value) { add(value) }
 
         private mutating func add(_ count: Int, _ what: String, structures: Int = 0, text: Int = 0) {
             if count > Int(UInt32.max) {
@@ -95,15 +122,23 @@ extension EncodedValues {
         var text: UnsafeMutableRawPointer
         var holds: [AnyObject] = []
 
-        mutating func write(_ entries: some Collection<(String, Value)>) {
-            var next = reserve(plugin_entry.self, entries.count)
-            for (key, value) in entries {
-                next.initialize(to: plugin_entry(key: copy(key), value: encode(value)))
-                next += 1
+        mutating func write(_ entries: UnsafeBufferPointer<(String, Value)>) {
+            let start = reserve(plugin_entry.self, entries.count)
+            for index in entries.indices {
+                let key = copy(entries[index].0)
+                (start + index).initialize(to: plugin_entry(key: key, value: encode(entries[index].1)))
             }
         }
 
-        mutating func encode(_ value: Value) -> plugin_value {
+        mutating func write(positional values: UnsafeBufferPointer<Value>) {
+            let start = reserve(plugin_entry.self, values.count)
+            for index in values.indices {
+                (start + index).initialize(to: plugin_entry(key: plugin_string(), value: encode(values[index])))
+            }
+        }
+
+        @inline(__always)
+        private mutating func encode(_ value: borrowing Value) -> plugin_value {
             switch value {
             case .null: return plugin_value_null()
             case .bool(let flag): return plugin_value_bool(flag ? 1 : 0)
@@ -120,27 +155,32 @@ extension EncodedValues {
                 return plugin_value_object(object.handle)
             case .list(let values):
                 let start = reserve(plugin_value.self, values.count)
-                for (offset, value) in values.enumerated() { (start + offset).initialize(to: encode(value)) }
+                for (offset, value) in values.enumerated() { (start + offset).initialize(to: encode(one: value)) }
                 return plugin_value_list(start, UInt32(values.count))
             case .map(let entries):
-                let start = UnsafePointer(structures.assumingMemoryBound(to: plugin_entry.self))
-                write(entries.lazy.map { ($0.key, $0.value) })
+                let start = reserve(plugin_entry.self, entries.count)
+                for (offset, (key, value)) in entries.enumerated() {
+                    let key = copy(key)
+                    (start + offset).initialize(to: plugin_entry(key: key, value: encode(one: value)))
+                }
                 return plugin_value_map(start, UInt32(entries.count))
             }
         }
+
+        private mutating func encode(one value: Value) -> plugin_value { encode(value) }
 
         private mutating func reserve<T>(_ type: T.Type, _ count: Int) -> UnsafeMutablePointer<T> {
             defer { structures += count * MemoryLayout<T>.stride }
             return structures.bindMemory(to: type, capacity: count)
         }
 
-        private mutating func copy(_ string: String) -> plugin_string {
-            var string = string
-            return string.withUTF8 { source in
+        @inline(__always)
+        private mutating func copy(_ string: borrowing String) -> plugin_string {
+            string.withPluginString { source in
                 let start = text
-                if let base = source.baseAddress { start.copyMemory(from: base, byteCount: source.count) }
-                text += source.count
-                return plugin_string(bytes: start.assumingMemoryBound(to: CChar.self), count: UInt64(source.count))
+                if let bytes = source.bytes { start.copyMemory(from: bytes, byteCount: Int(source.count)) }
+                text += Int(source.count)
+                return plugin_string(bytes: start.assumingMemoryBound(to: CChar.self), count: source.count)
             }
         }
     }

@@ -6,25 +6,28 @@
 /// They are laid out for the border when they are made: make them once to call many times. Copying one copies a
 /// reference.
 public struct Parameters: Sendable {
-    let encoded: EncodedValues
+    @usableFromInline let encoded: EncodedValues
 
     /// Named values, in order; a name that is empty means "by position". Of equal names the first one counts.
-    public init(_ entries: [(String, Value)]) { encoded = entries.isEmpty ? .none : EncodedValues(entries) }
+    @inlinable public init(_ entries: [(String, Value)]) {
+        encoded = entries.isEmpty ? .none : entries.withUnsafeBufferPointer { EncodedValues($0) }
+    }
 
     /// Named values.
     public init(_ entries: [String: Value]) {
-        encoded = entries.isEmpty ? .none : EncodedValues(entries.lazy.map { ($0.key, $0.value) })
+        self.init(entries.map { ($0.key, $0.value) })
     }
 
     /// Values in the order in which the action declares its parameters.
-    public init(positional values: [Value]) {
-        encoded = values.isEmpty ? .none : EncodedValues(values.lazy.map { ("", $0) })
+    @inlinable public init(positional values: [Value]) {
+        encoded = values.isEmpty ? .none : values.withUnsafeBufferPointer { EncodedValues(positional: $0) }
     }
 }
 
 extension Parameters: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral {
-    public init(dictionaryLiteral elements: (String, Value)...) { self.init(elements) }
-    public init(arrayLiteral elements: Value...) { self.init(positional: elements) }
+    // Inlined, so that the array of the literal is freed where it was made.
+    @inlinable public init(dictionaryLiteral elements: (String, Value)...) { self.init(elements) }
+    @inlinable public init(arrayLiteral elements: Value...) { self.init(positional: elements) }
 }
 
 extension Parameters {

@@ -112,6 +112,7 @@ struct CallRecord {
         pointer.pointee.stands_for = 0
         object = 0
         endpointWord.pointee.store(UInt64(UInt(bitPattern: endpoint.toOpaque())), ordering: .releasing)
+        plugin_host_fence_light()  // What is read from here on is as of a time at which the call can be seen.
     }
 
     /// Gives the record back.

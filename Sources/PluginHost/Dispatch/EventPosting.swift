@@ -10,40 +10,41 @@ extension Dispatcher {
     func post(
         _ request: borrowing plugin_request, _ call: Call, from caller: Generation, _ lane: Lane, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
-        let (event, entries) = try request.namedEvent()
+        let (name, entries) = try request.namedEvent()
         if call.isRemote {
-            throw PluginError(.notRemote, "The event “\(event.shortened)” cannot be posted by other programs.")
+            throw PluginError(.notRemote, "The event “\(name.text.shortened)” cannot be posted by other programs.")
         }
-        if !caller.isProgram, ["host.", "module.", "configuration."].contains(where: event.hasPrefix) {
+        if !caller.isProgram, ["host.", "module.", "configuration."].contains(where: name.text.hasPrefix) {
             throw PluginError(
                 .refused,
-                "“\(event.shortened)” is a name for events of the host. Post “\(caller.name).…” instead.")
+                "“\(name.text.shortened)” is a name for events of the host. Post “\(caller.name).…” instead.")
         }
-        var number: Int?
-        if request.flags & PLUGIN_REQUEST_STICKY != 0 {
-            let copies = entries.map { ($0.key.text, Value(copying: $0.value, host: program.hostTable)) }
-            number = events.keep(event, Parameters(copies))
-        }
+        let isSticky = request.flags & PLUGIN_REQUEST_STICKY != 0
         let table = registry.current(lane)
-        if call.mode == .synchronous, call.timeout <= 0, number == nil, table.interception == nil,
-            !events.hasHandlers(of: event)
+        if call.mode == .synchronous, call.timeout <= 0, !isSticky, table.interception == nil, !events.hasHandlers(of: name)
         {
-            let modules = table.subscribers[event] ?? ModuleSubscribers()
-            if modules.areSynchronous {
-                try deliver(event, entries, straightTo: modules.endpoints, of: table, call, lane, record)
+            let modules = table.subscribers(of: name)
+            if modules?._withUnsafeGuaranteedRef(\.areSynchronous) ?? true {
+                let endpoints = modules?._withUnsafeGuaranteedRef(\.endpoints) ?? []
+                try deliver(name, entries, straightTo: endpoints, of: table, call, lane, record)
                 return 0
             }
         }
+        let event = name.text
+        var number: Int?
+        if isSticky {
+            let copies = entries.map { ($0.key.text, Value(copying: $0.value, host: program.hostTable)) }
+            number = events.keep(event, Parameters(copies))
+        }
         return try deliver(
-            event, entries, to: subscribers(of: event, number: number, in: table), of: table, call,
-            isSticky: number != nil)
+            event, entries, to: subscribers(of: event, number: number, in: table), of: table, call, isSticky: isSticky)
     }
 
     /// Modules in their order, then the program.
     ///
     /// - Parameter number: Of a sticky event; newcomers that get it as such are left out.
     private func subscribers(of event: String, number: Int? = nil, in table: Table) -> [Subscriber] {
-        var modules = table.subscribers[event]?.endpoints.map(Subscriber.module) ?? []
+        var modules = table.moduleSubscribers(of: event).map(Subscriber.module)
         let handlers = events.handlers(of: event, number: number)
         if let number { modules.removeAll { $0.misses(number) } }
         return handlers.isEmpty ? modules : modules + handlers.map(Subscriber.program)
@@ -91,9 +92,11 @@ extension Dispatcher {
     ///
     /// - Throws: `recursionLimit`, also when handlers of the event post it again and again: with several of them the
     ///   number of calls would double at each step, long before the calls are nested too deeply.
-    func depth(of event: String, below parent: plugin_token) throws(PluginError) -> UInt32 {
+    func depth(of event: @autoclosure () -> String, below parent: plugin_token) throws(PluginError) -> UInt32 {
+        if parent == 0 { return 1 }
         var depth: UInt32 = 1
         var repetitions = 0
+        let event = event()
         let name = "!" + event
         var token = parent
         while token != 0, let record = CallRecord(token: token) {
@@ -167,15 +170,14 @@ extension plugin_request {
     /// The name of the event that it posts or emits, and its parameters, which all have names.
     ///
     /// - Throws: `invalidValue` where something has none.
-    func namedEvent() throws(PluginError) -> (name: String, entries: UnsafeBufferPointer<plugin_entry>) {
-        let name = target.text
-        guard !name.isEmpty else { throw PluginError(.invalidValue, "An event needs a name.") }
-        guard entries.allSatisfy({ $0.key.count > 0 }) else {
+    func namedEvent() throws(PluginError) -> (name: plugin_string, entries: UnsafeBufferPointer<plugin_entry>) {
+        guard target.count > 0 else { throw PluginError(.invalidValue, "An event needs a name.") }
+        for entry in entries where entry.key.count == 0 {
             throw PluginError(
                 .invalidValue,
-                "The event “\(name.shortened)” has a parameter without a name; who gets it goes by names.")
+                "The event “\(target.text.shortened)” has a parameter without a name; who gets it goes by names.")
         }
-        return (name, entries)
+        return (target, entries)
     }
 }
 
@@ -228,6 +230,6 @@ extension Dispatcher {
     }
 
     func hasSubscribers(_ event: String) -> Bool {
-        events.hasHandlers(of: event) || registry.table.subscribers[event] != nil
+        !events.handlers(of: event).isEmpty || !registry.table.moduleSubscribers(of: event).isEmpty
     }
 }

@@ -23,7 +23,7 @@ final class Hold: Sendable {
         generation.hold.withLock { $0 = self }
         for endpoint in generation.holdableEndpoints { endpoint.isHeld.store(true, ordering: .relaxed) }
         // Who does not see it has entered the call in its record by now.
-        plugin_host_membarrier()
+        plugin_host_fence_heavy()
     }
 
     /// Waits until no call of the generation runs.

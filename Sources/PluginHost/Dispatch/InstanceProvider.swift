@@ -77,7 +77,7 @@ final class InstanceProvider: Sendable {
         let made = shared.exchange(0, ordering: .acquiringAndReleasing)
         guard let made = UnsafeMutableRawPointer(bitPattern: made) else { return false }
         // A call is entered in its record before it gets the instance. So one that got it is seen now.
-        plugin_host_membarrier()
+        plugin_host_fence_heavy()
         let calls = runningCalls().filter { $0.endpoint?.instances === self }.map { (record: $0, token: $0.token) }
         if calls.isEmpty {
             destroy(made)

@@ -13,13 +13,12 @@ extension Dispatcher {
         let smallest = try Self.version(request.version)
         var call = call
         let (target, endpoint) = registry.read(lane) { table -> (plugin_string?, Unmanaged<Endpoint>?) in
-            guard let service = table.service(name, from: smallest) else { return (nil, nil) }
-            call.isFresh = call.isFresh || service.maker != nil
-            guard table.interception == nil, let endpoint = table.find(service.targetName, action) else {
-                return (service.targetName, nil)
-            }
+            guard let service = table.service(name, from: smallest) as Unmanaged? else { return (nil, nil) }
+            let (target, isOwn) = service._withUnsafeGuaranteedRef { ($0.targetName, $0.maker != nil) }
+            call.isFresh = call.isFresh || isOwn
+            guard table.interception == nil, let endpoint = table.find(target, action) else { return (target, nil) }
             occupy(record, endpoint, call)
-            return (service.targetName, endpoint)
+            return (target, endpoint)
         }
         guard let target else { throw registry.table.missingService(name.text, from: smallest) }
         guard let endpoint else { return try callSlowly(target, action, entries, call, lane, record) }
@@ -38,8 +37,8 @@ extension Dispatcher {
         return version
     }
 
-    /// Finds what implements a service, without making anything.
-    func service(_ name: plugin_string, _ version: plugin_string) throws(PluginError) -> ServiceEntry {
+    /// Finds what implements a service, without making anything. Services are never freed.
+    func service(_ name: plugin_string, _ version: plugin_string) throws(PluginError) -> Unmanaged<ServiceEntry> {
         // A name that is found needs no check: its bytes are those of one that was checked.
         if version.count == 0, let lane = Lane.current, let found = registry.read(lane, { $0.service(name, from: nil) })
         {
@@ -49,7 +48,7 @@ extension Dispatcher {
         try version.check("The version of the service")
         let smallest = try Self.version(version)
         let table = registry.table
-        guard let service = table.service(name.text, from: smallest) else {
+        guard let service = table.service(name, from: smallest) as Unmanaged? else {
             throw table.missingService(name.text, from: smallest)
         }
         return service
@@ -101,9 +100,15 @@ extension Dispatcher {
         _ body: (UnsafePointer<plugin_value>) -> Void
     ) throws(PluginError) {
         while true {
-            let service = try service(name, version)
-            guard let maker = service.maker else { return service.lend(nil, to: body) }
-            if let object = try instance(of: service, by: maker.endpoint, parent: parent) {
+            let found = try service(name, version)
+            let isLent = found._withUnsafeGuaranteedRef { service in
+                guard service.maker == nil else { return false }
+                service.lend(nil, to: body)
+                return true
+            }
+            if isLent { return }
+            let service = found.takeUnretainedValue()
+            if let maker = service.maker, let object = try instance(of: service, by: maker.endpoint, parent: parent) {
                 return service.lend(object, to: body)
             }
         }
@@ -224,17 +229,21 @@ extension HostTable {
                 info: { host, name, version, completion, data in
                     let dispatcher = HostTable.caller(host).takeUnretainedValue().dispatcher
                     do throws(PluginError) {
-                        try dispatcher.service(name, version).lend(nil) { completion?(data, $0, nil) }
+                        let service = try dispatcher.service(name, version).takeUnretainedValue()
+                        service.lend(nil) { completion?(data, $0, nil) }
                     } catch {
                         error.lend { completion?(data, nil, $0) }
                     }
                 },
                 request: { host, parent, name, version, completion, data in
-                    let dispatcher = HostTable.caller(host).takeUnretainedValue().dispatcher
-                    do throws(PluginError) {
-                        try dispatcher.requestService(name, version, parent: parent) { completion?(data, $0, nil) }
-                    } catch {
-                        error.lend { completion?(data, nil, $0) }
+                    HostTable.caller(host)._withUnsafeGuaranteedRef { caller in
+                        do throws(PluginError) {
+                            try caller.dispatcher.requestService(name, version, parent: parent) {
+                                completion?(data, $0, nil)
+                            }
+                        } catch {
+                            error.lend { completion?(data, nil, $0) }
+                        }
                     }
                 },
                 wait: { host, parent, name, version, timeout, completion, data in

@@ -11,44 +11,60 @@ extension Dispatcher {
     ///   - record: Free, of this lane.
     ///   - table: In which the subscribers were found.
     func deliver(
-        _ event: String, _ entries: UnsafeBufferPointer<plugin_entry>, straightTo subscribers: [Endpoint],
-        of table: Table, _ call: Call, _ lane: Lane, _ record: CallRecord
+        _ event: plugin_string, _ entries: UnsafeBufferPointer<plugin_entry>,
+        straightTo subscribers: [Unmanaged<Endpoint>], of table: Table, _ call: Call, _ lane: Lane, _ record: CallRecord
     ) throws(PluginError) {
-        let depth = try depth(of: event, below: call.parent)
+        let depth = try depth(of: event.text, below: call.parent)
         let start = profiler.started()
         record.occupy(
             .passUnretained(posting), label: posting.label, parent: call.parent, depth: depth, caller: call.caller)
         let token = record.open(call.receiver.completion, call.receiver.data, deadline: 0)
         lane.push()
         var (delivered, failures) = (0, [PluginError]())
-        var limit: PluginError?
-        for subscriber in subscribers where limit == nil {
-            var failure: PluginError?
-            var next: Endpoint? = subscriber
-            while let present = next {
-                let isThere = withUnsafeMutablePointer(to: &failure) { failure in
-                    let receiver = Receiver(completion: Self.noteFailure, data: failure)
-                    let handling = Call(
-                        parent: token, timeout: 0, isRemote: false, mode: .synchronous, receiver: receiver,
-                        caller: call.caller)
-                    return handle(entries, by: present, of: table, handling, lane)
-                }
-                if isThere {
-                    delivered += 1
-                    break
-                }
-                // Replaced since the subscribers were listed: its successor gets it.
-                next = registry.table.successor(of: present.generation)?.subscriptions[event]
-            }
-            if let failure, let next {
-                failures.append(report(failure, of: event, in: next))
-                if failure.code == .recursionLimit { limit = failures.last }
+        var failure: PluginError?
+        withUnsafeMutablePointer(to: &failure) { failure in
+            let handling = Call(
+                parent: token, timeout: 0, isRemote: false, mode: .synchronous,
+                receiver: Receiver(completion: Self.noteFailure, data: failure), caller: call.caller)
+            for subscriber in subscribers {
+                guard let reached = reach(subscriber, of: table, event, entries, handling, lane) else { continue }
+                delivered += 1
+                guard let error = failure.pointee else { continue }
+                failures.append(report(error, of: event.text, in: reached.takeUnretainedValue()))
+                // Calls are nested too deeply: nobody else gets the event.
+                if error.code == .recursionLimit { break }
+                failure.pointee = nil
             }
         }
-        if let start { profiler.note(.event, event, from: start) }
+        if let start { profiler.note(.event, event.text, from: start) }
+        let limit = failure == nil ? nil : failures.last
         answer(record, token, EventOutcome(delivered: delivered, failures: failures), limit)
         record.vacate()
         lane.pop()
+    }
+
+    /// Calls one subscriber or, when it was replaced since the subscribers were listed, its successor. Returns who was
+    /// called; nil when it has gone.
+    @inline(__always)
+    private func reach(
+        _ subscriber: Unmanaged<Endpoint>, of table: Table, _ event: plugin_string,
+        _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane
+    ) -> Unmanaged<Endpoint>? {
+        if handle(entries, by: subscriber, of: table, call, lane) { return subscriber }
+        return reachSuccessor(of: subscriber.takeUnretainedValue(), of: table, event.text, entries, call, lane)
+    }
+
+    @inline(never)
+    private func reachSuccessor(
+        of subscriber: Endpoint, of table: Table, _ event: String, _ entries: UnsafeBufferPointer<plugin_entry>,
+        _ call: Call, _ lane: Lane
+    ) -> Unmanaged<Endpoint>? {
+        var gone = subscriber
+        while let next = registry.table.successor(of: gone.generation)?.subscriptions[event] {
+            if handle(entries, by: .passUnretained(next), of: table, call, lane) { return .passUnretained(next) }
+            gone = next
+        }
+        return nil
     }
 
     private static let noteFailure: plugin_completion = { failure, _, error in
@@ -58,7 +74,7 @@ extension Dispatcher {
     /// Calls one subscriber. Returns false when it has gone.
     @inline(__always)
     private func handle(
-        _ entries: UnsafeBufferPointer<plugin_entry>, by endpoint: Endpoint, of listed: Table, _ call: Call,
+        _ entries: UnsafeBufferPointer<plugin_entry>, by endpoint: Unmanaged<Endpoint>, of listed: Table, _ call: Call,
         _ lane: Lane
     ) -> Bool {
         guard let record = lane.next else {
@@ -66,15 +82,13 @@ extension Dispatcher {
             return true
         }
         let isThere = registry.read(lane) { table in
-            guard table === listed || table.generations.contains(where: { $0 === endpoint.generation }) else {
-                return false
-            }
-            occupy(record, .passUnretained(endpoint), call)
+            guard table === listed || table.serves(endpoint) else { return false }
+            occupy(record, endpoint, call)
             return true
         }
         guard isThere else { return false }
-        if !callStraight(.passUnretained(endpoint), entries, call, lane, record) {
-            handleDeclared(entries, by: endpoint, call, lane, record)
+        if !callStraight(endpoint, entries, call, lane, record) {
+            handleDeclared(entries, by: endpoint.takeUnretainedValue(), call, lane, record)
         }
         return true
     }
@@ -96,6 +110,7 @@ extension Dispatcher {
         }
     }
 
+    @inline(__always)
     private func answer(_ record: CallRecord, _ token: plugin_token, _ outcome: EventOutcome, _ limit: PluginError?) {
         guard record.beginReply(token) != nil else { return }
         if let limit {
@@ -116,5 +131,13 @@ extension Dispatcher {
                 level: .error, module: name,
                 message: "The event “\(event)” failed in \(name ?? "the program"): \(error.message) (\(error.code))"))
         return error
+    }
+}
+
+extension Table {
+    /// Whether the generation of an endpoint is one of its own.
+    @inline(never)
+    fileprivate func serves(_ endpoint: Unmanaged<Endpoint>) -> Bool {
+        endpoint._withUnsafeGuaranteedRef { endpoint in generations.contains { $0 === endpoint.generation } }
     }
 }

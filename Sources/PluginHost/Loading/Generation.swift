@@ -194,7 +194,7 @@ extension Generation {
     func revoke() {
         isRevoked.store(true, ordering: .sequentiallyConsistent)
         // Who does not see it has entered the call in its record by now.
-        plugin_host_membarrier()
+        plugin_host_fence_heavy()
     }
 
     /// Runs `tearDown`, lets go of shared instances, and tells the module that nothing will be called any more.

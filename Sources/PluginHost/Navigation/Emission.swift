@@ -171,7 +171,8 @@ extension Dispatcher {
     func emit(
         _ request: borrowing plugin_request, _ call: Call, from caller: Generation, _ lane: Lane, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
-        let (event, entries) = try request.namedEvent()
+        let (name, entries) = try request.namedEvent()
+        let event = name.text
         try checkNesting(of: event, below: call.parent)
         let handle = request.object != 0 ? request.object : CallRecord.object(of: call.parent)
         guard handle == 0 || ObjectTable.retain(handle) else {

@@ -7,9 +7,8 @@ import Synchronization
 /// table, waits until nobody reads the one before, and frees it.
 ///
 /// How: a reader notes in its lane that it reads, and forgets it a few dozen nanoseconds later. The note and the load of
-/// the table need an order that a processor does not give for free; the writer pays for it, with `membarrier(2)`, which
-/// makes every running thread of the process pass a barrier (as in userspace RCU, "sys_membarrier" flavour). Where the
-/// kernel refuses that, readers pass a barrier of their own.
+/// the table need an order that a processor does not give for free; the writer pays for it (`plugin_host_fence_heavy`, as
+/// in userspace RCU, "sys_membarrier" flavour).
 ///
 /// While modules start, there is a second table beside it, the one that will be: what starts sees that one, and nobody
 /// else does. So modules that come together can call each other before anybody can call them.
@@ -20,8 +19,6 @@ final class Registry: Sendable {
     private let writer = Mutex(())
     /// Counts the changes of all registries, which share the lanes; a reader notes the one that it has seen.
     private static let epoch = Atomic<UInt64>(1)
-    private static let readersFence = plugin_host_membarrier_prepare() != 0
-    private let fence = Registry.readersFence
     /// Who is told of each new table, after it was published.
     private let observers = Mutex<[UInt64: @Sendable (Table) -> Void]>([:])
 
@@ -38,7 +35,7 @@ final class Registry: Sendable {
     @inline(__always)
     func read<Result>(_ lane: Lane, _ body: (Table) -> Result) -> Result {
         lane.epoch.pointee.store(Registry.epoch.load(ordering: .acquiring), ordering: .relaxed)
-        if fence { atomicMemoryFence(ordering: .sequentiallyConsistent) } else { plugin_host_compiler_barrier() }
+        plugin_host_fence_light()
         let word = lane.seesProposal ? proposedOrCurrent : current.load(ordering: .acquiring)
         let table = Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: word)!)
         defer { lane.epoch.pointee.store(0, ordering: .releasing) }
@@ -81,7 +78,7 @@ final class Registry: Sendable {
         let new = table.map { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) } ?? 0
         let old = place.exchange(new, ordering: .acquiringAndReleasing)
         let changed = Registry.epoch.add(1, ordering: .sequentiallyConsistent).newValue
-        plugin_host_membarrier()
+        plugin_host_fence_heavy()
         for lane in Lane.all {
             while case let seen = lane.epoch.pointee.load(ordering: .acquiring), seen != 0, seen < changed {
                 sched_yield()

@@ -59,6 +59,11 @@ final class ServiceEntry: @unchecked Sendable {
         }
     }
 
+    /// Of each name the one that serves first.
+    static func index(of services: [String: [ServiceEntry]]) -> NameIndex<ServiceEntry> {
+        NameIndex(services.values.compactMap(\.first), by: \.nameBytes)
+    }
+
     /// - Throws: `conflict`, naming both sides, when another module has a service of the same name, version and priority.
     static func checkConflicts(_ module: LoadedModule, with others: [Generation]) throws(PluginError) {
         for service in module.manifest.services {
@@ -82,6 +87,14 @@ extension Table {
     func service(_ name: String, from smallest: SemanticVersion?) -> ServiceEntry? {
         guard let best = services[name]?.first, smallest.map({ best.version >= $0 }) ?? true else { return nil }
         return best
+    }
+
+    /// The same by the bytes of a name; never freed.
+    @inline(__always)
+    func service(_ name: plugin_string, from smallest: SemanticVersion?) -> Unmanaged<ServiceEntry>? {
+        guard let best = serviceIndex.find(name) else { return nil }
+        guard let smallest else { return best }
+        return best._withUnsafeGuaranteedRef { $0.version >= smallest } ? best : nil
     }
 
     /// Why there is no such service.

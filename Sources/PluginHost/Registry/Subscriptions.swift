@@ -1,4 +1,5 @@
 import CPluginABI
+import Glibc
 import PluginABI
 import Synchronization
 
@@ -45,8 +46,8 @@ final class EventBoard: Sendable {
         }
     }
 
-    func hasHandlers(of event: String) -> Bool {
-        handlerCount.load(ordering: .acquiring) > 0 && state.withLock { $0.handlers[event] != nil }
+    func hasHandlers(of event: plugin_string) -> Bool {
+        handlerCount.load(ordering: .acquiring) > 0 && !handlers(of: event.text).isEmpty
     }
 
     /// The type of the handlers of an event, made once.
@@ -112,26 +113,31 @@ extension Subscriber {
 }
 
 /// The modules that subscribe to one event.
-struct ModuleSubscribers {
-    /// In the order of the modules.
-    private(set) var endpoints: [Endpoint] = []
-    /// Whether none of them is asynchronous.
-    private(set) var areSynchronous = true
+final class ModuleSubscribers: @unchecked Sendable {
+    // Nothing changes after init; the bytes of the name are freed in deinit, hence @unchecked Sendable.
 
-    /// Who gets which event, of these modules.
-    static func byEvent(_ generations: [Generation]) -> [String: ModuleSubscribers] {
-        var subscribers: [String: ModuleSubscribers] = [:]
-        for generation in generations {
-            for (event, endpoint) in generation.subscriptions {
-                subscribers[event, default: ModuleSubscribers()].add(endpoint)
-            }
-        }
-        return subscribers
+    /// The name of the event.
+    private let event: plugin_string
+    /// In the order of the modules; never freed.
+    let endpoints: [Unmanaged<Endpoint>]
+    /// Whether none of them is asynchronous.
+    let areSynchronous: Bool
+
+    private init(_ event: String, _ endpoints: [Endpoint]) {
+        self.event = plugin_string(bytes: UnsafePointer(strdup(event)!), count: UInt64(event.utf8.count))
+        self.endpoints = endpoints.map(Unmanaged.passUnretained)
+        areSynchronous = !endpoints.contains(where: \.isAsync)
     }
 
-    private mutating func add(_ endpoint: Endpoint) {
-        endpoints.append(endpoint)
-        if endpoint.isAsync { areSynchronous = false }
+    deinit { free(UnsafeMutableRawPointer(mutating: event.bytes)) }
+
+    /// Who gets which event, of these modules.
+    static func index(of generations: [Generation]) -> NameIndex<ModuleSubscribers> {
+        var endpoints: [String: [Endpoint]] = [:]
+        for generation in generations {
+            for (event, endpoint) in generation.subscriptions { endpoints[event, default: []].append(endpoint) }
+        }
+        return NameIndex(endpoints.map(ModuleSubscribers.init), by: \.event)
     }
 }
 
@@ -158,6 +164,12 @@ public final class Subscription: Sendable {
 }
 
 extension Table {
+    /// The modules that subscribe to an event, in their order.
+    func moduleSubscribers(of event: String) -> [Endpoint] {
+        event.withPluginString { subscribers(of: $0) }?.takeUnretainedValue().endpoints.map { $0.takeUnretainedValue() }
+            ?? []
+    }
+
     /// Another generation of the same module.
     func successor(of generation: Generation) -> Generation? {
         generations.first { $0.name == generation.name && $0 !== generation }

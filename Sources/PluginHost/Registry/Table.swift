@@ -18,10 +18,10 @@ final class Table: Sendable {
     let refusedServiceFiles: [String: PluginError]
     /// What modules offer to put around calls, by module and name: `Module~name`.
     let interceptors: [String: Endpoint]
-    /// The modules that subscribe to an event, by its name.
-    let subscribers: [String: ModuleSubscribers]
+    /// The modules that subscribe to events, by their names.
+    private let subscribers: NameIndex<ModuleSubscribers>
     /// The services that serve first, to be found without a String.
-    let serviceIndex: ServiceIndex
+    let serviceIndex: NameIndex<ServiceEntry>
 
     /// What a table is made of.
     struct Contents: Sendable {
@@ -44,7 +44,9 @@ final class Table: Sendable {
         contents = Contents()
         names = NameTable([])
         (services, refusedServiceFiles) = ([:], [:])
-        (interceptors, subscribers, serviceIndex) = ([:], [:], ServiceIndex([]))
+        interceptors = [:]
+        subscribers = ModuleSubscribers.index(of: [])
+        serviceIndex = ServiceEntry.index(of: [:])
     }
 
     deinit { Self.count.subtract(1, ordering: .relaxed) }
@@ -58,12 +60,12 @@ final class Table: Sendable {
         self.contents = contents
         names = hasOtherModules ? NameTable(generations) : before.names
         interceptors = hasOtherModules ? Self.interceptors(of: generations) : before.interceptors
-        subscribers = hasOtherModules ? ModuleSubscribers.byEvent(generations) : before.subscribers
+        subscribers = hasOtherModules ? ModuleSubscribers.index(of: generations) : before.subscribers
         if hasOtherModules || contents.serviceFiles != before.serviceFiles {
             let ofFiles: [ServiceEntry]
             (ofFiles, refusedServiceFiles) = contents.serviceFiles.standing(with: generations, names.targets)
             services = ServiceEntry.byName(generations.flatMap(\.services) + ofFiles)
-            serviceIndex = ServiceIndex(services.values.compactMap(\.first))
+            serviceIndex = ServiceEntry.index(of: services)
         } else {
             (services, refusedServiceFiles) = (before.services, before.refusedServiceFiles)
             serviceIndex = before.serviceIndex
@@ -88,6 +90,9 @@ final class Table: Sendable {
     /// The endpoint of an action, if there is one. Never fails on any bytes.
     @inline(__always)
     func find(_ target: plugin_string, _ action: plugin_string) -> Unmanaged<Endpoint>? { names.find(target, action) }
+
+    /// The modules that subscribe to an event; only while the table lives. Never fails on any bytes.
+    func subscribers(of event: plugin_string) -> Unmanaged<ModuleSubscribers>? { subscribers.find(event) }
 
     /// What the names lead to, for errors and lists.
     var targets: [String: NameTable.TargetEntry] { names.targets }

@@ -82,6 +82,19 @@ import Testing
         }
     }
 
+    @Test func `Of the replies of a synchronous action and of another thread, at the same moment, one is taken`() throws {
+        let calls = 10_000
+        var taken = [0, 0]
+        for _ in 0..<calls {
+            let winner = try #require(try host.perform("Careless", "contested").int)
+            taken[winner] += 1
+        }
+        let told = try host.perform("Careless", "contestedTaken")
+        // Who was told that its reply is taken is the one whose reply the caller got.
+        #expect(told[0]?.int == taken[0] && told[1]?.int == taken[1])
+        #expect(taken[0] + taken[1] == calls && test.staleReplies == calls)
+    }
+
     @Test func `A second reply is stale, and logged once`() throws {
         #expect(try host.perform("Careless", "twice") == 1)
         #expect(try host.perform("Careless", "lastStatus") == 1)
@@ -179,6 +192,19 @@ import Testing
                 plugin_value value = plugin_value_int(1);
                 if (host->resolve(host, (plugin_token)data, &value) == PLUGIN_REPLY_ACCEPTED) atomic_fetch_add(&accepted, 1);
                 return 0;
+            }
+            static _Atomic plugin_token contested; static atomic_int rival_replied; static int64_t taken[2];
+            static void *rival(void *data) {
+                (void)data;
+                for (;;) {
+                    plugin_token token = atomic_load(&contested);
+                    if (token == 1) return 0;
+                    if (token == 0) { sched_yield(); continue; }
+                    atomic_store(&contested, 0);
+                    plugin_value value = plugin_value_int(1);
+                    if (host->resolve(host, token, &value) == PLUGIN_REPLY_ACCEPTED) taken[1]++;
+                    atomic_store(&rival_replied, 1);
+                }
             }
             """,
         targets: [
@@ -302,6 +328,25 @@ import Testing
                             pthread_t thread;
                             pthread_create(&thread, 0, reply7, (void *)call->token);
                             pthread_join(thread, 0);
+                            """),
+                    .init(
+                        name: "contested",
+                        body: """
+                            static unsigned round;
+                            if (round++ == 0) start(rival, 0);
+                            atomic_store(&contested, call->token);
+                            while (atomic_load(&contested) != 0) sched_yield(); // Now both are here.
+                            for (volatile int wait = round % 64; wait > 0; wait--) {}
+                            plugin_value value = plugin_value_int(0);
+                            if (host->resolve(host, call->token, &value) == PLUGIN_REPLY_ACCEPTED) taken[0]++;
+                            while (!atomic_exchange(&rival_replied, 0)) sched_yield();
+                            """),
+                    .init(
+                        name: "contestedTaken",
+                        body: """
+                            atomic_store(&contested, 1); // Ends it.
+                            plugin_value values[] = {plugin_value_int(taken[0]), plugin_value_int(taken[1])};
+                            reply_value(call->token, plugin_value_list(values, 2));
                             """),
                     .init(name: "racing", body: "start(reply7, (void *)call->token); sched_yield();"),
                     .init(
