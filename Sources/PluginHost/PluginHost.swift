@@ -25,7 +25,8 @@ public final class PluginHost: Sendable {
         self.configuration = configuration
         dispatcher = Dispatcher(
             .init(
-                schemes: Set(configuration.schemes.map { $0.lowercased() }), asyncTimeout: configuration.asyncTimeout,
+                schemes: Set(configuration.schemes.map { $0.lowercased() }),
+                asyncTimeout: configuration.asyncTimeout.nanoseconds,
                 context: HostInformation(
                     environment: configuration.environment, arguments: configuration.arguments,
                     launchTime: Date.now.timeIntervalSince1970, values: configuration.context

@@ -26,7 +26,9 @@ enum CountedCall: String, CaseIterable {
         for n in 0..<count {
             switch self {
             case .namedThreeMade:
-                let made: Parameters = ["text": .string(Comparison.text), "n": .int(n), "word": .string(Comparison.word)]
+                let made: Parameters = [
+                    "text": .string(Comparison.text), "n": .int(n), "word": .string(Comparison.word),
+                ]
                 sum &+= try host.perform("Bench", "three", made).int ?? 0
             case .bound: sum &+= try bound(n) as Int
             case .service: sum &+= try host.service("BenchService").isReady

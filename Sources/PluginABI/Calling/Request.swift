@@ -102,6 +102,8 @@ extension HostContext {
         return try outcome.result.get()
     }
 
+    /// Many calls are over when they have been started: then nobody waits, and nothing is kept for the wait.
+    @inline(__always)
     func call(
         _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
@@ -109,6 +111,7 @@ extension HostContext {
         try address.withRequest(parameters, origin, timeout, flags: requestFlags) { request in
             pending.start(call, request)
         }
+        if let outcome = pending.arrivedOutcome { return try outcome.get() }
         return try await pending.finished().get()
     }
 
@@ -249,14 +252,15 @@ private final class PendingCall: @unchecked Sendable {
         if !isRunning { waiter.tell() }
     }
 
+    /// The outcome, if it is there.
+    var arrivedOutcome: Result<Value, PluginError>? { state.load(ordering: .acquiring) == .finished ? outcome : nil }
+
     /// The outcome, awaited; the call is cancelled with the task.
     func finished() async -> Result<Value, PluginError> {
-        if state.load(ordering: .acquiring) != .finished {
-            await withTaskCancellationHandler {
-                await withUnsafeContinuation { tell(.task($0)) }
-            } onCancel: {
-                cancel()
-            }
+        await withTaskCancellationHandler {
+            await withUnsafeContinuation { tell(.task($0)) }
+        } onCancel: {
+            cancel()
         }
         return outcome
     }

@@ -57,7 +57,7 @@ extension Invocation {
 
     /// Runs an asynchronous closure in a task of its own, which begins on this thread, and replies with its outcome.
     /// When nobody waits for the reply any longer, the task is cancelled.
-    @usableFromInline func start<R: ActionResult>(_ body: @escaping @Sendable () async throws -> R) {
+    @inlinable func start<R: ActionResult>(_ body: @escaping @Sendable () async throws -> R) {
         nonisolated(unsafe) let host = host
         let token = call.pointee.token
         let running = RunningAction()
@@ -67,21 +67,33 @@ extension Invocation {
             } catch {
                 host.reject(token, error)
             }
-            running.isOver.store(true, ordering: .relaxed)
+            running.end()
         }
-        if running.isOver.load(ordering: .relaxed) { return }
-        running.task = task
-        host.pointee.on_cancel(
-            host, token,
-            { data, isCancelled in
-                let running = Unmanaged<RunningAction>.fromOpaque(data!).takeRetainedValue()
-                if isCancelled != 0 { running.task?.cancel() }
-            }, Unmanaged.passRetained(running).toOpaque())
+        running.letCancel(task, of: token, host)
     }
 }
 
 /// An asynchronous closure that runs. The task is set by who starts it, before the host may cancel it.
-private final class RunningAction: @unchecked Sendable {
-    let isOver = Atomic(false)
-    var task: Task<Void, Never>?
+@usableFromInline final class RunningAction: @unchecked Sendable {
+    private let isOver = Atomic(false)
+    private var task: Task<Void, Never>?
+
+    @usableFromInline init() {}
+
+    /// The closure has ended.
+    @usableFromInline func end() { isOver.store(true, ordering: .relaxed) }
+
+    /// Lets the host cancel a task that has not ended.
+    @usableFromInline func letCancel(
+        _ task: Task<Void, Never>, of call: plugin_token, _ host: UnsafePointer<plugin_host>
+    ) {
+        if isOver.load(ordering: .relaxed) { return }
+        self.task = task
+        host.pointee.on_cancel(
+            host, call,
+            { data, isCancelled in
+                let running = Unmanaged<RunningAction>.fromOpaque(data!).takeRetainedValue()
+                if isCancelled != 0 { running.task?.cancel() }
+            }, Unmanaged.passRetained(self).toOpaque())
+    }
 }

@@ -147,7 +147,7 @@ extension ManifestNode {
         var shapes: Set<RoutePattern.Shape> = []
         var routes: [ModuleManifest.Route] = []
         for value in values {
-            let route = try RouteDeclaration.read(value, skipsUnknown: skipsUnknown)
+            let route = try RouteDeclaration.read(value, skipsUnknown: skipsUnknown, after: routes.last?.pattern)
             guard actions.contains("\(route.target)/\(route.action)") else {
                 throw error(
                     "the route \"\(route.pattern.text)\" leads to \(route.target)/\(route.action), which the module does "
@@ -165,11 +165,15 @@ extension ManifestNode {
 /// A route as it is written in manifests and in route files.
 enum RouteDeclaration {
     /// - Throws: `invalidManifest` or `invalidPattern`.
-    static func read(_ value: Value, skipsUnknown: Bool) throws(PluginError) -> ModuleManifest.Route {
+    ///
+    /// - Parameter previous: The pattern of the route before.
+    static func read(
+        _ value: Value, skipsUnknown: Bool, after previous: RoutePattern?
+    ) throws(PluginError) -> ModuleManifest.Route {
         let text = value["pattern"]?.string ?? ""
         let node = try ManifestNode(value: value, place: "route \(text.shortened)", skipsUnknown: skipsUnknown)
         try node.checkKeys(["pattern", "action", "name", "summary", "defaults"])
-        let pattern = try RoutePattern(try node.required("pattern", \.string, "a string"))
+        let pattern = try RoutePattern(try node.required("pattern", \.string, "a string"), after: previous)
         guard let names = try node.required("action", \.string, "a string").targetAndAction else {
             throw node.error("\"action\" must be written target/action")
         }

@@ -17,8 +17,8 @@ final class Dispatcher: Sendable {
     struct Settings: Sendable {
         /// The schemes of URLs that address `scheme://target/action`, in lower case.
         var schemes: Set<String>
-        /// How long an asynchronous call may take when its caller does not say.
-        var asyncTimeout: Duration
+        /// How long an asynchronous call may take when its caller does not say, in nanoseconds.
+        var asyncTimeout: Int64
         /// What every module is told: a map.
         var context: Value = [:]
         var log: @Sendable (LogEntry) -> Void

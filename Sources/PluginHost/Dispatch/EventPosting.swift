@@ -21,7 +21,8 @@ extension Dispatcher {
         }
         let isSticky = request.flags & PLUGIN_REQUEST_STICKY != 0
         let table = registry.current(lane)
-        if call.mode == .synchronous, call.timeout <= 0, !isSticky, table.interception == nil, !events.hasHandlers(of: name)
+        if call.mode == .synchronous, call.timeout <= 0, !isSticky, table.interception == nil,
+            !events.hasHandlers(of: name)
         {
             let modules = table.subscribers(of: name)
             if modules?._withUnsafeGuaranteedRef(\.areSynchronous) ?? true {

@@ -164,7 +164,7 @@ extension Dispatcher {
         guard let record = RecordPool.take() else {
             throw PluginError(.recursionLimit, "More than eight million asynchronous calls are in flight.")
         }
-        let timeout = call.timeout > 0 ? call.timeout : endpoint.isAsync ? settings.asyncTimeout.nanoseconds : 0
+        let timeout = call.timeout > 0 ? call.timeout : endpoint.isAsync ? settings.asyncTimeout : 0
         let deadline = deadline(in: timeout)
         record.occupy(
             .passUnretained(endpoint), label: endpoint.label, parent: call.parent, depth: mirror.depth,

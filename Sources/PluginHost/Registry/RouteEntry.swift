@@ -1,4 +1,5 @@
 import CPluginABI
+import Glibc
 import PluginABI
 
 /// One route as the registry has it.
@@ -64,9 +65,7 @@ final class RouteEntry: @unchecked Sendable {
         self.overridden = overridden
         let names = pattern.names
         let start = names.count * MemoryLayout<Group>.stride
-        memory = .allocate(
-            byteCount: names.reduce(start + target.utf8.count + action.utf8.count) { $0 + $1.utf8.count },
-            alignment: MemoryLayout<Group>.alignment)
+        memory = malloc(names.reduce(start + target.utf8.count + action.utf8.count) { $0 + $1.utf8.count })!
         var end = memory + start
         address = (plugin_string(copying: target, to: &end), plugin_string(copying: action, to: &end))
         let groups = UnsafeMutableBufferPointer(
@@ -79,7 +78,7 @@ final class RouteEntry: @unchecked Sendable {
         hasPlaces = pattern.places != nil
     }
 
-    deinit { memory.deallocate() }
+    deinit { free(memory) }
 
     /// What its groups take of a URL that it matches, where they are whole segments.
     func taken(_ url: URLText) -> [RawText?] { hasPlaces ? groups.map { url.segments[$0.place] } : [] }

@@ -61,7 +61,9 @@ extension PluginHost {
     public func addRoutes(_ routes: [(pattern: String, action: String)]) throws(PluginError) {
         var entries: [RouteEntry] = []
         entries.reserveCapacity(routes.count)
-        for (pattern, action) in routes { entries.append(try entry(pattern, action, nil, "", [:])) }
+        for (pattern, action) in routes {
+            entries.append(try entry(pattern, action, nil, "", [:], after: entries.last?.pattern))
+        }
         try dispatcher.registry.update { (table) throws(PluginError) in
             var routes = table.routes
             for entry in entries { try routes.add(entry, table.generations) }
@@ -129,10 +131,12 @@ extension PluginHost {
     }
 
     private func entry(
-        _ pattern: String, _ action: String, _ name: String?, _ summary: String, _ defaults: [String: Value]
+        _ pattern: String, _ action: String, _ name: String?, _ summary: String, _ defaults: [String: Value],
+        after previous: RoutePattern? = nil
     ) throws(PluginError) -> RouteEntry {
         try RouteEntry(
-            try RoutePattern(pattern), to: action, name: name, summary: summary, defaults: defaults, owner: .program)
+            try RoutePattern(pattern, after: previous), to: action, name: name, summary: summary, defaults: defaults,
+            owner: .program)
     }
 
     /// Whether opening a URL would reach an action: exactly when the URL parses and resolves to an action or to a

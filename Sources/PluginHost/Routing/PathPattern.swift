@@ -3,7 +3,7 @@ import PluginABI
 /// A pattern of one component of a URL, its path or its host, ready to match and to build.
 final class PathPattern: Sendable {
     let text: String
-    let parts: [PatternPart]
+    private let form: Form
     /// What the tree of routes decides segment by segment, and how specific the rest is, if there is one.
     let segments: [PathSegment]
     let rest: PathSegment.Rank?
@@ -14,6 +14,18 @@ final class PathPattern: Sendable {
     let isPlain: Bool
     /// The names of the groups, in the order of what `match` returns.
     let names: [String]
+
+    private enum Form {
+        case plain(PlainPattern)
+        case parsed([PatternPart])
+    }
+
+    var parts: [PatternPart] {
+        switch form {
+        case .plain(let plain): plain.parts
+        case .parsed(let parts): parts
+        }
+    }
 
     /// - Parameters:
     ///   - offset: Where the text begins in `pattern`, in scalars; for messages.
@@ -27,19 +39,20 @@ final class PathPattern: Sendable {
         self.text = text
         self.delimiter = delimiter.value
         if earlierNames.isEmpty, let plain = PlainPattern(text, delimiter: delimiter) {
-            (parts, segments, names) = (plain.parts, plain.segments, plain.names)
+            (form, segments, names) = (.plain(plain), plain.segments, plain.names)
             (rest, preparedAutomaton, isPlain) = (nil, nil, true)
             return
         }
         let whole = pattern ?? text
-        let parts = try PatternParser.parse(
+        let written = try PatternParser.parse(
             PathScalars.plain(text), at: offset(), of: whole, delimiter: delimiter.value,
             earlierNames: earlierNames)
-        self.parts = delimiter == "/" ? Self.withoutDots(parts) : parts.map(\.inLowerCase)
-        (segments, rest) = PathSegment.divide(self.parts)
+        let parts = delimiter == "/" ? Self.withoutDots(written) : written.map(\.inLowerCase)
+        form = .parsed(parts)
+        (segments, rest) = PathSegment.divide(parts)
         isPlain = rest == nil && segments.allSatisfy { $0.rank == .literal || $0 == .name }
-        preparedAutomaton = isPlain ? nil : try Automaton(self.parts, delimiter: delimiter.value, of: whole)
-        names = parts.map(\.name).filter { !$0.isEmpty }
+        preparedAutomaton = isPlain ? nil : try Automaton(parts, delimiter: delimiter.value, of: whole)
+        names = written.map(\.name).filter { !$0.isEmpty }
     }
 
     var automaton: Automaton { preparedAutomaton ?? Automaton(bounded: parts, delimiter: delimiter) }

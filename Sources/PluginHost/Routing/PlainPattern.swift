@@ -1,6 +1,5 @@
 /// What nearly all patterns are, read in one pass: literals of ASCII, and whole segments with a name of ASCII letters.
-struct PlainPattern {
-    private(set) var parts: [PatternPart] = []
+struct PlainPattern: Sendable {
     private(set) var segments: [PathSegment] = []
     /// Of the groups.
     private(set) var names: [String] = []
@@ -17,14 +16,13 @@ struct PlainPattern {
 
     private mutating func readHost(_ text: RawText) -> Bool {
         guard text.allSatisfy({ Self.isLiteral($0) && !(0x41...0x5A).contains($0) && $0 != 0x2F }) else { return false }
-        addLiteral(text)
         segments = [.literal(Array(text))]
         return true
     }
 
     private mutating func readPath(_ text: RawText) -> Bool {
         segments.reserveCapacity(8)
-        var (literal, start) = (0, 0)
+        var start = 0
         while true {
             var end = start
             while end < text.count, text[end] != 0x2F { end += 1 }
@@ -32,33 +30,46 @@ struct PlainPattern {
             if start > 0, segment.first == 0x3A {
                 let name = segment.part(1, segment.count)
                 guard !name.isEmpty, name.allSatisfy({ (0x61...0x7A).contains($0 | 0x20) }) else { return false }
-                addLiteral(text.part(literal, start - 1))
                 guard addName(name.string) else { return false }
-                literal = end
             } else {
                 guard segment.allSatisfy(Self.isLiteral), !segment.isDots else { return false }
                 segments.append(.literal(Array(segment)))
             }
-            guard end < text.count else { break }
+            guard end < text.count else { return true }
             start = end + 1
         }
-        addLiteral(text.part(literal, text.count))
-        return true
-    }
-
-    private mutating func addLiteral(_ text: RawText) {
-        guard !text.isEmpty else { return }
-        let matcher = PatternPart.Matcher.literal(text.map(UInt32.init))
-        parts.append(PatternPart(matcher: matcher, modifier: .once, name: "", prefix: [], suffix: []))
     }
 
     /// False where there is one of that name.
     private mutating func addName(_ name: String) -> Bool {
         guard !names.contains(name) else { return false }
         names.append(name)
-        parts.append(PatternPart(matcher: .segment, modifier: .once, name: name, prefix: Self.slash, suffix: []))
         segments.append(.name)
         return true
+    }
+
+    /// The parts that a parser would make of it.
+    var parts: [PatternPart] {
+        var (parts, literal, names) = ([PatternPart](), [UInt32](), self.names[...])
+        func endLiteral() {
+            if literal.isEmpty { return }
+            parts.append(
+                PatternPart(matcher: .literal(literal), modifier: .once, name: "", prefix: [], suffix: []))
+            literal = []
+        }
+        for (index, segment) in segments.enumerated() {
+            if case .literal(let text) = segment {
+                if index > 0 { literal += Self.slash }
+                literal += text.map(UInt32.init)
+            } else {
+                endLiteral()
+                parts.append(
+                    PatternPart(
+                        matcher: .segment, modifier: .once, name: names.removeFirst(), prefix: Self.slash, suffix: []))
+            }
+        }
+        endLiteral()
+        return parts
     }
 
     private static func isLiteral(_ byte: UInt8) -> Bool {

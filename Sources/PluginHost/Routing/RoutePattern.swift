@@ -1,3 +1,4 @@
+import Glibc
 import PluginABI
 
 /// The pattern of a route: `scheme://host/path`, any of which may be left open.
@@ -21,13 +22,25 @@ final class RoutePattern: Sendable {
     /// How many segments a path may have: each is a node that is searched within the one before, on the caller's stack.
     static let mostSegments = 256
 
+    /// Where the path begins, in bytes.
+    private let pathStart: Int
+
+    /// - Parameter previous: A pattern whose scheme and host are shared, if they are written the same. Of many patterns
+    ///   most have those of the one before.
     /// - Throws: `invalidPattern`, with the position.
-    init(_ text: String) throws(PluginError) {
+    init(_ text: String, after previous: RoutePattern? = nil) throws(PluginError) {
         self.text = text
         let (schemeEnd, start, end) = text.withRawText(Self.divide)
+        pathStart = end
         func part(_ start: Int, _ end: Int) -> String { text.withRawText { $0.part(start, end).string } }
         func position(_ offset: Int) -> Int { part(0, offset).unicodeScalars.count }
 
+        if let previous, let host = previous.host, previous.pathStart == end, previous.hasOrigin(of: text) {
+            scheme = previous.scheme
+            self.host = host
+            (path, places) = try Self.path(part(end, text.utf8.count), at: position(end), of: text, host)
+            return
+        }
         if let schemeEnd {
             let written = part(0, schemeEnd)
             guard Self.isScheme(written) else {
@@ -50,20 +63,35 @@ final class RoutePattern: Sendable {
             let written = Self.withoutDefaultPort(Self.escapePort(part(start, end)), scheme)
             host = try PathPattern(written, at: position(start), of: text, delimiter: ".")
         }
-        let path = try PathPattern(
-            part(end, text.utf8.count), at: position(end), of: text, earlierNames: host?.names ?? [])
-        guard path.segments.count <= Self.mostSegments else {
-            throw .invalidPattern(text, at: position(end), "a path of more than \(Self.mostSegments) segments")
+        (path, places) = try Self.path(part(end, text.utf8.count), at: position(end), of: text, host)
+    }
+
+    /// The pattern of a path, and where its groups are segments.
+    private static func path(
+        _ written: String, at position: @autoclosure () -> Int, of text: String, _ host: PathPattern?
+    ) throws(PluginError) -> (PathPattern, [Int]?) {
+        let path = try PathPattern(written, at: position(), of: text, earlierNames: host?.names ?? [])
+        guard path.segments.count <= mostSegments else {
+            throw .invalidPattern(text, at: position(), "a path of more than \(mostSegments) segments")
         }
-        self.path = path
-        let isPlain = path.isPlain && host?.names.isEmpty != false
-        places = isPlain ? path.segments.indices.filter { path.segments[$0] == .name } : nil
+        guard path.isPlain, host?.names.isEmpty != false else { return (path, nil) }
+        return (path, path.segments.indices.filter { path.segments[$0] == .name })
+    }
+
+    /// Whether another pattern begins with the same scheme and host.
+    private func hasOrigin(of other: String) -> Bool {
+        text.withRawText { text in
+            other.withRawText { other in
+                pathStart <= other.count && memcmp(text.baseAddress!, other.baseAddress!, pathStart) == 0
+            }
+        }
     }
 
     /// Of the groups, those of the host first.
     var names: [String] {
         let names = path?.names ?? []
-        return host.map { $0.names + names } ?? names
+        guard let host, !host.names.isEmpty else { return names }
+        return host.names + names
     }
 
     /// Where the scheme ends, if there is one, and where the host begins and ends.

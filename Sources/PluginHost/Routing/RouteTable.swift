@@ -169,7 +169,7 @@ extension RouteTable.Hosts {
     }
 
     func entry(like host: PathPattern?, _ path: PathPattern) -> RouteEntry? {
-        guard let host, !host.parts.isEmpty else { return any.entry(like: path) }
+        guard let host, !host.isEmpty else { return any.entry(like: path) }
         if let literal = host.literal {
             return literal.withUnsafeBufferPointer { literals.find($0)?.takeUnretainedValue().entry(like: path) }
         }
@@ -186,7 +186,7 @@ extension RouteTable.Hosts {
     }
 
     private func update(_ host: PathPattern?, _ path: PathPattern, _ change: (inout RouteEntry?) -> Void) {
-        guard let host, !host.parts.isEmpty else { return PathTree.update(&any, path, change) }
+        guard let host, !host.isEmpty else { return PathTree.update(&any, path, change) }
         if let literal = host.literal {
             literal.withUnsafeBufferPointer { literal in
                 literals.update(literal) { tree in
@@ -212,11 +212,12 @@ extension RouteTable.Hosts {
 }
 
 extension PathPattern {
-    /// The bytes, if there are no groups.
+    /// Whether it matches nothing but an empty component.
+    fileprivate var isEmpty: Bool { segments == [.literal([])] && rest == nil }
+
+    /// The bytes of a host without groups.
     fileprivate var literal: [UInt8]? {
-        guard parts.count == 1, case .literal(let scalars) = parts[0].matcher, parts[0].modifier == .once else {
-            return nil
-        }
-        return PathScalars.bytes(scalars)
+        guard segments.count == 1, rest == nil, case .literal(let text) = segments[0] else { return nil }
+        return text
     }
 }

@@ -180,7 +180,10 @@ private final class TextPage<Value: AnyObject>: ManagedBuffer<Int, TextPage.Slot
     }
 
     func place(of key: TextKey) -> Int? {
-        withUnsafeMutablePointerToElements { slots in (0..<header).first { slots[$0].key == key } }
+        withUnsafeMutablePointers { count, slots in
+            for index in 0..<count.pointee where slots[index].key == key { return index }
+            return nil
+        }
     }
 
     func add(_ key: TextKey, _ value: Value) {

@@ -82,7 +82,8 @@ import Testing
         }
     }
 
-    @Test func `Of the replies of a synchronous action and of another thread, at the same moment, one is taken`() throws {
+    @Test func `Of the replies of a synchronous action and of another thread, at the same moment, one is taken`() throws
+    {
         let calls = 10_000
         var taken = [0, 0]
         for _ in 0..<calls {

@@ -134,6 +134,54 @@ import Testing
         #expect(#expect(throws: PluginError.self) { try PathPattern(pattern) }?.code == .invalidPattern)
     }
 
+    @Test("what is read in one pass is what the parser makes of it")
+    func plain() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var generator = SeededGenerator(seed: seed)
+        let pieces = [
+            "/", "/", "/a", "/:n", "/:x", "/:N", "a", "B", "é", ".", "..", "-", "_", "~", "0", "%2F", "%41", ":n", ":8",
+            "\\*", "*",
+            "?", "{", "(", "+",
+        ]
+        var count = 0
+        for _ in 0..<4_000 {
+            let text = (0..<Int.random(in: 0...6, using: &generator))
+                .map { _ in pieces.randomElement(using: &generator)! }.joined()
+            for delimiter: UnicodeScalar in ["/", "."] {
+                guard let plain = PlainPattern(text, delimiter: delimiter) else { continue }
+                count += 1
+                // With names before it, it is always parsed.
+                let parsed = try PathPattern(text, delimiter: delimiter, earlierNames: ["earlier"])
+                #expect(plain.parts == parsed.parts, "seed \(seed): \(text), \(delimiter)")
+                #expect(plain.segments == parsed.segments && parsed.rest == nil, "seed \(seed): \(text), \(delimiter)")
+                #expect(plain.names == parsed.names, "seed \(seed): \(text), \(delimiter)")
+            }
+        }
+        #expect(count > 100)
+    }
+
+    @Test("a pattern that shares scheme and host with the one before is the same as one that does not")
+    func sharing() throws {
+        let origins = [
+            "app://shop", "app://shop:80", "http://shop:80", "app://shop.", "app://:h", "APP://Shop", "app://", "shop",
+            "",
+        ]
+        let paths = ["/a/:id", "/a/:h", "", "/", "{/a}?", ":8080/a", "/(", "/:id/:id"]
+        let patterns = origins.flatMap { origin in paths.map { origin + $0 } }
+        func outcome(_ text: String, after previous: RoutePattern?) -> String {
+            do throws(PluginError) {
+                let pattern = try RoutePattern(text, after: previous)
+                return "\(pattern.shape) \(pattern.names) \(String(describing: pattern.places))"
+            } catch { return "\(error)" }
+        }
+        for previous in patterns {
+            guard let previous = try? RoutePattern(previous) else { continue }
+            for text in patterns {
+                #expect(outcome(text, after: previous) == outcome(text, after: nil), "\(text) after \(previous.text)")
+            }
+        }
+    }
+
     @Test("a pattern with thousands of groups is one like any other")
     func manyGroups() throws {
         let pattern = try PathPattern(String(repeating: "/x", count: 500) + (0..<1500).map { "/:n\($0)" }.joined())

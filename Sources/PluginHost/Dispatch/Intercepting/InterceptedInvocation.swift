@@ -58,7 +58,7 @@ final class InterceptedInvocation: Sendable {
         guard isAsync else { return reply(frame, Result { try pass(0, call, frame) }) }
         watchCancelling(frame)
         let task = Task(executorPreference: BlockingThreads.shared) {
-            await InterceptedTask.$call.withValue(frame.token) {
+            await InterceptedTask.run(for: frame.token) {
                 do {
                     let value = try await self.passLater(0, call, frame)
                     self.reply(frame, .success(value))
@@ -165,7 +165,7 @@ final class InterceptedInvocation: Sendable {
         let done = DispatchSemaphore(value: 0)
         let box = RestOutcome()
         let task = Task(executorPreference: BlockingThreads.shared) {
-            await InterceptedTask.$call.withValue(frame.parent) {
+            await InterceptedTask.run(for: frame.parent) {
                 let result: Result<Value, any Error>
                 do {
                     result = .success(try await self.passLater(index, call, frame))

@@ -66,7 +66,7 @@ extension InterceptedInvocation {
                 let (changed, frame) = (try rest.change(call, arguments), frame.within)
                 do {
                     return try await withTaskExecutorPreference(BlockingThreads.shared) {
-                        try await InterceptedTask.$call.withValue(frame.parent) {
+                        try await InterceptedTask.run(for: frame.parent) {
                             try await self.passLater(index + 1, changed, frame)
                         }
                     }
