@@ -111,7 +111,7 @@ plugin_host_tally plugin_host_tally_sum(uint32_t action) {
 
 int plugin_host_has_membarrier;
 
-/* Before anything else of the program runs. */
+/* Before any fence is passed. */
 __attribute__((constructor)) static void prepare_membarrier(void) {
     plugin_host_has_membarrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }

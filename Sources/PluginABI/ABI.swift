@@ -25,10 +25,8 @@ extension plugin_string {
 extension String {
     /// Lends the text in the form in which it crosses the border, for as long as `body` runs.
     @inlinable public func withPluginString<Result>(_ body: (plugin_string) throws -> Result) rethrows -> Result {
-        // `withUTF8` is for variables, and a copy is counted. On Linux all strings are UTF-8, so there is always a result.
-        if let result = try utf8.withContiguousStorageIfAvailable({ try body(plugin_string($0)) }) { return result }
-        var copy = self
-        return try copy.withUTF8 { try body(plugin_string($0)) }
+        // `withUTF8` is for variables, and a copy is counted. On Linux all strings are UTF-8, so this is always available.
+        try utf8.withContiguousStorageIfAvailable { try body(plugin_string($0)) }!
     }
 }
 

@@ -162,11 +162,10 @@ extension ManifestNode {
     }
 }
 
-/// A route as it is written in manifests and in route files.
+/// A route as it is written in manifests.
 enum RouteDeclaration {
-    /// - Throws: `invalidManifest` or `invalidPattern`.
-    ///
     /// - Parameter previous: The pattern of the route before.
+    /// - Throws: `invalidManifest` or `invalidPattern`.
     static func read(
         _ value: Value, skipsUnknown: Bool, after previous: RoutePattern?
     ) throws(PluginError) -> ModuleManifest.Route {

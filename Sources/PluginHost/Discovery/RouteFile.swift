@@ -33,7 +33,7 @@ enum RouteFile {
         for (text, value) in routes.sorted(by: { $0.key < $1.key }) {
             let entry: RouteEntry
             do throws(PluginError) {
-                entry = try self.entry(text, value, path)
+                entry = try self.entry(text, value, path, after: entries.last?.pattern)
             } catch {
                 throw PluginError(.invalidRouteFile, "\(path), route “\(text.shortened)”: \(error.message)")
             }
@@ -52,8 +52,10 @@ enum RouteFile {
         return entries
     }
 
-    private static func entry(_ text: String, _ value: Value, _ path: String) throws(PluginError) -> RouteEntry {
-        let pattern = try RoutePattern(text)
+    private static func entry(
+        _ text: String, _ value: Value, _ path: String, after previous: RoutePattern?
+    ) throws(PluginError) -> RouteEntry {
+        let pattern = try RoutePattern(text, after: previous)
         if let action = value.string {
             return try RouteEntry(pattern, to: action, name: nil, summary: "", defaults: [:], owner: .file(path))
         }

@@ -19,9 +19,14 @@ extension Dispatcher {
                 .refused,
                 "“\(name.text.shortened)” is a name for events of the host. Post “\(caller.name).…” instead.")
         }
-        let isSticky = request.flags & PLUGIN_REQUEST_STICKY != 0
+        var number: Int?
+        if request.flags & PLUGIN_REQUEST_STICKY != 0 {
+            // Before the table is taken: who is not in it yet finds the event when it comes.
+            let copies = entries.map { ($0.key.text, Value(copying: $0.value, host: program.hostTable)) }
+            number = events.keep(name.text, Parameters(copies))
+        }
         let table = registry.current(lane)
-        if call.mode == .synchronous, call.timeout <= 0, !isSticky, table.interception == nil,
+        if call.mode == .synchronous, call.timeout <= 0, number == nil, table.interception == nil,
             !events.hasHandlers(of: name)
         {
             let modules = table.subscribers(of: name)
@@ -32,13 +37,9 @@ extension Dispatcher {
             }
         }
         let event = name.text
-        var number: Int?
-        if isSticky {
-            let copies = entries.map { ($0.key.text, Value(copying: $0.value, host: program.hostTable)) }
-            number = events.keep(event, Parameters(copies))
-        }
         return try deliver(
-            event, entries, to: subscribers(of: event, number: number, in: table), of: table, call, isSticky: isSticky)
+            event, entries, to: subscribers(of: event, number: number, in: table), of: table, call,
+            isSticky: number != nil)
     }
 
     /// Modules in their order, then the program.

@@ -13,7 +13,7 @@ extension Dispatcher {
         let smallest = try Self.version(request.version)
         var call = call
         let (target, endpoint) = registry.read(lane) { table -> (plugin_string?, Unmanaged<Endpoint>?) in
-            guard let service = table.service(name, from: smallest) as Unmanaged? else { return (nil, nil) }
+            guard let service = table.service(name, from: smallest) else { return (nil, nil) }
             let (target, isOwn) = service._withUnsafeGuaranteedRef { ($0.targetName, $0.maker != nil) }
             call.isFresh = call.isFresh || isOwn
             guard table.interception == nil, let endpoint = table.find(target, action) else { return (target, nil) }
@@ -48,7 +48,7 @@ extension Dispatcher {
         try version.check("The version of the service")
         let smallest = try Self.version(version)
         let table = registry.table
-        guard let service = table.service(name, from: smallest) as Unmanaged? else {
+        guard let service = table.service(name, from: smallest) else {
             throw table.missingService(name.text, from: smallest)
         }
         return service

@@ -4,8 +4,7 @@ import PluginABI
 
 extension Dispatcher {
     /// The way of almost every event: to modules that handle it here and at once, for a poster who waits for nobody else.
-    /// It means what ``deliver(_:_:to:of:_:isSticky:)`` does, which is for all events; nothing is allocated, and no lock
-    /// is taken.
+    /// It means what ``deliver(_:_:to:of:_:isSticky:)`` does, which is for all events; no lock is taken.
     ///
     /// - Parameters:
     ///   - record: Free, of this lane.

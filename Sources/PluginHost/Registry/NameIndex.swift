@@ -6,7 +6,7 @@ final class NameIndex<Element: AnyObject & Sendable>: @unchecked Sendable {
     // The slots are written in init only, hence @unchecked Sendable.
 
     private let slots: UnsafeMutableBufferPointer<Slot>
-    /// What lives no longer than the index does.
+    /// Keeps them alive.
     private let elements: [Element]
 
     private struct Slot {

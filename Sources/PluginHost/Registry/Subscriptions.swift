@@ -47,7 +47,7 @@ final class EventBoard: Sendable {
     }
 
     func hasHandlers(of event: plugin_string) -> Bool {
-        handlerCount.load(ordering: .acquiring) > 0 && !handlers(of: event.text).isEmpty
+        handlerCount.load(ordering: .acquiring) > 0 && state.withLock { $0.handlers[event.text] != nil }
     }
 
     /// The type of the handlers of an event, made once.

@@ -1,5 +1,5 @@
 /// What nearly all patterns are, read in one pass: literals of ASCII, and whole segments with a name of ASCII letters.
-struct PlainPattern: Sendable {
+struct PlainPattern {
     private(set) var segments: [PathSegment] = []
     /// Of the groups.
     private(set) var names: [String] = []

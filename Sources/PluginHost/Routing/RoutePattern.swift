@@ -1,4 +1,3 @@
-import Glibc
 import PluginABI
 
 /// The pattern of a route: `scheme://host/path`, any of which may be left open.
@@ -16,14 +15,13 @@ final class RoutePattern: Sendable {
     /// nil for the fallback of the scheme.
     let path: PathPattern?
 
+    /// Where the path begins, in bytes.
+    private let pathStart: Int
     /// Where all groups are whole segments of the path: the segment of each.
     let places: [Int]?
 
     /// How many segments a path may have: each is a node that is searched within the one before, on the caller's stack.
     static let mostSegments = 256
-
-    /// Where the path begins, in bytes.
-    private let pathStart: Int
 
     /// - Parameter previous: A pattern whose scheme and host are shared, if they are written the same. Of many patterns
     ///   most have those of the one before.
@@ -35,7 +33,9 @@ final class RoutePattern: Sendable {
         func part(_ start: Int, _ end: Int) -> String { text.withRawText { $0.part(start, end).string } }
         func position(_ offset: Int) -> Int { part(0, offset).unicodeScalars.count }
 
-        if let previous, let host = previous.host, previous.pathStart == end, previous.hasOrigin(of: text) {
+        if let previous, let host = previous.host, previous.pathStart == end,
+            Self.share(end, text, previous.text)
+        {
             scheme = previous.scheme
             self.host = host
             (path, places) = try Self.path(part(end, text.utf8.count), at: position(end), of: text, host)
@@ -78,13 +78,9 @@ final class RoutePattern: Sendable {
         return (path, path.segments.indices.filter { path.segments[$0] == .name })
     }
 
-    /// Whether another pattern begins with the same scheme and host.
-    private func hasOrigin(of other: String) -> Bool {
-        text.withRawText { text in
-            other.withRawText { other in
-                pathStart <= other.count && memcmp(text.baseAddress!, other.baseAddress!, pathStart) == 0
-            }
-        }
+    /// Whether two texts begin with the same bytes.
+    private static func share(_ count: Int, _ one: String, _ other: String) -> Bool {
+        one.withRawText { one in other.withRawText { other in one.part(0, count) == other.part(0, count) } }
     }
 
     /// Of the groups, those of the host first.

@@ -241,6 +241,23 @@ import Testing
         }
     }
 
+    @Test func `A sticky event and a module that come at the same time meet once`() async throws {
+        let test = try TestHost([])
+        let host = test.host
+        // To keep it takes about as long as to register a module.
+        let items = Parameters(["items": .list((0..<20_000).map { .string("a text of some length, number \($0)") })])
+        for round in 0..<40 {
+            let heard = Mutex(0)
+            let module = Manifest("M\(round)", version: "1.0.0") {
+                Subscribe { Action("rang\(round)") { heard.withLock { $0 += 1 } } }
+            }
+            async let posted = Task.detached { try host.post("rang\(round)", items, sticky: true) }.value
+            try host.register(module)
+            _ = try await posted
+            #expect(heard.withLock { $0 } == 1)
+        }
+    }
+
     @Test func `A sticky event reaches who comes later, after didStart, with the last parameters`() async throws {
         let test = try FolderHost()
         try test.start()
