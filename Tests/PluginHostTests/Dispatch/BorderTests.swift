@@ -84,7 +84,7 @@ import Testing
 
     @Test func `Of the replies of a synchronous action and of another thread, at the same moment, one is taken`() throws
     {
-        let calls = 10_000
+        let calls = 2_000
         var taken = [0, 0]
         for _ in 0..<calls {
             let winner = try #require(try host.perform("Careless", "contested").int)
