@@ -1,5 +1,6 @@
 // Module authors import PluginABI alone; the types of the C border come with it.
 @_exported public import CPluginABI
+import Glibc
 
 extension plugin_string {
     /// The text, copied. The host has checked what it passes on; anything else that is no UTF-8 is repaired, and what
@@ -10,9 +11,14 @@ extension plugin_string {
     }
 
     /// Lent text.
-    @inlinable init(_ text: UnsafeBufferPointer<UInt8>) {
+    @inlinable package init(_ text: UnsafeBufferPointer<UInt8>) {
         let start = UnsafeRawPointer(text.baseAddress)?.assumingMemoryBound(to: CChar.self)
         self.init(bytes: start, count: UInt64(text.count))
+    }
+
+    /// Whether these are the bytes of a literal.
+    func equals(_ literal: StaticString) -> Bool {
+        count == UInt64(literal.utf8CodeUnitCount) && memcmp(bytes, literal.utf8Start, literal.utf8CodeUnitCount) == 0
     }
 
     /// The text of a literal, which lives as long as the process.

@@ -10,7 +10,8 @@ enum CountedCall: String, CaseIterable {
 
     func run(_ count: Int) throws {
         let host = try PluginHost.bench(["BenchModule"])
-        let three: Parameters = ["text": "A text that is no small string of Swift's.", "n": 7, "word": "word"]
+        let text = "A text that is no small string of Swift's."
+        let three: Parameters = ["text": .string(text), "n": 7, "word": "word"]
         let one: Parameters = ["n": 7]
         if self == .url {
             // Enough of them that a search of one after the other would not go unnoticed.
@@ -26,9 +27,7 @@ enum CountedCall: String, CaseIterable {
         for n in 0..<count {
             switch self {
             case .namedThreeMade:
-                let made: Parameters = [
-                    "text": .string(Comparison.text), "n": .int(n), "word": .string(Comparison.word),
-                ]
+                let made: Parameters = ["text": .string(text), "n": .int(n), "word": "word"]
                 sum &+= try host.perform("Bench", "three", made).int ?? 0
             case .bound: sum &+= try bound(n) as Int
             case .service: sum &+= try host.service("BenchService").isReady

@@ -5,8 +5,8 @@ import PluginHost
 
 extension Comparison {
     /// A text of seventy bytes or so, a number, a short word.
-    package static let text = "A text that is long enough to have no place in the sixteen bytes of a Swift string."
-    package static let word = "word"
+    static let text = "A text that is long enough to have no place in the sixteen bytes of a Swift string."
+    static let word = "word"
 
     /// - Parameter sizes: How many actions are registered.
     public static func calls(_ sizes: [Int]) throws -> [Comparison] {

@@ -101,9 +101,8 @@ extension EventOutcome {
     /// Without a copy where nothing has failed.
     fileprivate init(copying raw: plugin_value, host: UnsafePointer<plugin_host>) {
         if raw.kind == PLUGIN_KIND_MAP, raw.count == 2, let entries = raw.as.map,
-            entries[0].key.text == "delivered", entries[0].value.kind == PLUGIN_KIND_INT,
-            entries[1].value.kind == PLUGIN_KIND_LIST,
-            entries[1].value.count == 0
+            entries[0].key.equals("delivered"), entries[0].value.kind == PLUGIN_KIND_INT,
+            entries[1].key.equals("failures"), entries[1].value.count == 0
         {
             self.init(delivered: Int(entries[0].value.as.integer), failures: [])
         } else {

@@ -102,7 +102,6 @@ extension HostContext {
         return try outcome.result.get()
     }
 
-    /// Many calls are over when they have been started: then nobody waits, and nothing is kept for the wait.
     @inline(__always)
     func call(
         _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration? = nil
@@ -111,8 +110,7 @@ extension HostContext {
         try address.withRequest(parameters, origin, timeout, flags: requestFlags) { request in
             pending.start(call, request)
         }
-        if let outcome = pending.arrivedOutcome { return try outcome.get() }
-        return try await pending.finished().get()
+        return try await pending.outcome()
     }
 
     /// Awaits something else that the host tells once: `begin` starts it, and returns the token to cancel it by.
@@ -121,7 +119,7 @@ extension HostContext {
     ) async throws(PluginError) -> Value {
         let pending = PendingCall(host: host)
         pending.start(begin)
-        return try await pending.finished().get()
+        return try await pending.outcome()
     }
 
     /// Receives something that the host tells once, before `begin` returns.
@@ -192,7 +190,7 @@ extension PluginError {
 
 /// A call whose outcome may arrive later. The host holds on to it until it has completed it.
 ///
-/// `outcome` and `waiter` are each written once, before the state says so.
+/// `result` and `waiter` are each written once, before the state says so.
 private final class PendingCall: @unchecked Sendable {
     private enum State: UInt8, AtomicRepresentable {
         case running, awaited, finished
@@ -212,7 +210,7 @@ private final class PendingCall: @unchecked Sendable {
 
     private let host: UnsafePointer<plugin_host>
     private let state = Atomic(State.running)
-    private var outcome: Result<Value, PluginError> = .success(.null)
+    private var result: Result<Value, PluginError> = .success(.null)
     private var waiter: Waiter?
     /// What `cancel` names: 0 before the call has started, or one of these.
     private let token = Atomic<plugin_token>(0)
@@ -238,7 +236,7 @@ private final class PendingCall: @unchecked Sendable {
 
     private static let completion: plugin_completion = { data, value, error in
         let pending = Unmanaged<PendingCall>.fromOpaque(data!).takeRetainedValue()
-        pending.outcome = Result(value, error, host: pending.host)
+        pending.result = Result(value, error, host: pending.host)
         guard pending.state.exchange(.finished, ordering: .acquiringAndReleasing) == .awaited else { return }
         pending.waiter?.tell()
     }
@@ -252,17 +250,20 @@ private final class PendingCall: @unchecked Sendable {
         if !isRunning { waiter.tell() }
     }
 
-    /// The outcome, if it is there.
-    var arrivedOutcome: Result<Value, PluginError>? { state.load(ordering: .acquiring) == .finished ? outcome : nil }
+    /// The outcome, awaited; the call is cancelled with the task. Many calls are over when they have been started: then
+    /// nothing is kept for the wait.
+    @inline(__always)
+    func outcome() async throws(PluginError) -> Value {
+        if state.load(ordering: .acquiring) != .finished { await finished() }
+        return try result.get()
+    }
 
-    /// The outcome, awaited; the call is cancelled with the task.
-    func finished() async -> Result<Value, PluginError> {
+    private func finished() async {
         await withTaskCancellationHandler {
             await withUnsafeContinuation { tell(.task($0)) }
         } onCancel: {
             cancel()
         }
-        return outcome
     }
 
     /// The outcome; blocks this thread until it is there.
@@ -270,6 +271,6 @@ private final class PendingCall: @unchecked Sendable {
         let arrived = DispatchSemaphore(value: 0)
         tell(.thread(arrived))
         arrived.wait()
-        return outcome
+        return result
     }
 }

@@ -95,6 +95,7 @@ extension EncodedValues {
             }
         }
 
+        /// Not inlined, since values nest.
         private mutating func add(one value: Value) { add(value) }
 
         private mutating func add(_ count: Int, _ what: String, structures: Int = 0, text: Int = 0) {
@@ -167,6 +168,7 @@ extension EncodedValues {
             }
         }
 
+        /// Not inlined, since values nest.
         private mutating func encode(one value: Value) -> plugin_value { encode(value) }
 
         private mutating func reserve<T>(_ type: T.Type, _ count: Int) -> UnsafeMutablePointer<T> {

@@ -125,11 +125,11 @@ struct URLArguments: ~Copyable {
     private mutating func add(
         _ item: URLText.Item, at index: Int, of query: UnsafeBufferPointer<URLText.Item>
     ) throws(PluginError) {
-        try refuseReserved(item.name.pluginString)
-        guard let (place, parameter) = try take(item.name.pluginString) else { return }
+        try refuseReserved(plugin_string(item.name))
+        guard let (place, parameter) = try take(plugin_string(item.name)) else { return }
         let value =
             parameter?.kind == .list ? list(of: item.name, in: query[...index]) : try convert(item.value, parameter)
-        put(item.name.pluginString, value, place)
+        put(plugin_string(item.name), value, place)
     }
 
     private mutating func list(of name: RawText, in query: Slice<UnsafeBufferPointer<URLText.Item>>) -> plugin_value {
@@ -265,7 +265,7 @@ extension plugin_value {
     /// Text of a URL.
     @inline(__always)
     fileprivate static func text(_ text: RawText) -> plugin_value {
-        let string = text.pluginString
+        let string = plugin_string(text)
         return plugin_value_string(string.bytes, UInt32(text.count))
     }
 }

@@ -48,7 +48,7 @@ extension URLText {
     /// Target and action of a URL of the form `scheme://target/action`.
     fileprivate var targetAndAction: (target: plugin_string, action: plugin_string)? {
         guard segments.count == 2, segments[0].isEmpty, !segments[1].isEmpty, !writtenHost.isEmpty else { return nil }
-        return (writtenHost.pluginString, segments[1].pluginString)
+        return (plugin_string(writtenHost), plugin_string(segments[1]))
     }
 
     fileprivate func leadsNowhere(_ schemes: Set<String>) -> PluginError {

@@ -3,7 +3,8 @@ import PluginABI
 /// A pattern of one component of a URL, its path or its host, ready to match and to build.
 final class PathPattern: Sendable {
     let text: String
-    private let form: Form
+    /// nil where ``PlainPattern`` has read it: then they follow from the segments.
+    private let parsedParts: [PatternPart]?
     /// What the tree of routes decides segment by segment, and how specific the rest is, if there is one.
     let segments: [PathSegment]
     let rest: PathSegment.Rank?
@@ -15,17 +16,7 @@ final class PathPattern: Sendable {
     /// The names of the groups, in the order of what `match` returns.
     let names: [String]
 
-    private enum Form {
-        case plain(PlainPattern)
-        case parsed([PatternPart])
-    }
-
-    var parts: [PatternPart] {
-        switch form {
-        case .plain(let plain): plain.parts
-        case .parsed(let parts): parts
-        }
-    }
+    var parts: [PatternPart] { parsedParts ?? PlainPattern.parts(segments, names) }
 
     /// - Parameters:
     ///   - offset: Where the text begins in `pattern`, in scalars; for messages.
@@ -39,7 +30,7 @@ final class PathPattern: Sendable {
         self.text = text
         self.delimiter = delimiter.value
         if earlierNames.isEmpty, let plain = PlainPattern(text, delimiter: delimiter) {
-            (form, segments, names) = (.plain(plain), plain.segments, plain.names)
+            (parsedParts, segments, names) = (nil, plain.segments, plain.names)
             (rest, preparedAutomaton, isPlain) = (nil, nil, true)
             return
         }
@@ -48,7 +39,7 @@ final class PathPattern: Sendable {
             PathScalars.plain(text), at: offset(), of: whole, delimiter: delimiter.value,
             earlierNames: earlierNames)
         let parts = delimiter == "/" ? Self.withoutDots(written) : written.map(\.inLowerCase)
-        form = .parsed(parts)
+        parsedParts = parts
         (segments, rest) = PathSegment.divide(parts)
         isPlain = rest == nil && segments.allSatisfy { $0.rank == .literal || $0 == .name }
         preparedAutomaton = isPlain ? nil : try Automaton(parts, delimiter: delimiter.value, of: whole)

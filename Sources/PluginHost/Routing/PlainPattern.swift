@@ -48,9 +48,9 @@ struct PlainPattern {
         return true
     }
 
-    /// The parts that a parser would make of it.
-    var parts: [PatternPart] {
-        var (parts, literal, names) = ([PatternPart](), [UInt32](), self.names[...])
+    /// The parts that the parser would make of it.
+    static func parts(_ segments: [PathSegment], _ names: [String]) -> [PatternPart] {
+        var (parts, literal, names) = ([PatternPart](), [UInt32](), names[...])
         func endLiteral() {
             if literal.isEmpty { return }
             parts.append(
@@ -59,13 +59,13 @@ struct PlainPattern {
         }
         for (index, segment) in segments.enumerated() {
             if case .literal(let text) = segment {
-                if index > 0 { literal += Self.slash }
+                if index > 0 { literal += slash }
                 literal += text.map(UInt32.init)
             } else {
                 endLiteral()
                 parts.append(
                     PatternPart(
-                        matcher: .segment, modifier: .once, name: names.removeFirst(), prefix: Self.slash, suffix: []))
+                        matcher: .segment, modifier: .once, name: names.removeFirst(), prefix: slash, suffix: []))
             }
         }
         endLiteral()

@@ -20,11 +20,6 @@ extension RawText {
     func part(_ start: Int, _ end: Int) -> RawText { RawText(rebasing: self[start..<end]) }
 
     @inline(__always)
-    var pluginString: plugin_string {
-        plugin_string(bytes: UnsafeRawPointer(baseAddress)?.assumingMemoryBound(to: CChar.self), count: UInt64(count))
-    }
-
-    @inline(__always)
     static func == (left: RawText, right: RawText) -> Bool {
         left.count == right.count && (left.isEmpty || memcmp(left.baseAddress!, right.baseAddress!, left.count) == 0)
     }
