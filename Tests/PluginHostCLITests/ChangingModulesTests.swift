@@ -26,8 +26,7 @@ internal import Testing
             library.replaceSubrange(place, with: Data("\"\(version)\"".utf8))
         }
         let new = plugins + "/.new"
-        try library.write(to: URL(fileURLWithPath: folder.path + "/library"))
-        try copyFile(folder.path + "/library", to: new)
+        try writeFile(library, to: new, mode: 0o755)
         rename(new, plugins + "/C.so")
     }
 

@@ -25,7 +25,7 @@ internal import Testing
     }
 
     @Test func `list shows the modules, and what failed with its reason`() throws {
-        try "text".write(toFile: folder.path + "/broken.so", atomically: false, encoding: .utf8)
+        try writeFile(Data("text".utf8), to: folder.path + "/broken.so")
         let outcome = try run("list", "--json")
         #expect(outcome.code == 0)
         let modules = outcome.json?.list ?? []
@@ -62,8 +62,9 @@ internal import Testing
 
     @Test func `routes lists the routes with their overlaps`() throws {
         let file = folder.path + "/more.routes.json"
-        try #"{"app://o/:x(a|b)": "A/fetchDetail", "app://o/:y(b|c)": "B/greet", "app://other/:id": "B/greet"}"#
-            .write(toFile: file, atomically: true, encoding: .utf8)
+        let entries =
+            #"{"app://o/:x(a|b)": "A/fetchDetail", "app://o/:y(b|c)": "B/greet", "app://other/:id": "B/greet"}"#
+        try writeFile(Data(entries.utf8), to: file)
         let routes = try run("routes", "--json").json?.list ?? []
         let first = try #require(routes.first { $0["pattern"] == "app://o/:x(a|b)" })
         #expect(first["action"] == "A/fetchDetail" && first["overlaps"] == ["app://o/:y(b|c)"], "\(first)")

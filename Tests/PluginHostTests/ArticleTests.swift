@@ -174,7 +174,7 @@ import Testing
     }
 
     private func put(_ text: String, _ name: String) throws {
-        try Data(text.utf8).write(to: URL(filePath: "\(folder.plugins)/\(name)"))
+        try writeFile(Data(text.utf8), to: "\(folder.plugins)/\(name)")
     }
 
     @Test func `Code registers targets, routes, services and subscriptions`() throws {

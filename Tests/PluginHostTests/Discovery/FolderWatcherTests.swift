@@ -31,7 +31,7 @@ import Testing
         let plugins = try folder.folder("plugins")
         let watcher = watch(plugins)
         defer { watcher.stop() }
-        let descriptor = open("\(plugins)/a.so", O_WRONLY | O_CREAT, 0o644)
+        let descriptor = open("\(plugins)/a.so", O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
         #expect(eventually { changes.contain(plugins) })
         changes.forget()
         write(descriptor, "half", 4)

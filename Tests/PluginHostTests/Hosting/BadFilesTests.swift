@@ -37,7 +37,7 @@ import Testing
     }
 
     private static func write(_ data: some Sequence<UInt8>, _ path: String) throws {
-        try Data(data).write(to: URL(fileURLWithPath: path))
+        try writeFile(Data(data), to: path)
     }
 
     private static func good() throws -> Data {

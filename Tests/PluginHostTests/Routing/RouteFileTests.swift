@@ -81,7 +81,7 @@ import Testing
     @Test func `a file is taken when its writer closes it`() async throws {
         try await start()
         let path = host.plugins + "/x.routes.json"
-        let writer = open(path, O_WRONLY | O_CREAT, 0o644)
+        let writer = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
         _ = #"{"app://a": "Go"#.withCString { write(writer, $0, strlen($0)) }
         try put(#"{"app://marker": "Good/answer"}"#, "y.routes.json")
         #expect(await becomesTrue { opens("app://marker") })

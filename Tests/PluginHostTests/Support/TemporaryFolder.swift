@@ -1,5 +1,6 @@
 import Foundation
-import PluginHost
+
+@testable import PluginHost
 
 /// A folder of one test's own, removed with the value that names it.
 final class TemporaryFolder: Sendable {
@@ -19,7 +20,7 @@ final class TemporaryFolder: Sendable {
     @discardableResult
     func file(_ name: String, _ content: Data = Data(), mode: mode_t = 0o644) throws -> String {
         let file = "\(path)/\(name)"
-        try content.write(to: URL(fileURLWithPath: file))
+        try writeFile(content, to: file)
         chmod(file, mode)
         return file
     }
@@ -50,17 +51,25 @@ func eventually(_ condition: () -> Bool) -> Bool {
     return false
 }
 
-/// Copies a file. Unlike FileManager's copy it leaves no descriptor open for writing in programs that a parallel test
-/// starts meanwhile, by which a host would see a file that is being written.
-func copyFile(_ source: String, to destination: String) throws {
-    let content = try Data(contentsOf: URL(fileURLWithPath: source))
-    let descriptor = open(destination, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o755)
+/// Writes a file that no other process can have open for writing when this returns: a host would leave it alone as
+/// one that is being written. Foundation's ways leave the descriptor open in programs that another test starts meanwhile,
+/// and every way leaves it open in them until they have begun.
+func writeFile(_ content: Data, to path: String, mode: mode_t = 0o644) throws {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
-    defer { close(descriptor) }
-    var written = 0
-    while written < content.count {
-        let count = content[written...].withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-        guard count > 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
-        written += count
+    do {
+        defer { close(descriptor) }
+        var written = 0
+        while written < content.count {
+            let count = content[written...].withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            guard count > 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+            written += count
+        }
     }
+    while try SourceFile(opening: path).isBeingWritten() { usleep(1000) }
+}
+
+/// Copies a file as ``writeFile(_:to:mode:)`` does.
+func copyFile(_ source: String, to destination: String) throws {
+    try writeFile(Data(contentsOf: URL(fileURLWithPath: source)), to: destination, mode: 0o755)
 }
