@@ -3,20 +3,22 @@ import Glibc
 import PluginABI
 
 /// One route as the registry has it.
-final class RouteEntry: @unchecked Sendable {
+final class RouteEntry: PathNode, @unchecked Sendable {
     // Immutable, and the owner of what its pointers point to; hence @unchecked Sendable.
 
-    // First what a call reads, so that it stands together; the texts stand behind the groups.
+    // First what a call reads, in as few bytes as it takes: of many routes hardly one is in the processor's cache.
 
-    /// Target and action as the binary interface has them.
-    let address: (target: plugin_string, action: plugin_string)
-    /// The groups of the pattern, in their order.
-    let groups: UnsafeBufferPointer<Group>
     /// Whether all groups are whole segments of the path.
     let hasPlaces: Bool
+    /// How many segments the path has; 0 for the fallback of a scheme.
+    let segmentCount: UInt16
+    private let groupCount: UInt32
+    /// The groups, then the texts of target and action, then the names of the groups.
+    private let memory: UnsafeMutableRawPointer
+    private let targetCount: UInt32
+    private let actionCount: UInt32
     /// Values for parameters that neither the caller nor the URL gives.
     let defaults: [String: Value]
-    private let memory: UnsafeMutableRawPointer
 
     let pattern: RoutePattern
     let target: String
@@ -63,22 +65,44 @@ final class RouteEntry: @unchecked Sendable {
         self.defaults = defaults
         self.owner = owner
         self.overridden = overridden
-        let names = pattern.names
+        let (names, segments) = (pattern.names, pattern.path?.segments ?? [])
+        hasPlaces = pattern.hasPlaces
+        segmentCount = UInt16(segments.count)
+        (groupCount, targetCount, actionCount) = (
+            UInt32(names.count), UInt32(target.utf8.count), UInt32(action.utf8.count)
+        )
         let start = names.count * MemoryLayout<Group>.stride
         memory = malloc(names.reduce(start + target.utf8.count + action.utf8.count) { $0 + $1.utf8.count })!
         var end = memory + start
-        address = (plugin_string(copying: target, to: &end), plugin_string(copying: action, to: &end))
-        let groups = UnsafeMutableBufferPointer(
-            start: memory.bindMemory(to: Group.self, capacity: names.count), count: names.count)
+        _ = plugin_string(copying: target, to: &end)
+        _ = plugin_string(copying: action, to: &end)
+        let groups = memory.bindMemory(to: Group.self, capacity: names.count)
+        var place = 0
         for (index, name) in names.enumerated() {
-            let group = Group(name: plugin_string(copying: name, to: &end), place: pattern.places?[index] ?? 0)
-            groups.initializeElement(at: index, to: group)
+            while hasPlaces, segments[place].rank != .name { place += 1 }
+            (groups + index).initialize(to: Group(name: plugin_string(copying: name, to: &end), place: place))
+            place += 1
         }
-        self.groups = UnsafeBufferPointer(groups)
-        hasPlaces = pattern.places != nil
+        super.init(isEntry: true)
     }
 
     deinit { free(memory) }
+
+    /// The groups of the pattern, in their order.
+    @inline(__always)
+    var groups: UnsafeBufferPointer<Group> {
+        UnsafeBufferPointer(start: memory.assumingMemoryBound(to: Group.self), count: Int(groupCount))
+    }
+
+    /// Target and action as the binary interface has them.
+    @inline(__always)
+    var address: (target: plugin_string, action: plugin_string) {
+        let start = (memory + Int(groupCount) * MemoryLayout<Group>.stride).assumingMemoryBound(to: CChar.self)
+        return (
+            plugin_string(bytes: start, count: UInt64(targetCount)),
+            plugin_string(bytes: start + Int(targetCount), count: UInt64(actionCount))
+        )
+    }
 
     /// What its groups take of a URL that it matches, where they are whole segments.
     func taken(_ url: URLText) -> [RawText?] { hasPlaces ? groups.map { url.segments[$0.place] } : [] }

@@ -2,7 +2,8 @@ import PluginABI
 
 /// A pattern of one component of a URL, its path or its host, ready to match and to build.
 final class PathPattern: Sendable {
-    let text: String
+    /// What it was read from, and where it begins there, in bytes; it goes on to the end.
+    private let source: (text: String, start: Int)
     /// nil where ``PlainPattern`` has read it: then they follow from the segments.
     private let parsedParts: [PatternPart]?
     /// What the tree of routes decides segment by segment, and how specific the rest is, if there is one.
@@ -16,27 +17,34 @@ final class PathPattern: Sendable {
     /// The names of the groups, in the order of what `match` returns.
     let names: [String]
 
+    var text: String { Self.text(source) }
+
+    private static func text(_ source: (text: String, start: Int)) -> String {
+        source.start == 0 ? source.text : String(source.text.utf8.dropFirst(source.start))!
+    }
+
     var parts: [PatternPart] { parsedParts ?? PlainPattern.parts(segments, names) }
 
     /// - Parameters:
-    ///   - offset: Where the text begins in `pattern`, in scalars; for messages.
+    ///   - start: Where the component begins in the text, in bytes; it goes on to the end.
+    ///   - offset: Where the component begins in `pattern`, in scalars; for messages.
     ///   - delimiter: What separates segments: `/` in paths, `.` in hosts.
     ///   - earlierNames: The names of groups that stand before it in `pattern`, numbers included.
     /// - Throws: `invalidPattern`, with the position.
     init(
-        _ text: String, at offset: @autoclosure () -> Int = 0, of pattern: String? = nil,
+        _ text: String, from start: Int = 0, at offset: @autoclosure () -> Int = 0, of pattern: String? = nil,
         delimiter: UnicodeScalar = "/", earlierNames: [String] = []
     ) throws(PluginError) {
-        self.text = text
+        source = (text, start)
         self.delimiter = delimiter.value
-        if earlierNames.isEmpty, let plain = PlainPattern(text, delimiter: delimiter) {
+        if earlierNames.isEmpty, let plain = PlainPattern(text, from: start, delimiter: delimiter) {
             (parsedParts, segments, names) = (nil, plain.segments, plain.names)
             (rest, preparedAutomaton, isPlain) = (nil, nil, true)
             return
         }
         let whole = pattern ?? text
         let written = try PatternParser.parse(
-            PathScalars.plain(text), at: offset(), of: whole, delimiter: delimiter.value,
+            PathScalars.plain(Self.text(source)), at: offset(), of: whole, delimiter: delimiter.value,
             earlierNames: earlierNames)
         let parts = delimiter == "/" ? Self.withoutDots(written) : written.map(\.inLowerCase)
         parsedParts = parts

@@ -1,33 +1,52 @@
 import PluginABI
 
+/// What stands behind a segment: a ``PathTree``, or a ``RouteEntry`` that is alone there and takes any segments that
+/// follow, as many as its pattern has.
+class PathNode: @unchecked Sendable {
+    // Immutable; what is added says for itself why it can be shared.
+
+    /// Asked in each step of a search, instead of a cast.
+    let isEntry: Bool
+
+    init(isEntry: Bool) { self.isEntry = isEntry }
+}
+
+extension PathNode {
+    var entry: RouteEntry? { isEntry ? unsafeDowncast(self, to: RouteEntry.self) : nil }
+    var tree: PathTree? { isEntry ? nil : unsafeDowncast(self, to: PathTree.self) }
+}
+
 /// Paths as a tree of their segments, searched from the most specific branch to the least specific one.
 ///
 /// A pattern is entered segment by segment, as long as each segment can be decided alone; what follows (`*`, `:rest+`,
 /// optional parts) is decided by the pattern's automaton on the whole path. Every node is visited at most once in a
-/// search, since each is reached in one way only.
+/// search, since each is reached in one way only. A route that is alone behind a segment, with nothing but names to
+/// come, needs no nodes there: many routes look like that, and each node would be one more thing to fetch from memory.
 ///
 /// Trees share what they have in common: changing a copy copies the nodes from the root to the change.
-final class PathTree: @unchecked Sendable {
+final class PathTree: PathNode, @unchecked Sendable {
     // Written only while it has one owner, hence @unchecked Sendable; and hence without checks of exclusive access.
 
-    @exclusivity(unchecked) private var literals = TextMap<PathTree>()
+    @exclusivity(unchecked) private var literals = TextMap<PathNode>()
     /// What is more specific than any segment, in the order in which it is tried.
     @exclusivity(unchecked) private var specific: [Edge] = []
     /// Behind any segment that is not empty.
-    @exclusivity(unchecked) private var name: PathTree?
+    @exclusivity(unchecked) private var name: PathNode?
     /// What is less specific than any segment, in the order in which it is tried.
     @exclusivity(unchecked) private var general: [Edge] = []
-    @exclusivity(unchecked) private var entry: RouteEntry?
+    /// Of the path that ends here.
+    @exclusivity(unchecked) private var end: RouteEntry?
 
-    init() {}
+    init() { super.init(isEntry: false) }
 
     private init(copying other: PathTree) {
         literals = TextMap(copying: other.literals)
-        (specific, name, general, entry) = (other.specific, other.name, other.general, other.entry)
+        (specific, name, general, end) = (other.specific, other.name, other.general, other.end)
+        super.init(isEntry: false)
     }
 
     private var isEmpty: Bool {
-        literals.isEmpty && specific.isEmpty && name == nil && general.isEmpty && entry == nil
+        literals.isEmpty && specific.isEmpty && name == nil && general.isEmpty && end == nil
     }
 
     private struct Edge {
@@ -38,9 +57,9 @@ final class PathTree: @unchecked Sendable {
 
         enum Step {
             /// One segment of that shape, which an automaton decides.
-            case segment([PatternPart], Automaton, PathTree)
+            case segment([PatternPart], Automaton, PathNode)
             /// The rest of the path; the shape of the whole pattern.
-            case rest([PatternPart], RouteEntry)
+            case rest(PathPattern.Shape, RouteEntry)
 
             func isSegment(_ shape: [PatternPart]) -> Bool {
                 if case .segment(shape, _, _) = self { true } else { false }
@@ -76,17 +95,28 @@ extension PathTree {
         var scalars: [UInt32]?
         var groups: [RawText?]?
 
+        /// Goes on behind the segment before the index.
+        @inline(__always)
+        mutating func enter(_ node: Unmanaged<PathNode>, _ index: Int) -> Unmanaged<RouteEntry>? {
+            node._withUnsafeGuaranteedRef { node in
+                if let tree = node.tree { return visit(.passUnretained(tree), index) }
+                guard let entry = node.entry, Int(entry.segmentCount) == segments.count else { return nil }
+                for segment in segments[index...] where segment.isEmpty { return nil }
+                return takes(.passUnretained(entry)) ? .passUnretained(entry) : nil
+            }
+        }
+
         mutating func visit(_ tree: Unmanaged<PathTree>, _ index: Int) -> Unmanaged<RouteEntry>? {
             tree._withUnsafeGuaranteedRef { tree in
                 let isEnd = index == segments.count
                 if isEnd {
-                    if let entry = tree.entry.map(Unmanaged.passUnretained), takes(entry) { return entry }
-                } else if let child = tree.literals.find(segments[index]), let found = visit(child, index + 1) {
+                    if let entry = tree.end.map(Unmanaged.passUnretained), takes(entry) { return entry }
+                } else if let child = tree.literals.find(segments[index]), let found = enter(child, index + 1) {
                     return found
                 }
                 if !tree.specific.isEmpty, let found = follow(tree.specific, index) { return found }
                 if let child = tree.name.map(Unmanaged.passUnretained), !isEnd, !segments[index].isEmpty,
-                    let found = visit(child, index + 1)
+                    let found = enter(child, index + 1)
                 {
                     return found
                 }
@@ -102,7 +132,7 @@ extension PathTree {
                     guard index < segments.count,
                         automaton.match(PathScalars.scalars(segments[index])[...]) != nil
                     else { continue }
-                    if let found = visit(.passUnretained(child), index + 1) { return found }
+                    if let found = enter(.passUnretained(child), index + 1) { return found }
                 case .rest(_, let entry):
                     if takes(.passUnretained(entry)) { return .passUnretained(entry) }
                 }
@@ -131,31 +161,27 @@ extension PathTree {
 extension PathTree {
     /// Changes the entry of a path, which is nil where there is none, and where there shall be none.
     static func update(_ tree: inout PathTree, _ path: PathPattern, _ change: (inout RouteEntry?) -> Void) {
-        update(&tree, path.segments[...], path, change)
+        update(&tree, path, behind: 0, change)
     }
 
     private static func update(
-        _ tree: inout PathTree, _ segments: ArraySlice<PathSegment>, _ path: PathPattern,
-        _ change: (inout RouteEntry?) -> Void
+        _ tree: inout PathTree, _ path: PathPattern, behind depth: Int, _ change: (inout RouteEntry?) -> Void
     ) {
         if !isKnownUniquelyReferenced(&tree) { tree = PathTree(copying: tree) }
-        guard let segment = segments.first else { return tree.updateEnd(path, change) }
-        func updateChild(_ child: inout PathTree?) {
-            var changed = child.take() ?? PathTree()
-            update(&changed, segments.dropFirst(), path, change)
-            child = changed.isEmpty ? nil : changed
-        }
+        guard depth < path.segments.count else { return tree.updateEnd(path, change) }
+        func updateChild(_ child: inout PathNode?) { update(&child, path, behind: depth + 1, change) }
+        let segment = path.segments[depth]
         switch segment {
         case .literal(let text): text.withUnsafeBufferPointer { tree.literals.update($0, updateChild) }
         case .name: updateChild(&tree.name)
         case .mixed(let parts), .expression(let parts):
             let shape = parts.shape
-            var child: PathTree?
+            var child: PathNode?
             var (automaton, before): (Automaton?, String?)
             if let place = tree.specific.firstIndex(where: { $0.step.isSegment(shape) }) {
                 let old = tree.specific.remove(at: place)
                 before = old.text
-                if case .segment(_, let known, let tree) = old.step { (automaton, child) = (known, tree) }
+                if case .segment(_, let known, let node) = old.step { (automaton, child) = (known, node) }
             }
             updateChild(&child)
             guard let child else { return }
@@ -166,15 +192,42 @@ extension PathTree {
         }
     }
 
+    /// The same behind a segment, where there may be nothing yet, or nothing any more.
+    private static func update(
+        _ node: inout PathNode?, _ path: PathPattern, behind depth: Int, _ change: (inout RouteEntry?) -> Void
+    ) {
+        var tree: PathTree
+        switch node.take() {
+        case let known? where !known.isEntry: tree = unsafeDowncast(known, to: PathTree.self)
+        case let other:
+            var entry = other?.entry
+            let isAlone = entry.map { $0.segmentCount == path.segments.count } ?? true
+            if isAlone, path.hasOnlyNames(behind: depth) {
+                change(&entry)
+                node = entry
+                return
+            }
+            tree = PathTree()
+            if let entry { tree.insert(entry, behind: depth) }
+        }
+        update(&tree, path, behind: depth, change)
+        node = tree.isEmpty ? nil : tree
+    }
+
+    /// Gives a route that was alone its place in an empty tree, behind so many segments.
+    private func insert(_ entry: RouteEntry, behind depth: Int) {
+        if Int(entry.segmentCount) == depth { end = entry } else { name = entry }
+    }
+
     private func updateEnd(_ path: PathPattern, _ change: (inout RouteEntry?) -> Void) {
-        guard let rank = path.rest else { return change(&entry) }
+        guard let rank = path.rest else { return change(&end) }
         let shape = path.shape
         var entry = takeRest(shape, from: &specific) ?? takeRest(shape, from: &general)
         change(&entry)
         if let entry { insert(Edge(rank: rank, text: path.text, step: .rest(shape, entry))) }
     }
 
-    private func takeRest(_ shape: [PatternPart], from edges: inout [Edge]) -> RouteEntry? {
+    private func takeRest(_ shape: PathPattern.Shape, from edges: inout [Edge]) -> RouteEntry? {
         let place = edges.firstIndex { if case .rest(shape, _) = $0.step { true } else { false } }
         guard let place, case .rest(_, let entry) = edges.remove(at: place).step else { return nil }
         return entry
@@ -194,22 +247,25 @@ extension PathTree {
 
 extension PathTree {
     /// The entry of a path that has the shape of another one.
-    func entry(like path: PathPattern) -> RouteEntry? { entry(like: path.segments[...], path) }
+    func entry(like path: PathPattern) -> RouteEntry? { entry(like: path, behind: 0) }
 
-    private func entry(like segments: ArraySlice<PathSegment>, _ path: PathPattern) -> RouteEntry? {
-        guard let segment = segments.first else {
-            if path.rest == nil { return entry }
+    private func entry(like path: PathPattern, behind depth: Int) -> RouteEntry? {
+        guard depth < path.segments.count else {
+            if path.rest == nil { return end }
             let shape = path.shape
             for edges in [specific, general] {
                 for case .rest(shape, let entry) in edges.lazy.map(\.step) { return entry }
             }
             return nil
         }
-        return child(segment)?.entry(like: segments.dropFirst(), path)
+        let child = child(path.segments[depth])
+        guard let entry = child?.entry else { return child?.tree?.entry(like: path, behind: depth + 1) }
+        let isSame = entry.segmentCount == path.segments.count && path.hasOnlyNames(behind: depth + 1)
+        return isSame ? entry : nil
     }
 
     /// What is behind a segment of that shape.
-    private func child(_ segment: PathSegment) -> PathTree? {
+    private func child(_ segment: PathSegment) -> PathNode? {
         switch segment {
         case .literal(let text): return text.withUnsafeBufferPointer { literals.find($0)?.takeUnretainedValue() }
         case .name: return name
@@ -222,21 +278,33 @@ extension PathTree {
 
     /// In no order.
     func visit(_ body: (RouteEntry) -> Void) {
-        if let entry { body(entry) }
-        literals.visit { $0.visit(body) }
-        name?.visit(body)
+        if let end { body(end) }
+        literals.visit { $0.visitEntries(body) }
+        name?.visitEntries(body)
         for edge in specific + general {
             switch edge.step {
-            case .segment(_, _, let child): child.visit(body)
+            case .segment(_, _, let child): child.visitEntries(body)
             case .rest(_, let entry): body(entry)
             }
         }
     }
+}
 
-    /// Of all patterns below, the text that sorts first.
-    private var firstText: String {
+extension PathPattern {
+    fileprivate func hasOnlyNames(behind depth: Int) -> Bool {
+        rest == nil && segments[depth...].allSatisfy { if case .name = $0 { true } else { false } }
+    }
+}
+
+extension PathNode {
+    fileprivate func visitEntries(_ body: (RouteEntry) -> Void) {
+        if let entry { body(entry) } else { tree?.visit(body) }
+    }
+
+    /// Of all patterns here and below, the text that sorts first.
+    fileprivate var firstText: String {
         var first: String?
-        visit { entry in
+        visitEntries { entry in
             guard let text = entry.pattern.path?.text else { return }
             first = min(first ?? text, text)
         }

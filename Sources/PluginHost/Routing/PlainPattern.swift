@@ -8,9 +8,14 @@ struct PlainPattern {
 
     /// nil for any other pattern, also for one that is wrong.
     ///
-    /// - Parameter delimiter: As `PatternParser` has it. In a host only a literal in small letters is plain.
-    init?(_ text: String, delimiter: UnicodeScalar) {
-        let isPlain = text.withRawText { text in delimiter == "/" ? readPath(text) : readHost(text) }
+    /// - Parameters:
+    ///   - start: Where the component begins, in bytes; it goes on to the end.
+    ///   - delimiter: As `PatternParser` has it. In a host only a literal in small letters is plain.
+    init?(_ text: String, from start: Int = 0, delimiter: UnicodeScalar) {
+        let isPlain = text.withRawText { text in
+            let text = text.part(start, text.count)
+            return delimiter == "/" ? readPath(text) : readHost(text)
+        }
         guard isPlain else { return nil }
     }
 

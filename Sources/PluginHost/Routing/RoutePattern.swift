@@ -17,8 +17,8 @@ final class RoutePattern: Sendable {
 
     /// Where the path begins, in bytes.
     private let pathStart: Int
-    /// Where all groups are whole segments of the path: the segment of each.
-    let places: [Int]?
+    /// Whether all groups are whole segments of the path.
+    let hasPlaces: Bool
 
     /// How many segments a path may have: each is a node that is searched within the one before, on the caller's stack.
     static let mostSegments = 256
@@ -38,7 +38,7 @@ final class RoutePattern: Sendable {
         {
             scheme = previous.scheme
             self.host = host
-            (path, places) = try Self.path(part(end, text.utf8.count), at: position(end), of: text, host)
+            (path, hasPlaces) = try Self.path(of: text, from: end, at: position(end), host)
             return
         }
         if let schemeEnd {
@@ -53,7 +53,7 @@ final class RoutePattern: Sendable {
         if scheme != nil, start == text.utf8.count {
             host = nil
             path = nil
-            places = nil
+            hasPlaces = false
             return
         }
         guard start < text.utf8.count else { throw .invalidPattern(text, at: 0, "nothing in it") }
@@ -63,19 +63,18 @@ final class RoutePattern: Sendable {
             let written = Self.withoutDefaultPort(Self.escapePort(part(start, end)), scheme)
             host = try PathPattern(written, at: position(start), of: text, delimiter: ".")
         }
-        (path, places) = try Self.path(part(end, text.utf8.count), at: position(end), of: text, host)
+        (path, hasPlaces) = try Self.path(of: text, from: end, at: position(end), host)
     }
 
-    /// The pattern of a path, and where its groups are segments.
+    /// The pattern of the path, and whether all groups are whole segments of it.
     private static func path(
-        _ written: String, at position: @autoclosure () -> Int, of text: String, _ host: PathPattern?
-    ) throws(PluginError) -> (PathPattern, [Int]?) {
-        let path = try PathPattern(written, at: position(), of: text, earlierNames: host?.names ?? [])
+        of text: String, from start: Int, at position: @autoclosure () -> Int, _ host: PathPattern?
+    ) throws(PluginError) -> (PathPattern, Bool) {
+        let path = try PathPattern(text, from: start, at: position(), earlierNames: host?.names ?? [])
         guard path.segments.count <= mostSegments else {
             throw .invalidPattern(text, at: position(), "a path of more than \(mostSegments) segments")
         }
-        guard path.isPlain, host?.names.isEmpty != false else { return (path, nil) }
-        return (path, path.segments.indices.filter { path.segments[$0] == .name })
+        return (path, path.isPlain && host?.names.isEmpty != false)
     }
 
     /// Whether two texts begin with the same bytes.
@@ -149,14 +148,20 @@ final class RoutePattern: Sendable {
 
     struct Shape: Hashable, Sendable {
         let scheme: String?
-        let host: [PatternPart]?
-        let path: [PatternPart]?
+        let host: PathPattern.Shape?
+        let path: PathPattern.Shape?
     }
 }
 
 extension PathPattern {
     /// What paths share that differ in nothing but the names of their groups.
-    var shape: [PatternPart] { parts.shape }
+    enum Shape: Hashable, Sendable {
+        /// Of literals and whole segments only: they say all of it.
+        case plain([PathSegment])
+        case parts([PatternPart])
+    }
+
+    var shape: Shape { isPlain ? .plain(segments) : .parts(parts.shape) }
 }
 
 extension [PatternPart] {

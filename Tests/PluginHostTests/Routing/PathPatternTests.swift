@@ -173,7 +173,7 @@ import Testing
         func outcome(_ text: String, after previous: RoutePattern?) -> String {
             do throws(PluginError) {
                 let pattern = try RoutePattern(text, after: previous)
-                return "\(pattern.shape) \(pattern.names) \(String(describing: pattern.places))"
+                return "\(pattern.shape) \(pattern.names) \(pattern.hasPlaces)"
             } catch { return "\(error)" }
         }
         for previous in patterns {

@@ -173,6 +173,64 @@ import Testing
         }
     }
 
+    /// A pattern of segments that are decided alone, no two kinds of which are as specific.
+    private static func segments(_ generator: inout SeededGenerator) -> String {
+        let count = Int.random(in: 0...4, using: &generator)
+        return "t://h"
+            + (0..<count).map { index in
+                ["/a", "/b", "", "/x:n\(index)", "/:n\(index)(a|bb)", "/:n\(index)", "/:m\(index)"]
+                    .randomElement(using: &generator)!
+            }.joined()
+    }
+
+    @Test(
+        "a table that changes answers as a search of all patterns does that it has at that time, and so do its copies")
+    func changes() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var generator = SeededGenerator(seed: seed)
+        func ranks(_ entry: RouteEntry) -> [Int] { entry.pattern.path?.segments.map(\.rank.rawValue) ?? [] }
+        /// Of all that match, the one that is the most specific one, segment by segment from the left.
+        func search(_ entries: [RouteEntry], _ url: String) throws -> RouteEntry? {
+            try entries.filter { try taken($0.pattern.text, url) != nil }
+                .min { ranks($0).lexicographicallyPrecedes(ranks($1)) }
+        }
+        func check(_ table: RouteTable, _ entries: [RouteEntry]) throws {
+            #expect(Set(table.all.map(\.pattern.text)) == Set(entries.map(\.pattern.text)), "seed \(seed)")
+            #expect(table.count == entries.count, "seed \(seed)")
+            for _ in 0..<6 {
+                let url =
+                    "t://h"
+                    + (0..<Int.random(in: 0...4, using: &generator)).map { _ in
+                        "/" + ["a", "b", "bb", "c", "", "x1", "%2F"].randomElement(using: &generator)!
+                    }.joined()
+                let expected = try search(entries, url)
+                let found = try outcome(table, url)
+                let values = try expected.flatMap { try taken($0.pattern.text, url) }
+                #expect(found?.pattern == expected?.pattern.text, "seed \(seed): \(url)")
+                #expect(found?.values == values, "seed \(seed): \(url)")
+            }
+        }
+        for _ in 0..<20 {
+            var (table, entries) = (RouteTable(), [RouteEntry]())
+            for _ in 0..<40 {
+                let before = (table, entries)
+                let entry = try entry(Self.segments(&generator))
+                let known = entries.first { $0.pattern.shape == entry.pattern.shape }
+                #expect(table.entry(like: entry.pattern) === known, "seed \(seed): \(entry.pattern.text)")
+                if Bool.random(using: &generator) {
+                    #expect((table.insert(entry) == nil) == (known == nil), "seed \(seed): \(entry.pattern.text)")
+                    if known == nil { entries.append(entry) }
+                } else {
+                    let leaving = entries.randomElement(using: &generator) ?? entry
+                    table.remove(leaving)
+                    entries.removeAll { $0 === leaving }
+                }
+                try check(table, entries)
+                try check(before.0, before.1)
+            }
+        }
+    }
+
     @Test("the automaton agrees with an obvious backtracking matcher")
     func reference() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
