@@ -92,7 +92,9 @@ struct ManifestNode {
     ) throws(PluginError) -> [Element] {
         var elements: [Element] = []
         var names: Set<String> = []
-        for (index, value) in (try optional(key, \.list, "a list") ?? []).enumerated() {
+        let values = try optional(key, \.list, "a list") ?? []
+        elements.reserveCapacity(values.count)
+        for (index, value) in values.enumerated() {
             let name = value["name"]?.string.map(Self.shortened) ?? "number \(index + 1)"
             let here = (place.isEmpty ? "" : "\(place), ") + "\(what) \(name)"
             let node = try ManifestNode(value: value, place: here, skipsUnknown: skipsUnknown, document: document)

@@ -116,6 +116,7 @@ final class Generation: @unchecked Sendable {
 
     private func addActions(_ module: LoadedModule) {
         let manifest = module.manifest
+        addresses.reserveCapacity(manifest.targets.reduce(0) { $0 + $1.actions.count })
         let moduleGate = manifest.concurrency == .serial ? SerialGate(owner: "Module \(name)") : nil
         for target in manifest.targets {
             let gate =
@@ -127,12 +128,12 @@ final class Generation: @unchecked Sendable {
                 InstanceProvider($0, target: target.name, isShared: target.instance == .shared)
             }
             if let provider { providers.append(provider) }
-            var actions: [String: Endpoint] = [:]
+            let targetName = plugin_string.immortal(target.name)
+            var actions = [String: Endpoint](minimumCapacity: target.actions.count)
             for action in target.actions {
                 let endpoint = endpoint(action, "\(target.name)/\(action.name)", module, provider, gate)
                 actions[action.name] = endpoint
-                addresses.append(
-                    Address(target: .immortal(target.name), action: .immortal(action.name), endpoint: endpoint))
+                addresses.append(Address(target: targetName, action: .immortal(action.name), endpoint: endpoint))
             }
             targets[target.name] = actions
             services += manifest.services.filter { $0.target == target.name }.map {

@@ -14,8 +14,6 @@ final class LoadedModule: @unchecked Sendable {
     let manifest: ModuleManifest
     /// As the registry has them.
     let routes: [RouteEntry]
-    /// The manifest as it is written.
-    let manifestText: String
     let description: UnsafePointer<plugin_module>
     /// By name: `target/action`, `type#action`, `@hook`, `!event`, `~interceptor`.
     let functions: [String: plugin_function]
@@ -25,7 +23,7 @@ final class LoadedModule: @unchecked Sendable {
     var isSpent = false
 
     init(
-        _ staged: StagedFile, toolchain: String, abiMinor: UInt16, manifest: ModuleManifest, manifestText: String,
+        _ staged: StagedFile, toolchain: String, abiMinor: UInt16, manifest: ModuleManifest,
         description: UnsafePointer<plugin_module>, functions: [String: plugin_function],
         factories: [String: plugin_factory]
     ) {
@@ -34,12 +32,13 @@ final class LoadedModule: @unchecked Sendable {
         self.abiMinor = abiMinor
         self.manifest = manifest
         routes = manifest.routes.map { RouteEntry($0, of: manifest.name) }
-        self.manifestText = manifestText
         self.description = description
         self.functions = functions
         self.factories = factories
     }
 
+    /// The manifest as it is written.
+    var manifestText: String { description.pointee.manifest.text }
     var file: String { staged.original }
     var stagedPath: String { staged.path }
     var isLinked: Bool { staged.source == .linked }
@@ -130,7 +129,7 @@ struct ModuleLoader {
         let description = module.pointee
         let toolchain = try text(description.toolchain, "toolchain", file, atMost: 256)
         try checkToolchain(toolchain, file)
-        let (manifest, manifestText) = try manifest(description, minor, file)
+        let manifest = try manifest(description, minor, file)
         let functions = try functions(description, file)
         let factories = try factories(description, file)
         try match(manifest, functions, factories, file)
@@ -138,7 +137,7 @@ struct ModuleLoader {
         if file.source == .file { plugin_host_add_image(module, strdup("\(name) \(manifest.version) (\(path))")) }
         return LoadedModule(
             file, toolchain: toolchain, abiMinor: minor, manifest: manifest,
-            manifestText: manifestText, description: module, functions: functions, factories: factories)
+            description: module, functions: functions, factories: factories)
     }
 
     private func text(
@@ -172,7 +171,7 @@ struct ModuleLoader {
 
     private func manifest(
         _ description: plugin_module, _ minor: UInt16, _ file: StagedFile
-    ) throws(PluginError) -> (ModuleManifest, String) {
+    ) throws(PluginError) -> ModuleManifest {
         let count = description.manifest.count
         guard count <= PLUGIN_MANIFEST_MAX_BYTES else {
             throw PluginError(
@@ -185,7 +184,7 @@ struct ModuleLoader {
         }
         do throws(PluginError) {
             let text = UnsafeRawBufferPointer(start: bytes, count: Int(count))
-            return (try ModuleManifest(parsing: text, abiMinor: minor), description.manifest.text)
+            return try ModuleManifest(parsing: text, abiMinor: minor)
         } catch {
             throw PluginError(error.code, "The manifest of \(file.original) is refused. \(error.message)")
         }
@@ -195,7 +194,7 @@ struct ModuleLoader {
         _ description: plugin_module, _ file: StagedFile
     ) throws(PluginError) -> [String: plugin_function] {
         let table = try entries(description.functions, description.function_count, "functions", file)
-        var functions: [String: plugin_function] = [:]
+        var functions = [String: plugin_function](minimumCapacity: table.count)
         for (index, function) in table.enumerated() {
             let name = try text(function.name, "functions[\(index)].name", file, atMost: 1024)
             guard unsafeBitCast(function.invoke, to: UInt.self) != 0 else {

@@ -121,6 +121,7 @@ extension plugin_string {
 extension plugin_value {
     /// A copy that is never freed.
     static func immortal(_ value: Value) -> plugin_value {
+        if case .null = value { return plugin_value_null() }
         let parameters = Unmanaged.passRetained(ImmortalParameters(Parameters([("", value)])))
         return parameters.takeUnretainedValue().first
     }
