@@ -1,3 +1,4 @@
+internal import CPluginHost
 import Foundation
 import PluginABI
 import PluginHost
@@ -31,23 +32,36 @@ final class BenchFolder: Sendable {
         // Closed on exec: a writer that a program inherits would make the host wait for its end.
         let descriptor = open(hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o700)
         guard descriptor >= 0 else { throw Self.failure(hidden, "cannot be made") }
-        var written = 0
-        while written < content.count {
-            let count = content[written...].withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        var rest = content[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
             guard count > 0 else {
                 let failure = Self.failure(hidden, "cannot be written")
                 close(descriptor)
                 throw failure
             }
-            written += count
+            rest = rest.dropFirst(count)
         }
         close(descriptor)
+        Self.waitForWriters(of: hidden)
         guard rename(hidden, "\(plugins)/\(name)") == 0 else { throw Self.failure(name, "cannot be renamed") }
+    }
+
+    /// A program that somebody starts at this moment has the descriptor of the file, too, until it has begun: what else
+    /// lies beside a module would come later than the module. Waits ten seconds at most.
+    private static func waitForWriters(of path: String) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        defer { close(descriptor) }
+        for _ in 0..<10_000 where plugin_host_is_being_written(descriptor) == 1 { usleep(1000) }
     }
 
     /// Copies a file or a folder under its own name.
     func put(_ other: String) throws(PluginError) {
         let name = (other as NSString).lastPathComponent
+        var isFolder: ObjCBool = false
+        if FileManager.default.fileExists(atPath: other, isDirectory: &isFolder), !isFolder.boolValue {
+            return try put(other, as: name, suffix: "")
+        }
         do { try FileManager.default.copyItem(atPath: other, toPath: "\(plugins)/\(name)") } catch {
             throw PluginError(.unreadable, "\(other) cannot be copied: \(error.localizedDescription)")
         }

@@ -105,25 +105,27 @@ final class ProgramProcess: Sendable {
     }
 }
 
-/// Writes a file that no other process can have open for writing when this returns: a host would leave it alone as
-/// one that is being written. Foundation's ways leave the descriptor open in programs that another test starts meanwhile,
-/// and every way leaves it open in them until they have begun.
-func writeFile(_ content: Data, to path: String, mode: mode_t = 0o644) throws {
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
+/// Writes a file that no other process has open for writing when this returns: a host would leave it alone as one that
+/// is being written. Foundation's ways leave the descriptor open in programs that another test starts meanwhile, and
+/// every way leaves it open in them until they have begun.
+///
+/// - Parameter flags: `O_EXCL` where there must be no such file yet.
+func writeFile(_ content: Data, to path: String, mode: mode_t = 0o644, _ flags: Int32 = O_TRUNC) throws {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode)
     guard descriptor >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
     do {
         defer { close(descriptor) }
-        var written = 0
-        while written < content.count {
-            let count = content[written...].withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        var rest = content[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
             guard count > 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
-            written += count
+            rest = rest.dropFirst(count)
         }
     }
-    while try SourceFile(opening: path).isBeingWritten() { usleep(1000) }
+    for _ in 0..<300_000 where try SourceFile(opening: path).isBeingWritten() { usleep(1000) }
 }
 
-/// Copies a file as ``writeFile(_:to:mode:)`` does.
+/// Copies a file as ``writeFile(_:to:mode:_:)`` does, to where there is none.
 func copyFile(_ source: String, to destination: String) throws {
-    try writeFile(Data(contentsOf: URL(fileURLWithPath: source)), to: destination, mode: 0o755)
+    try writeFile(Data(contentsOf: URL(fileURLWithPath: source)), to: destination, mode: 0o755, O_EXCL)
 }

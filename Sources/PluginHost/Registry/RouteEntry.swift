@@ -10,7 +10,7 @@ final class RouteEntry: PathNode, @unchecked Sendable {
 
     /// Whether all groups are whole segments of the path.
     let hasPlaces: Bool
-    /// How many segments the path has; 0 for the fallback of a scheme.
+    /// How many segments of the path are decided alone: all of them, where no `*` or the like follows.
     let segmentCount: UInt16
     private let groupCount: UInt32
     /// The groups, then the texts of target and action, then the names of the groups.
@@ -77,11 +77,10 @@ final class RouteEntry: PathNode, @unchecked Sendable {
         _ = plugin_string(copying: target, to: &end)
         _ = plugin_string(copying: action, to: &end)
         let groups = memory.bindMemory(to: Group.self, capacity: names.count)
-        var place = 0
+        var places = segments.indices.lazy.filter { segments[$0].rank == .name }.makeIterator()
         for (index, name) in names.enumerated() {
-            while hasPlaces, segments[place].rank != .name { place += 1 }
+            let place = hasPlaces ? places.next() ?? 0 : 0
             (groups + index).initialize(to: Group(name: plugin_string(copying: name, to: &end), place: place))
-            place += 1
         }
         super.init(isEntry: true)
     }

@@ -1,7 +1,7 @@
 import PluginABI
 
-/// What stands behind a segment: a ``PathTree``, or a ``RouteEntry`` that is alone there and takes any segments that
-/// follow, as many as its pattern has.
+/// What stands behind a segment: a ``PathTree``, or a ``RouteEntry`` that is alone there, and then takes as many segments
+/// as its pattern has, whatever they are if they are not empty.
 class PathNode: @unchecked Sendable {
     // Immutable; what is added says for itself why it can be shared.
 
@@ -45,8 +45,11 @@ final class PathTree: PathNode, @unchecked Sendable {
         super.init(isEntry: false)
     }
 
-    private var isEmpty: Bool {
-        literals.isEmpty && specific.isEmpty && name == nil && general.isEmpty && end == nil
+    /// What is to stand in the place of this: itself, the route that is alone in it, or nothing.
+    private var shortest: PathNode? {
+        guard literals.isEmpty, specific.isEmpty, general.isEmpty else { return self }
+        guard let name else { return end }
+        return name.isEntry && end == nil ? name : self
     }
 
     private struct Edge {
@@ -169,7 +172,7 @@ extension PathTree {
     ) {
         if !isKnownUniquelyReferenced(&tree) { tree = PathTree(copying: tree) }
         guard depth < path.segments.count else { return tree.updateEnd(path, change) }
-        func updateChild(_ child: inout PathNode?) { update(&child, path, behind: depth + 1, change) }
+        func updateChild(_ child: inout PathNode?) { updateNode(&child, path, behind: depth + 1, change) }
         let segment = path.segments[depth]
         switch segment {
         case .literal(let text): text.withUnsafeBufferPointer { tree.literals.update($0, updateChild) }
@@ -183,9 +186,17 @@ extension PathTree {
                 before = old.text
                 if case .segment(_, let known, let node) = old.step { (automaton, child) = (known, node) }
             }
-            updateChild(&child)
+            let written = path.text
+            var isThere = false
+            updateNode(&child, path, behind: depth + 1) { entry in
+                change(&entry)
+                isThere = entry?.pattern.path?.text == written
+            }
             guard let child else { return }
-            let text = before == path.text ? child.firstText : min(before ?? path.text, path.text)
+            let text =
+                if isThere { min(before ?? written, written) } else if let before, before != written { before } else {
+                    child.firstText
+                }
             let step = Edge.Step.segment(
                 shape, automaton ?? Automaton(bounded: parts, delimiter: PathScalars.separator), child)
             tree.insert(Edge(rank: segment.rank, text: text, step: step))
@@ -193,7 +204,7 @@ extension PathTree {
     }
 
     /// The same behind a segment, where there may be nothing yet, or nothing any more.
-    private static func update(
+    private static func updateNode(
         _ node: inout PathNode?, _ path: PathPattern, behind depth: Int, _ change: (inout RouteEntry?) -> Void
     ) {
         var tree: PathTree
@@ -201,21 +212,20 @@ extension PathTree {
         case let known? where !known.isEntry: tree = unsafeDowncast(known, to: PathTree.self)
         case let other:
             var entry = other?.entry
-            let isAlone = entry.map { $0.segmentCount == path.segments.count } ?? true
-            if isAlone, path.hasOnlyNames(behind: depth) {
+            if path.hasOnlyNames(behind: depth), entry.map({ $0.segmentCount == path.segments.count }) ?? true {
                 change(&entry)
                 node = entry
                 return
             }
             tree = PathTree()
-            if let entry { tree.insert(entry, behind: depth) }
+            if let entry { tree.take(entry, behind: depth) }
         }
         update(&tree, path, behind: depth, change)
-        node = tree.isEmpty ? nil : tree
+        node = tree.shortest
     }
 
     /// Gives a route that was alone its place in an empty tree, behind so many segments.
-    private func insert(_ entry: RouteEntry, behind depth: Int) {
+    private func take(_ entry: RouteEntry, behind depth: Int) {
         if Int(entry.segmentCount) == depth { end = entry } else { name = entry }
     }
 

@@ -20,7 +20,7 @@ final class RoutePattern: Sendable {
     /// Whether all groups are whole segments of the path.
     let hasPlaces: Bool
 
-    /// How many segments a path may have: each is a node that is searched within the one before, on the caller's stack.
+    /// How many segments a path may have: each may be a node that is searched within the one before, on the caller's stack.
     static let mostSegments = 256
 
     /// - Parameter previous: A pattern whose scheme and host are shared, if they are written the same. Of many patterns

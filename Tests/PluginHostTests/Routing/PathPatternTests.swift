@@ -166,6 +166,7 @@ import Testing
     func sharing() throws {
         let origins = [
             "app://shop", "app://shop:80", "http://shop:80", "app://shop.", "app://:h", "APP://Shop", "app://", "shop",
+            "app://é",
             "",
         ]
         let paths = ["/a/:id", "/a/:h", "", "/", "{/a}?", ":8080/a", "/(", "/:id/:id"]
@@ -173,7 +174,8 @@ import Testing
         func outcome(_ text: String, after previous: RoutePattern?) -> String {
             do throws(PluginError) {
                 let pattern = try RoutePattern(text, after: previous)
-                return "\(pattern.shape) \(pattern.names) \(pattern.hasPlaces)"
+                let path = pattern.path.map { ($0.text, $0.segments) }
+                return "\(pattern.shape) \(pattern.names) \(pattern.hasPlaces) \(String(describing: path))"
             } catch { return "\(error)" }
         }
         for previous in patterns {

@@ -108,6 +108,13 @@ import Testing
         #expect(try RoutePattern("a://h/:x/b").shape != RoutePattern("a://h/:x(\\d+)/b").shape)
     }
 
+    @Test("a route that is refused changes nothing")
+    func refused() throws {
+        var table = try table(["a://h/:b(x)", "a://h/:aa(x|y)"])
+        #expect(table.insert(try entry("a://h/:a(x)"))?.other.pattern.text == "a://h/:b(x)")
+        #expect(try outcome(table, "a://h/x")?.pattern == "a://h/:aa(x|y)")
+    }
+
     @Test("a path has up to 256 segments, and one with more is an error")
     func deepPaths() async throws {
         let path = String(repeating: "/a", count: 254)
@@ -173,14 +180,14 @@ import Testing
         }
     }
 
-    /// A pattern of segments that are decided alone, no two kinds of which are as specific.
-    private static func segments(_ generator: inout SeededGenerator) -> String {
+    /// A pattern of pieces no two kinds of which are as specific.
+    private static func pattern(_ generator: inout SeededGenerator) -> String {
         let count = Int.random(in: 0...4, using: &generator)
-        return "t://h"
+        return ["t://h", "t://h", "t://:host"].randomElement(using: &generator)!
             + (0..<count).map { index in
                 ["/a", "/b", "", "/x:n\(index)", "/:n\(index)(a|bb)", "/:n\(index)", "/:m\(index)"]
                     .randomElement(using: &generator)!
-            }.joined()
+            }.joined() + ["", "", "", "/*", "/:rest+"].randomElement(using: &generator)!
     }
 
     @Test(
@@ -188,8 +195,12 @@ import Testing
     func changes() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var generator = SeededGenerator(seed: seed)
-        func ranks(_ entry: RouteEntry) -> [Int] { entry.pattern.path?.segments.map(\.rank.rawValue) ?? [] }
-        /// Of all that match, the one that is the most specific one, segment by segment from the left.
+        func ranks(_ entry: RouteEntry) -> [Int] {
+            let (host, path) = (entry.pattern.host, entry.pattern.path)
+            let segments = (host?.segments ?? []) + (path?.segments ?? [])
+            return segments.map(\.rank.rawValue) + (path?.rest.map { [$0.rawValue] } ?? [])
+        }
+        /// Of all that match, the one that is the most specific one: its host, then segment by segment from the left.
         func search(_ entries: [RouteEntry], _ url: String) throws -> RouteEntry? {
             try entries.filter { try taken($0.pattern.text, url) != nil }
                 .min { ranks($0).lexicographicallyPrecedes(ranks($1)) }
@@ -199,7 +210,7 @@ import Testing
             #expect(table.count == entries.count, "seed \(seed)")
             for _ in 0..<6 {
                 let url =
-                    "t://h"
+                    ["t://h", "t://other"].randomElement(using: &generator)!
                     + (0..<Int.random(in: 0...4, using: &generator)).map { _ in
                         "/" + ["a", "b", "bb", "c", "", "x1", "%2F"].randomElement(using: &generator)!
                     }.joined()
@@ -214,14 +225,16 @@ import Testing
             var (table, entries) = (RouteTable(), [RouteEntry]())
             for _ in 0..<40 {
                 let before = (table, entries)
-                let entry = try entry(Self.segments(&generator))
+                let entry = try entry(Self.pattern(&generator))
                 let known = entries.first { $0.pattern.shape == entry.pattern.shape }
                 #expect(table.entry(like: entry.pattern) === known, "seed \(seed): \(entry.pattern.text)")
-                if Bool.random(using: &generator) {
+                if Int.random(in: 0..<5, using: &generator) < 3 {
                     #expect((table.insert(entry) == nil) == (known == nil), "seed \(seed): \(entry.pattern.text)")
                     if known == nil { entries.append(entry) }
                 } else {
-                    let leaving = entries.randomElement(using: &generator) ?? entry
+                    // Something that is there, or nothing that is, though one of its shape may be.
+                    let leaving =
+                        (Bool.random(using: &generator) ? entries.randomElement(using: &generator) : nil) ?? entry
                     table.remove(leaving)
                     entries.removeAll { $0 === leaving }
                 }

@@ -1,4 +1,3 @@
-import CPluginHost
 import Foundation
 import PluginABI
 import PluginHost
@@ -22,7 +21,7 @@ final class TestHost: Sendable {
         entries = log
         let plugins = try folder.folder("plugins")
         for (number, module) in modules.enumerated() {
-            try Self.waitUntilWritten(folder.copy(module, as: "plugins/\(number).so"))
+            try folder.copy(module, as: "plugins/\(number).so")
         }
         var configuration = PluginHost.Configuration(folders: [plugins])
         configuration.stagingFolder = try folder.folder("staging", mode: 0o700)
@@ -41,14 +40,6 @@ final class TestHost: Sendable {
     }
 
     deinit { host.shutdown() }
-
-    /// A compiler that another test starts at this moment may still have the descriptor that the file was written by,
-    /// and a host that does not watch would leave the file alone.
-    private static func waitUntilWritten(_ path: String) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        defer { close(descriptor) }
-        _ = eventually { plugin_host_is_being_written(descriptor) == 0 }
-    }
 
     /// A host with the modules A, B and C and the one for tests.
     static func withSamples() throws -> TestHost {
