@@ -52,7 +52,11 @@ final class BenchFolder: Sendable {
     private static func waitForWriters(of path: String) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         defer { close(descriptor) }
-        for _ in 0..<10_000 where plugin_host_is_being_written(descriptor) == 1 { usleep(1000) }
+        var patience = 10_000
+        while patience > 0, plugin_host_is_being_written(descriptor) == 1 {
+            usleep(1000)
+            patience -= 1
+        }
     }
 
     /// Copies a file or a folder under its own name.

@@ -51,7 +51,10 @@ internal import Testing
         #expect(ContinuousClock.now - start < .seconds(1800))
         let text = String(decoding: readFile(folder.path + "/pid"), as: UTF8.self)
         let process = try #require(pid_t(text.dropLast()))
-        for _ in 0..<30_000 where isRunning(process) { usleep(10_000) }
+        for _ in 0..<30_000 {
+            guard isRunning(process) else { break }
+            usleep(10_000)
+        }
         #expect(!isRunning(process))
     }
 

@@ -122,7 +122,11 @@ func writeFile(_ content: Data, to path: String, mode: mode_t = 0o644, _ flags: 
             rest = rest.dropFirst(count)
         }
     }
-    for _ in 0..<300_000 where try SourceFile(opening: path).isBeingWritten() { usleep(1000) }
+    var patience = 300_000
+    while patience > 0, try SourceFile(opening: path).isBeingWritten() {
+        usleep(1000)
+        patience -= 1
+    }
 }
 
 /// Copies a file as ``writeFile(_:to:mode:_:)`` does, to where there is none.

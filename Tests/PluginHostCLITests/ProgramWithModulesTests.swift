@@ -191,7 +191,10 @@ internal import Testing
         #expect(host.line { $0.contains("Watching") } != nil)
         host.signal(SIGTSTP)
         #expect(host.errorLine { $0.contains("heard") && $0.contains("it is suspended") } != nil)
-        for _ in 0..<30_000 where !host.isStopped { usleep(10_000) }
+        for _ in 0..<30_000 {
+            if host.isStopped { break }
+            usleep(10_000)
+        }
         #expect(host.isStopped)
         host.signal(SIGCONT)
         #expect(host.errorLine { $0.contains("heard") && $0.contains("it goes on") } != nil)

@@ -98,7 +98,8 @@ extension Lifecycle {
         try? FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         do throws(PluginError) {
             try store.restore(kept, to: folder)
-            let staged = try stageWhenWritten("\(folder)/\(kept.fileName)", as: path)
+            let staged = try staging.stageWhenWritten(
+                path: "\(folder)/\(kept.fileName)", checkTrust: false, as: path)
             do throws(PluginError) {
                 if let entry = journal.quarantined(path: path, digest: staged.digest) {
                     throw PluginError(.quarantined, entry.message)
@@ -117,17 +118,6 @@ extension Lifecycle {
             throw PluginError(
                 error.code, "\(kept.module) \(kept.version) is not put back: \(error.message)", source: error.source)
         }
-    }
-
-    /// A program that another thread starts may hold the descriptor for a moment that the file was written by.
-    private func stageWhenWritten(_ path: String, as original: String) throws(PluginError) -> StagedFile {
-        for _ in 0..<50 {
-            if case .staged(let staged) = try staging.stage(path: path, checkTrust: false, as: original) {
-                return staged
-            }
-            usleep(20_000)
-        }
-        throw PluginError(.unreadable, "\(path) is being written.")
     }
 
     private func rollBack(

@@ -16,9 +16,7 @@ extension PluginHost {
     public static func inspect(file: String, trustsEveryone: Bool = false) throws(PluginError) -> ModuleReport {
         let staging = try Staging()
         defer { staging.close() }
-        guard case .staged(let staged) = try staging.stage(path: file, checkTrust: !trustsEveryone) else {
-            throw PluginError(.unreadable, "\(file) is being written. Wait until its writer closes it.")
-        }
+        let staged = try staging.stageWhenWritten(path: file, checkTrust: !trustsEveryone)
         // Another toolchain's module can be described, if not run.
         let loader = ModuleLoader(journal: nil, allowsOtherToolchains: true)
         let module = try loader.load(staged, entry: try loader.open(staged))

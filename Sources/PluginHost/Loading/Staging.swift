@@ -86,6 +86,20 @@ final class Staging: Sendable {
                 size: file.size, image: file.image, folder: folder, libraries: companions.staged))
     }
 
+    /// The same for who does not look again later: a file that is being written gets a second. A program that another
+    /// thread starts may hold the descriptor for a moment that the file was written by.
+    ///
+    /// - Throws: `unreadable` for one that is still being written then.
+    func stageWhenWritten(
+        path: String, checkTrust: Bool, as original: String? = nil
+    ) throws(PluginError) -> StagedFile {
+        for _ in 0..<50 {
+            if case .staged(let staged) = try stage(path: path, checkTrust: checkTrust, as: original) { return staged }
+            usleep(20_000)
+        }
+        throw PluginError(.unreadable, "\(path) is being written. Wait until its writer closes it.")
+    }
+
     /// Removes a copy that was not opened, and gives up the names of the libraries that came with it.
     func discard(_ file: StagedFile) { remove(file.folder) }
 

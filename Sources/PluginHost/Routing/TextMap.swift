@@ -1,5 +1,5 @@
 /// A map from texts to objects whose copies share what they have in common, so that changing a copy of a large one
-/// costs little: a page of about eight objects, and the list of the pages.
+/// costs little: a page of about eight objects, and the list of the pages. A small map has one page.
 ///
 /// Made to be searched: nothing is counted on the way, and a text of up to 15 bytes stands in its slot itself.
 struct TextMap<Value: AnyObject>: ~Copyable {
@@ -103,7 +103,7 @@ struct TextMap<Value: AnyObject>: ~Copyable {
         switch pages {
         case .none: return
         case .one(let page):
-            guard count > 8 else { return }
+            guard count > 16 else { return }
             old = .allocate(capacity: 1)
             old.initialize(repeating: page)
         case .many(let pages):

@@ -85,6 +85,8 @@ import Testing
             withKnownIssue("this file system has no leases") { Issue.record("not found") }
             return
         }
+        let error = #expect(throws: PluginError.self) { try staging.stageWhenWritten(path: original, checkTrust: true) }
+        #expect(error?.code == .unreadable && error?.message.contains("is being written") == true)
         try expectNothingLeft()
         close(descriptor)
         _ = try stage(original)
@@ -194,7 +196,7 @@ import Testing
     private var mark: Substring { folder.path.suffix(6) }
 
     private func stage(_ path: String, checkTrust: Bool = true) throws -> StagedFile {
-        try staging.stageWhenWritten(path, checkTrust: checkTrust)
+        try staging.stageWhenWritten(path: path, checkTrust: checkTrust)
     }
 
     private func mode(_ path: String) throws -> Int {
@@ -228,17 +230,5 @@ import Testing
             try? FileManager.default.removeItem(atPath: "\(plugins)/\(name)")
             try folder.copy(source, as: "plugins/\(name)")
         }
-    }
-}
-
-extension Staging {
-    /// Waits where a program that another test starts at this moment still has the descriptor that the file was written
-    /// by.
-    func stageWhenWritten(_ path: String, checkTrust: Bool) throws -> StagedFile {
-        for _ in 0..<30_000 {
-            if case .staged(let file) = try stage(path: path, checkTrust: checkTrust) { return file }
-            usleep(10_000)
-        }
-        throw PluginError(.unreadable, "\(path) is being written.")
     }
 }

@@ -29,7 +29,7 @@ import Testing
     }
 
     private func stage(_ path: String) throws -> StagedFile {
-        try staging.stageWhenWritten(path, checkTrust: false)
+        try staging.stageWhenWritten(path: path, checkTrust: false)
     }
 
     private func keep(_ number: Int, in store: VersionStore, module name: String = "M") throws {
@@ -128,7 +128,7 @@ import Testing
         #expect(try names(plugins) == ["M.so"])
         #expect(try PluginFolder.list(plugins)[0].identity.get().inode != before.inode, "by rename")
         try Trust.check(folder: plugins)
-        _ = try staging.stageWhenWritten("\(plugins)/M.so", checkTrust: true)
+        _ = try staging.stageWhenWritten(path: "\(plugins)/M.so", checkTrust: true)
         unlink("\(plugins)/M.so")
         try store.restore(kept, to: plugins)
         #expect(try content("\(plugins)/M.so") == first)
