@@ -28,8 +28,7 @@ let package = Package(
         .target(name: "CPluginHost"),
         .target(
             name: "PluginHost", dependencies: ["PluginABI", "CPluginABI", "CPluginHost"], swiftSettings: settings),
-        .target(
-            name: "PluginTestKit", dependencies: ["PluginHost", "PluginABI", "CPluginHost"], swiftSettings: settings),
+        .target(name: "PluginTestKit", dependencies: ["PluginHost", "PluginABI"], swiftSettings: settings),
         .executableTarget(name: "PluginHostCLI", dependencies: ["PluginHost", "PluginABI"], swiftSettings: settings),
 
         .target(name: "ModuleA", dependencies: ["PluginABI"], path: "Plugins/ModuleA"),

@@ -1,4 +1,3 @@
-internal import CPluginHost
 import Foundation
 import PluginABI
 import PluginHost
@@ -29,34 +28,8 @@ final class BenchFolder: Sendable {
         }
         content.append(contentsOf: suffix.utf8)
         let hidden = "\(plugins)/.\(UUID().uuidString)"
-        // Closed on exec: a writer that a program inherits would make the host wait for its end.
-        let descriptor = open(hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o700)
-        guard descriptor >= 0 else { throw Self.failure(hidden, "cannot be made") }
-        var rest = content[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-            guard count > 0 else {
-                let failure = Self.failure(hidden, "cannot be written")
-                close(descriptor)
-                throw failure
-            }
-            rest = rest.dropFirst(count)
-        }
-        close(descriptor)
-        Self.waitForWriters(of: hidden)
+        try writeFile(content, to: hidden, mode: 0o700, O_EXCL)
         guard rename(hidden, "\(plugins)/\(name)") == 0 else { throw Self.failure(name, "cannot be renamed") }
-    }
-
-    /// A program that somebody starts at this moment has the descriptor of the file, too, until it has begun: what else
-    /// lies beside a module would come later than the module. Waits ten seconds at most.
-    private static func waitForWriters(of path: String) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        defer { close(descriptor) }
-        var patience = 10_000
-        while patience > 0, plugin_host_is_being_written(descriptor) == 1 {
-            usleep(1000)
-            patience -= 1
-        }
     }
 
     /// Copies a file or a folder under its own name.

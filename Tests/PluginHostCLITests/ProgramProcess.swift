@@ -2,9 +2,8 @@ internal import Dispatch
 internal import Foundation
 internal import Glibc
 internal import PluginABI
+internal import PluginHost
 internal import Synchronization
-
-@testable internal import PluginHost
 
 /// The built program, started as a process of its own.
 final class ProgramProcess: Sendable {
@@ -105,31 +104,7 @@ final class ProgramProcess: Sendable {
     }
 }
 
-/// Writes a file that no other process has open for writing when this returns: a host would leave it alone as one that
-/// is being written. Foundation's ways leave the descriptor open in programs that another test starts meanwhile, and
-/// every way leaves it open in them until they have begun.
-///
-/// - Parameter flags: `O_EXCL` where there must be no such file yet.
-func writeFile(_ content: Data, to path: String, mode: mode_t = 0o644, _ flags: Int32 = O_TRUNC) throws {
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode)
-    guard descriptor >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
-    do {
-        defer { close(descriptor) }
-        var rest = content[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-            guard count > 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
-            rest = rest.dropFirst(count)
-        }
-    }
-    var patience = 300_000
-    while patience > 0, try SourceFile(opening: path).isBeingWritten() {
-        usleep(1000)
-        patience -= 1
-    }
-}
-
-/// Copies a file as ``writeFile(_:to:mode:_:)`` does, to where there is none.
+/// Copies a file as `writeFile` writes it, to where there is none.
 func copyFile(_ source: String, to destination: String) throws {
     try writeFile(Data(contentsOf: URL(fileURLWithPath: source)), to: destination, mode: 0o755, O_EXCL)
 }

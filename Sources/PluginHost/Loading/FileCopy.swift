@@ -135,7 +135,8 @@ struct SourceFile: ~Copyable {
         return count
     }
 
-    private static func write(_ bytes: UnsafeRawBufferPointer, to output: Int32) -> Bool {
+    /// All of it; false, with `errno`, where that cannot be.
+    static func write(_ bytes: UnsafeRawBufferPointer, to output: Int32) -> Bool {
         var written = 0
         while written < bytes.count {
             let step = Glibc.write(output, bytes.baseAddress! + written, bytes.count - written)
