@@ -33,7 +33,7 @@ enum RouteFile {
         for (text, value) in routes.sorted(by: { $0.key < $1.key }) {
             let entry: RouteEntry
             do throws(PluginError) {
-                entry = try self.entry(text, value, path, after: entries.last?.pattern)
+                entry = try self.entry(text, value, path, after: entries.last)
             } catch {
                 throw PluginError(.invalidRouteFile, "\(path), route “\(text.shortened)”: \(error.message)")
             }
@@ -53,11 +53,12 @@ enum RouteFile {
     }
 
     private static func entry(
-        _ text: String, _ value: Value, _ path: String, after previous: RoutePattern?
+        _ text: String, _ value: Value, _ path: String, after previous: RouteEntry?
     ) throws(PluginError) -> RouteEntry {
-        let pattern = try RoutePattern(text, after: previous)
+        let pattern = try RoutePattern(text, after: previous?.pattern)
         if let action = value.string {
-            return try RouteEntry(pattern, to: action, name: nil, summary: "", defaults: [:], owner: .file(path))
+            return try RouteEntry(
+                pattern, to: action, name: nil, summary: "", defaults: [:], owner: .file(path), after: previous)
         }
         guard case .map(let fields) = value else {
             throw PluginError(.invalidRouteFile, "It must be \"target/action\", or an object with the key \"action\".")
@@ -80,6 +81,6 @@ enum RouteFile {
         return try RouteEntry(
             pattern, to: action, name: try field("name", \.string, "a string"),
             summary: try field("summary", \.string, "a string") ?? "",
-            defaults: try field("defaults", \.map, "an object") ?? [:], owner: .file(path))
+            defaults: try field("defaults", \.map, "an object") ?? [:], owner: .file(path), after: previous)
     }
 }

@@ -55,7 +55,9 @@ struct URLArguments: ~Copyable {
     ) throws(PluginError) -> Result {
         let query = resolution.url.query
         let (groups, defaults) =
-            resolution.route?._withUnsafeGuaranteedRef { ($0.groups.count, $0.defaults.count) } ?? (0, 0)
+            resolution.route?._withUnsafeGuaranteedRef {
+                ($0.destination.groups.count, $0.hasDefaults ? $0.defaults.count : 0)
+            } ?? (0, 0)
         let found = groups + query.count + defaults + 3
         let room = given.count + max(found, endpoint?.parameters.count ?? 0)
         return try withUnsafeTemporaryAllocation(of: plugin_entry.self, capacity: room) {
@@ -89,7 +91,7 @@ struct URLArguments: ~Copyable {
 
     @inline(__always)
     private mutating func addGroups(_ match: RouteMatch, _ url: URLText) throws(PluginError) {
-        let groups = match.entry._withUnsafeGuaranteedRef { $0.groups }
+        let groups = match.entry._withUnsafeGuaranteedRef { $0.destination.groups }
         if let taken = match.groups {
             for (group, text) in zip(groups, taken) { if let text { try addGroup(group.name, text) } }
         } else {

@@ -39,7 +39,7 @@ extension Table {
 extension URLResolution {
     @inline(__always)
     fileprivate init(_ url: URLText, _ match: RouteMatch) {
-        let address = match.entry._withUnsafeGuaranteedRef { $0.address }
+        let address = match.entry._withUnsafeGuaranteedRef { $0.destination.address }
         self.init(url: url, target: address.target, action: address.action, match: match)
     }
 }

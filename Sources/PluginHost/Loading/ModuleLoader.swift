@@ -31,7 +31,10 @@ final class LoadedModule: @unchecked Sendable {
         self.toolchain = toolchain
         self.abiMinor = abiMinor
         self.manifest = manifest
-        routes = manifest.routes.map { RouteEntry($0, of: manifest.name) }
+        var routes: [RouteEntry] = []
+        routes.reserveCapacity(manifest.routes.count)
+        for route in manifest.routes { routes.append(RouteEntry(route, of: manifest.name, after: routes.last)) }
+        self.routes = routes
         self.description = description
         self.functions = functions
         self.factories = factories

@@ -62,7 +62,7 @@ extension PluginHost {
         var entries: [RouteEntry] = []
         entries.reserveCapacity(routes.count)
         for (pattern, action) in routes {
-            entries.append(try entry(pattern, action, nil, "", [:], after: entries.last?.pattern))
+            entries.append(try entry(pattern, action, nil, "", [:], after: entries.last))
         }
         try dispatcher.registry.update { (table) throws(PluginError) in
             var routes = table.routes
@@ -132,11 +132,11 @@ extension PluginHost {
 
     private func entry(
         _ pattern: String, _ action: String, _ name: String?, _ summary: String, _ defaults: [String: Value],
-        after previous: RoutePattern? = nil
+        after previous: RouteEntry? = nil
     ) throws(PluginError) -> RouteEntry {
         try RouteEntry(
-            try RoutePattern(pattern, after: previous), to: action, name: name, summary: summary, defaults: defaults,
-            owner: .program)
+            try RoutePattern(pattern, after: previous?.pattern), to: action, name: name, summary: summary,
+            defaults: defaults, owner: .program, after: previous)
     }
 
     /// Whether opening a URL would reach an action: exactly when the URL parses and resolves to an action or to a

@@ -78,7 +78,7 @@ struct RouteMatch {
     /// Not counted: the table that it was found in keeps it.
     let entry: Unmanaged<RouteEntry>
     /// What the groups of the pattern have taken, nil for one that took no part. Where all groups are whole segments
-    /// this is nil, and `RouteEntry.groups` says which ones.
+    /// this is nil, and the entry's destination says which ones.
     var groups: [RawText?]?
 }
 

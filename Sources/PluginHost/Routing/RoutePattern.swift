@@ -89,6 +89,12 @@ final class RoutePattern: Sendable {
         return host.names + names
     }
 
+    /// Of the groups, the segments of the path that they take, where all groups are whole segments; else nothing.
+    var places: [Int] {
+        guard hasPlaces, let segments = path?.segments else { return [] }
+        return segments.indices.filter { segments[$0].rank == .name }
+    }
+
     /// Where the scheme ends, if there is one, and where the host begins and ends.
     private static func divide(_ text: RawText) -> (scheme: Int?, host: Int, path: Int) {
         var start = 0

@@ -37,6 +37,35 @@ import Testing
         #expect(throws: PluginError.self) { try RoutePattern("\u{212A}://x") }
     }
 
+    @Test("routes share where they lead exactly where it is the same")
+    func sharedDestinations() throws {
+        let routes = [
+            ("app://a/x/:id", "T/a"), ("app://a/y/:id", "T/a"), ("app://a/z/:other", "T/a"),
+            ("app://a/:other/z", "T/a"),
+            ("app://a/w/:other", "T/b"), ("app://a/v/:other", "U/b"), ("app://a/v", "U/b"), ("app://a/u", "U/b"),
+            ("app://a/t/:id/:other", "U/b"), ("app://a/s/:other/:id", "U/b"), ("app://a/r-:id/:other", "U/b"),
+            ("app://:id.a/t/:other", "U/b"), ("app://a/q/:id/:other", "U/b"),
+        ]
+        var entries: [RouteEntry] = []
+        for (pattern, action) in routes {
+            entries.append(
+                try RouteEntry(
+                    RoutePattern(pattern), to: action, name: nil, summary: "", defaults: [:], owner: .program,
+                    after: entries.last))
+        }
+        for (entry, (pattern, action)) in zip(entries, routes) {
+            let alone = try RouteEntry(
+                RoutePattern(pattern), to: action, name: nil, summary: "", defaults: [:], owner: .program)
+            #expect("\(entry.target)/\(entry.action)" == action)
+            func said(_ entry: RouteEntry) -> [String] {
+                entry.destination.groups.map { "\($0.name.text) \($0.place)" }
+            }
+            #expect(said(entry) == said(alone), "\(pattern)")
+        }
+        let shared = zip(entries, entries.dropFirst()).filter { $0.destination === $1.destination }
+        #expect(shared.map(\.1.pattern.text) == ["app://a/y/:id", "app://a/u", "app://:id.a/t/:other"])
+    }
+
     /// What a table says of a URL.
     private struct Outcome: Equatable {
         var pattern: String
@@ -48,7 +77,7 @@ import Testing
             guard let match = table.match(url) else { return nil }
             let entry = match.entry.takeUnretainedValue()
             let texts = match.groups ?? entry.taken(url)
-            let names = entry.groups.map(\.name.text)
+            let names = entry.destination.groups.map(\.name.text)
             return Outcome(
                 pattern: entry.pattern.text,
                 values: Dictionary(uniqueKeysWithValues: zip(names, texts.map { $0?.string })))

@@ -1,0 +1,88 @@
+import CPluginABI
+import PluginABI
+
+/// Where a route leads, and which groups of its pattern go with it: in one piece of memory, which routes share that say
+/// the same one after the other. Of many routes hardly any is in the processor's cache; what they share is.
+final class RouteDestination: ManagedBuffer<RouteDestination.Counts, RouteDestination.Group> {
+    // Immutable. Behind the groups stand the texts of target and action, then the names of the groups.
+
+    struct Counts {
+        let groups: Int
+        /// Of bytes.
+        let target: Int
+        let action: Int
+    }
+
+    /// A group of the pattern.
+    struct Group {
+        /// A number for one without a name.
+        let name: plugin_string
+        /// The segment of the path that it takes, where all groups are whole segments.
+        let place: Int
+    }
+
+    /// - Parameter previous: What the route before leads to; taken again if it is the same.
+    static func make(
+        _ target: String, _ action: String, _ pattern: RoutePattern, after previous: RouteDestination?
+    ) -> RouteDestination {
+        let (names, places) = (pattern.names, pattern.places)
+        if let previous, previous.isSame(target, action, names, places) { return previous }
+        let counts = Counts(groups: names.count, target: target.utf8.count, action: action.utf8.count)
+        let texts = names.reduce(counts.target + counts.action) { $0 + $1.utf8.count }
+        let size = MemoryLayout<Group>.stride
+        let made = unsafeDowncast(
+            create(minimumCapacity: names.count + (texts + size - 1) / size) { _ in counts }, to: RouteDestination.self)
+        made.withUnsafeMutablePointerToElements { groups in
+            var end = UnsafeMutableRawPointer(groups + names.count)
+            _ = plugin_string(copying: target, to: &end)
+            _ = plugin_string(copying: action, to: &end)
+            for (index, name) in names.enumerated() {
+                let place = index < places.count ? places[index] : 0
+                (groups + index).initialize(to: Group(name: plugin_string(copying: name, to: &end), place: place))
+            }
+        }
+        return made
+    }
+
+    private func isSame(_ target: String, _ action: String, _ names: [String], _ places: [Int]) -> Bool {
+        func isText(_ text: String, _ other: plugin_string) -> Bool { text.withPluginString { $0 == other } }
+        let address = address
+        guard groups.count == names.count, isText(target, address.target), isText(action, address.action) else {
+            return false
+        }
+        return groups.indices.allSatisfy { index in
+            isText(names[index], groups[index].name)
+                && groups[index].place == (index < places.count ? places[index] : 0)
+        }
+    }
+
+    /// The groups of the pattern, in their order; they live as long as this does.
+    @inline(__always)
+    var groups: UnsafeBufferPointer<Group> {
+        withUnsafeMutablePointers { counts, groups in UnsafeBufferPointer(start: groups, count: counts.pointee.groups) }
+    }
+
+    /// Target and action as the binary interface has them; they live as long as this does.
+    @inline(__always)
+    var address: (target: plugin_string, action: plugin_string) {
+        withUnsafeMutablePointers { counts, groups in
+            let texts = UnsafeRawPointer(groups + counts.pointee.groups).assumingMemoryBound(to: CChar.self)
+            return (
+                plugin_string(bytes: texts, count: UInt64(counts.pointee.target)),
+                plugin_string(bytes: texts + counts.pointee.target, count: UInt64(counts.pointee.action))
+            )
+        }
+    }
+}
+
+extension plugin_string {
+    /// A copy at `end`, which is moved behind it.
+    fileprivate init(copying text: String, to end: inout UnsafeMutableRawPointer) {
+        var text = text
+        self = text.withUTF8 { bytes in
+            if let start = bytes.baseAddress { end.copyMemory(from: start, byteCount: bytes.count) }
+            return plugin_string(bytes: end.assumingMemoryBound(to: CChar.self), count: UInt64(bytes.count))
+        }
+        end += Int(count)
+    }
+}
