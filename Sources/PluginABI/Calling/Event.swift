@@ -26,11 +26,13 @@ extension HostContext {
         _ event: String, _ parameters: Parameters = [:], sticky: Bool = false
     ) throws(PluginError) -> EventOutcome {
         var posted = Posted(host: host)
+        defer { posted.other?.release() }
         try Address.event(event, isSticky: sticky).withRequest(parameters, .local, nil, flags: requestFlags) {
             request in
             withUnsafeMutablePointer(to: &posted) { host.pointee.perform(host, call, request, Posted.completion, $0) }
         }
-        return try posted.outcome.get()
+        guard let other = posted.other else { return EventOutcome(delivered: posted.delivered, failures: []) }
+        return try other.takeUnretainedValue().outcome.get()
     }
 
     /// Posts an event, and waits until the asynchronous subscribers have ended, too. See ``post(_:_:sticky:)``.
@@ -52,15 +54,29 @@ extension HostContext {
 /// Takes the outcome of an event, on the poster's stack.
 private struct Posted {
     let host: UnsafePointer<plugin_host>
-    var outcome: Result<EventOutcome, PluginError> = .success(EventOutcome(delivered: 0, failures: []))
+    /// Where nothing has failed: how many subscribers got it.
+    var delivered = 0
+    /// Retained; anything else.
+    var other: Unmanaged<Other>?
+
+    final class Other {
+        let outcome: Result<EventOutcome, PluginError>
+        init(_ outcome: Result<EventOutcome, PluginError>) { self.outcome = outcome }
+    }
 
     static let completion: plugin_completion = { data, value, error in
         let posted = data!.assumingMemoryBound(to: Posted.self)
         if let error {
-            posted.pointee.outcome = .failure(PluginError(error.pointee))
+            posted.pointee.set(.failure(PluginError(error.pointee)))
+        } else if let delivered = value?.pointee.deliveredToAll {
+            posted.pointee.delivered = delivered
         } else if let value {
-            posted.pointee.outcome = .success(EventOutcome(copying: value.pointee, host: posted.pointee.host))
+            posted.pointee.set(.success(EventOutcome(Value(copying: value.pointee, host: posted.pointee.host))))
         }
+    }
+
+    private mutating func set(_ outcome: Result<EventOutcome, PluginError>) {
+        other = .passRetained(Other(outcome))
     }
 }
 
@@ -81,32 +97,33 @@ extension EventOutcome: ValueConvertible {
 extension EventOutcome {
     /// Lends the outcome in the form in which it crosses the border.
     package func lend(to body: (UnsafePointer<plugin_value>) -> Void) {
+        if failures.isEmpty { return Self.lend(delivered: delivered, to: body) }
         var raw = plugin_value_null()
-        if failures.isEmpty {
-            withUnsafeTemporaryAllocation(of: plugin_entry.self, capacity: 2) { entries in
-                entries[0] = plugin_entry(key: plugin_string("delivered"), value: plugin_value_int(Int64(delivered)))
-                entries[1] = plugin_entry(key: plugin_string("failures"), value: plugin_value_list(nil, 0))
-                raw = plugin_value_map(entries.baseAddress, 2)
-                body(&raw)
-            }
-        } else {
-            let owner = Parameters(positional: [value])
-            withExtendedLifetime(owner) {
-                if let entry = try? owner.withEntries({ entries, _ in entries[0] }) { raw = entry.value }
-                body(&raw)
-            }
+        let owner = Parameters(positional: [value])
+        withExtendedLifetime(owner) {
+            if let entry = try? owner.withEntries({ entries, _ in entries[0] }) { raw = entry.value }
+            body(&raw)
         }
     }
 
-    /// Without a copy where nothing has failed.
-    fileprivate init(copying raw: plugin_value, host: UnsafePointer<plugin_host>) {
-        if raw.kind == PLUGIN_KIND_MAP, raw.count == 2, let entries = raw.as.map,
-            entries[0].key.equals("delivered"), entries[0].value.kind == PLUGIN_KIND_INT,
-            entries[1].key.equals("failures"), entries[1].value.count == 0
-        {
-            self.init(delivered: Int(entries[0].value.as.integer), failures: [])
-        } else {
-            self.init(Value(copying: raw, host: host))
+    /// The same where nothing has failed.
+    @inlinable
+    package static func lend(delivered: Int, to body: (UnsafePointer<plugin_value>) -> Void) {
+        withUnsafeTemporaryAllocation(of: plugin_entry.self, capacity: 2) { entries in
+            entries[0] = plugin_entry(key: plugin_string("delivered"), value: plugin_value_int(Int64(delivered)))
+            entries[1] = plugin_entry(key: plugin_string("failures"), value: plugin_value_list(nil, 0))
+            var raw = plugin_value_map(entries.baseAddress, 2)
+            body(&raw)
         }
+    }
+}
+
+extension plugin_value {
+    /// Of the outcome of an event: how many subscribers got it, where none has failed.
+    fileprivate var deliveredToAll: Int? {
+        guard kind == PLUGIN_KIND_MAP, count == 2, let entries = self.as.map, entries[0].key.equals("delivered"),
+            entries[0].value.kind == PLUGIN_KIND_INT, entries[1].key.equals("failures"), entries[1].value.count == 0
+        else { return nil }
+        return Int(entries[0].value.as.integer)
     }
 }

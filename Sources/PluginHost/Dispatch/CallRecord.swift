@@ -169,12 +169,14 @@ struct CallRecord {
         state.pointee.store((token & Self.sequenceMask) << 2 | phase.rawValue, ordering: .releasing)
     }
 
-    /// Completes the call; only for who has moved it out of `open`.
+    /// Completes the call of a token; only for who has moved it out of `open`.
     @inline(__always)
-    func complete(_ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?) {
+    func complete(
+        _ token: plugin_token, _ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?
+    ) {
         let lane = Lane.current
         if error != nil, let lane, let endpoint { lane.countError(endpoint) }
-        lane?.beginReply(self)
+        lane?.beginReply(self, token)
         pointer.pointee.completion?(pointer.pointee.data, value, error)
         lane?.endReply(self)
     }

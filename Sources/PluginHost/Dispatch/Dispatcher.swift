@@ -103,16 +103,31 @@ final class Dispatcher: Sendable {
         guard let lane = Lane.current, let record = lane.next, !lane.seesProposal,
             !caller.isStarting.load(ordering: .relaxed), caller.isProgram || asked.pointee.isSound
         else { return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver) }
-        let call = Call(asked, parent: parent, from: caller, lane, mode, receiver)
+        let parent = parent != 0 ? parent : lane.currentCall
         let found = registry.read(lane) { table -> Unmanaged<Endpoint>? in
             guard table.interception == nil, let endpoint = find(asked, in: table) else { return nil }
-            occupy(record, endpoint, call)
+            occupy(record, endpoint, parent: parent, caller: .passUnretained(caller))
             return endpoint
         }
-        guard let found else { return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver) }
-        let entries = asked.pointee.entries
-        if callStraight(found, entries, call, lane, record) { return 0 }
-        return begin(found, entries, call, lane, record)
+        guard let found else {
+            return dispatchOther(asked, parent: parent, from: caller, mode: mode, to: receiver, lane, record)
+        }
+        if asked.pointee.isPlain, callStraight(found, asked.pointee.entries, receiver, lane, record) { return 0 }
+        return begin(found, asked, parent: parent, from: caller, mode: mode, to: receiver, lane, record)
+    }
+
+    /// The same for what has no action that the table knows by names: of that, an event is most often.
+    @inline(never)
+    private func dispatchOther(
+        _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
+        to receiver: Receiver, _ lane: Lane, _ record: CallRecord
+    ) -> plugin_token {
+        if asked.pointee.address == PLUGIN_ADDRESS_EVENT, mode == .synchronous,
+            postStraight(asked, parent: parent, from: caller, to: receiver, lane, record)
+        {
+            return 0
+        }
+        return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver)
     }
 
     /// What a request names in itself.
@@ -126,16 +141,18 @@ final class Dispatcher: Sendable {
     }
 
     /// Begins a call whose action is found and entered in the record.
+    @inline(never)
     private func begin(
-        _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
-        _ record: CallRecord
+        _ found: Unmanaged<Endpoint>, _ asked: UnsafePointer<plugin_request>, parent: plugin_token,
+        from caller: Generation, mode: Mode, to receiver: Receiver, _ lane: Lane, _ record: CallRecord
     ) -> plugin_token {
+        let call = Call(asked, parent: parent, from: caller, lane, mode, receiver)
         do throws(PluginError) {
             return try found.lend { (endpoint) throws(PluginError) in
-                try invoke(endpoint, entries, call, lane, record)
+                try invoke(endpoint, asked.pointee.entries, call, lane, record)
             }
         } catch {
-            refuse(error, call.receiver, lane, record)
+            refuse(error, receiver, lane, record)
             return 0
         }
     }
@@ -197,6 +214,8 @@ final class Dispatcher: Sendable {
 
     /// What all kinds of address share.
     struct Call {
+        /// As `plugin_request.isPlain`.
+        var isPlain: Bool { !isRemote && timeout <= 0 }
         let parent: plugin_token
         let timeout: Int64
         let isRemote: Bool
@@ -231,6 +250,10 @@ extension plugin_request {
     var entries: UnsafeBufferPointer<plugin_entry> {
         UnsafeBufferPointer(start: parameters, count: Int(truncatingIfNeeded: parameter_count))
     }
+
+    /// Whether it comes from this process, and nobody has said how long it may take.
+    @inline(__always)
+    var isPlain: Bool { flags & PLUGIN_REQUEST_REMOTE == 0 && timeout <= 0 }
 }
 
 extension Generation {

@@ -14,7 +14,7 @@ extension Dispatcher {
         if call.isRemote {
             throw PluginError(.notRemote, "The event “\(name.text.shortened)” cannot be posted by other programs.")
         }
-        if !caller.isProgram, ["host.", "module.", "configuration."].contains(where: name.text.hasPrefix) {
+        if !caller.isProgram, name.isOfHost {
             throw PluginError(
                 .refused,
                 "“\(name.text.shortened)” is a name for events of the host. Post “\(caller.name).…” instead.")
@@ -26,16 +26,6 @@ extension Dispatcher {
             number = events.keep(name.text, Parameters(copies))
         }
         let table = registry.current(lane)
-        if call.mode == .synchronous, call.timeout <= 0, number == nil, table.interception == nil,
-            !events.hasHandlers(of: name)
-        {
-            let modules = table.subscribers(of: name)
-            if modules?._withUnsafeGuaranteedRef(\.areSynchronous) ?? true {
-                let endpoints = modules?._withUnsafeGuaranteedRef(\.endpoints) ?? []
-                try deliver(name, entries, straightTo: endpoints, of: table, call, lane, record)
-                return 0
-            }
-        }
         let event = name.text
         return try deliver(
             event, entries, to: subscribers(of: event, number: number, in: table), of: table, call,

@@ -147,7 +147,7 @@ extension Dispatcher {
             if let error {
                 _ = dispatcher.reject(held.token, error.pointee, from: dispatcher.program)
             } else {
-                _ = dispatcher.resolve(held.token, value, from: dispatcher.program)
+                _ = Dispatcher.resolve(held.token, value, from: dispatcher.program)
             }
         }
     }

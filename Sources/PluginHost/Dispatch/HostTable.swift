@@ -84,7 +84,7 @@ enum HostTable {
     private static let resolve:
         @convention(c) (UnsafePointer<plugin_host>?, plugin_token, UnsafePointer<plugin_value>?) -> Int32 = {
             host, call, result in
-            caller(host)._withUnsafeGuaranteedRef { $0.dispatcher.resolve(call, result, from: $0) }
+            caller(host)._withUnsafeGuaranteedRef { Dispatcher.resolve(call, result, from: $0) }
         }
 
     private static let reject:

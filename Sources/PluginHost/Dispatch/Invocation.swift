@@ -11,14 +11,20 @@ extension Dispatcher {
     /// Enters a call in a record, by which its generation counts as busy.
     @inline(__always)
     func occupy(_ record: CallRecord, _ endpoint: Unmanaged<Endpoint>, _ call: Call) {
-        let parent = call.parent != 0 ? CallRecord(token: call.parent) : nil
-        let depth =
-            parent.map { above -> UInt32 in
-                let depth = above.depth
-                return above.phase(of: call.parent) == .over ? 1 : depth + 1
-            } ?? 1
+        occupy(record, endpoint, parent: call.parent, caller: call.caller)
+    }
+
+    @inline(__always)
+    func occupy(
+        _ record: CallRecord, _ endpoint: Unmanaged<Endpoint>, parent: plugin_token, caller: Unmanaged<Generation>?
+    ) {
+        var depth: UInt32 = 1
+        if parent != 0, let above = CallRecord(token: parent) {
+            let found = above.depth
+            if above.phase(of: parent) != .over { depth = found + 1 }
+        }
         let label = endpoint._withUnsafeGuaranteedRef { $0.label }
-        record.occupy(endpoint, label: label, parent: call.parent, depth: depth, caller: call.caller)
+        record.occupy(endpoint, label: label, parent: parent, depth: depth, caller: caller)
     }
 
     /// Checks the call, binds its arguments and runs the endpoint.
@@ -53,23 +59,22 @@ extension Dispatcher {
     // MARK: On this thread
 
     /// The way of almost every call, in one piece: an action that runs here and at once, with parameters just as it
-    /// declares them, for a caller in this process. Its record is occupied.
+    /// declares them, for a caller in this process who sets no timeout. Its record is occupied.
     ///
     /// - Returns: false, with nothing done, for any other call; ``invoke(_:_:_:_:_:instance:)`` is for all.
     @inline(__always)
     func callStraight(
-        _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
-        _ record: CallRecord
+        _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, _ receiver: Receiver,
+        _ lane: Lane, _ record: CallRecord
     ) -> Bool {
         found._withUnsafeGuaranteedRef { endpoint in
-            guard endpoint.isStraight, !endpoint.isHeld.load(ordering: .relaxed), !call.isRemote, call.timeout <= 0,
-                record.depth <= PLUGIN_DEPTH_MAX
+            guard endpoint.isStraight, !endpoint.isHeld.load(ordering: .relaxed), record.depth <= PLUGIN_DEPTH_MAX
             else { return false }
             return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.straightParameters) {
                 arguments in
                 guard endpoint.take(entries, as: arguments) else { return false }
                 let start = lane.count(endpoint) ? monotonicNow() : 0
-                let token = record.open(call.receiver.completion, call.receiver.data, deadline: 0)
+                let token = record.open(receiver.completion, receiver.data, deadline: 0)
                 lane.push()
                 var context = plugin_call(
                     size: UInt32(MemoryLayout<plugin_call>.size), flags: 0, token: token, instance: nil, deadline: 0)
@@ -149,7 +154,7 @@ extension Dispatcher {
     /// Answers with an error of the host's in place of the action, if nobody has answered.
     func fail(_ record: CallRecord, _ token: plugin_token, _ failure: PluginError) {
         guard let phase = record.beginReply(token) else { return }
-        if phase == .open { failure.lend { record.complete(nil, $0) } }
+        if phase == .open { failure.lend { record.complete(token, nil, $0) } }
         finishReply(record, token)
     }
 
@@ -273,7 +278,7 @@ extension Dispatcher {
             record.beginReply(token, evenIfAbandoned: false) != nil
         else { return }
         let tellCancelHandler = record.takeCancelHandler()
-        error.lend { record.complete(nil, $0) }
+        error.lend { record.complete(token, nil, $0) }
         record.close(token, .abandoned)
         tellCancelHandler(true)
     }

@@ -14,6 +14,7 @@ struct Lane {
     static var currentID: UInt64 { UInt64(UInt(bitPattern: plugin_host_lane_current())) | 1 }
 
     /// The call that this thread works on, or 0.
+    @inline(__always)
     var currentCall: plugin_token {
         guard let top else { return 0 }
         return top.pointer.pointee.stands_for != 0 ? top.pointer.pointee.stands_for : top.token
@@ -69,9 +70,9 @@ struct Lane {
 
     /// Notes that this thread tells a caller the outcome.
     @inline(__always)
-    func beginReply(_ record: CallRecord) {
+    func beginReply(_ record: CallRecord, _ token: plugin_token) {
         record.pointer.pointee.replied_within = pointer.pointee.replying
-        pointer.pointee.replying = record.token
+        pointer.pointee.replying = token
     }
 
     @inline(__always)

@@ -124,6 +124,6 @@ final class Posting: Sendable {
         guard let (outcome, limit) = answer else { return }
         if let start { dispatcher.profiler.note(.event, event, from: start) }
         if let limit { return limit.lend { _ = dispatcher.reject(token, $0.pointee, from: dispatcher.program) } }
-        outcome.lend { _ = dispatcher.resolve(token, $0, from: dispatcher.program) }
+        outcome.lend { _ = Dispatcher.resolve(token, $0, from: dispatcher.program) }
     }
 }

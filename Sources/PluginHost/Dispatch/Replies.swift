@@ -5,47 +5,49 @@ import PluginABI
 // How a call is answered: by whoever holds its token, once.
 
 extension Dispatcher {
-    func resolve(_ token: plugin_token, _ result: UnsafePointer<plugin_value>?, from module: Generation) -> Int32 {
+    /// Answers a call with a result; nil for none. Of the module nothing is read on the way of most calls but its address:
+    /// of many modules hardly any is in the processor's cache.
+    static func resolve(
+        _ token: plugin_token, _ result: UnsafePointer<plugin_value>?, from module: Generation
+    ) -> Int32 {
         guard let (record, isAwaited) = beginReply(token, from: module) else { return PLUGIN_REPLY_STALE }
-        if isAwaited, let result, result.pointee.kind <= PLUGIN_KIND_DOUBLE, !isOver(record.deadline) {
-            record.complete(result, nil)
-            finishReply(record, token)
+        return withUnsafePointer(to: plugin_value_null()) { null in
+            let result = result ?? null
+            guard isAwaited, result.pointee.kind <= PLUGIN_KIND_DOUBLE, !isOver(record.deadline) else {
+                return module.dispatcher.resolveSlowly(record, token, result, from: module, isAwaited)
+            }
+            record.complete(token, result, nil)
+            module.dispatcher.finishReply(record, token)
             return PLUGIN_REPLY_ACCEPTED
         }
-        return resolveSlowly(record, token, isAwaited ? result : nil, from: module, isAwaited)
     }
 
     /// The same for a result that is to be checked, and for a caller who may have gone.
     private func resolveSlowly(
-        _ record: CallRecord, _ token: plugin_token, _ result: UnsafePointer<plugin_value>?, from module: Generation,
+        _ record: CallRecord, _ token: plugin_token, _ result: UnsafePointer<plugin_value>, from module: Generation,
         _ isAwaited: Bool
     ) -> Int32 {
         defer { finishReply(record, token) }
         guard isAwaited else { return PLUGIN_REPLY_STALE }
-        var null = plugin_value_null()
-        guard let result else {
-            withUnsafePointer(to: &null) { record.complete($0, nil) }
-            return PLUGIN_REPLY_ACCEPTED
-        }
         do throws(PluginError) {
             if !module.isProgram { try result.pointee.check() }
         } catch {
             let name = record.endpoint?.title ?? module.name
             let failure = PluginError(
                 .invalidResult, "The result of \(name) cannot be passed on. \(error.message)", source: module.name)
-            failure.lend { record.complete(nil, $0) }
+            failure.lend { record.complete(token, nil, $0) }
             return PLUGIN_REPLY_REFUSED
         }
         if isOver(record.deadline), let endpoint = record.endpoint {
-            PluginError.deadlineExceeded(endpoint).lend { record.complete(nil, $0) }
+            PluginError.deadlineExceeded(endpoint).lend { record.complete(token, nil, $0) }
         } else {
-            record.complete(result, nil)
+            record.complete(token, result, nil)
         }
         return PLUGIN_REPLY_ACCEPTED
     }
 
     func reject(_ token: plugin_token, _ error: plugin_error?, from module: Generation) -> Int32 {
-        guard let (record, isAwaited) = beginReply(token, from: module) else { return PLUGIN_REPLY_STALE }
+        guard let (record, isAwaited) = Self.beginReply(token, from: module) else { return PLUGIN_REPLY_STALE }
         defer { finishReply(record, token) }
         guard isAwaited else { return PLUGIN_REPLY_STALE }
         var code = error?.code.text ?? ""
@@ -53,20 +55,20 @@ extension Dispatcher {
         let isOwn = error.map { $0.source.count == 0 } ?? true
         let failure = PluginError(
             .init(rawValue: code), error?.message.text ?? "", source: isOwn ? module.sourceName : error?.source.text)
-        failure.lend { record.complete(nil, $0) }
+        failure.lend { record.complete(token, nil, $0) }
         return PLUGIN_REPLY_ACCEPTED
     }
 
     /// Finds the call that a token names and takes the right to answer it; false in the result when its caller has
     /// gone. What comes twice, late or from the wrong module is logged, and nothing happens.
     @inline(__always)
-    private func beginReply(_ token: plugin_token, from module: Generation) -> (CallRecord, Bool)? {
+    private static func beginReply(_ token: plugin_token, from module: Generation) -> (CallRecord, Bool)? {
         if let record = CallRecord(token: token), record.belongs(to: module),
             let phase = record.beginReply(token)
         {
             return (record, phase == .open)
         }
-        reportStaleReply(token, module)
+        module.dispatcher.reportStaleReply(token, module)
         return nil
     }
 

@@ -119,7 +119,11 @@ extension Dispatcher {
                         return true
                     }
                     guard isThere else { return nil }
-                    if table.interception == nil, callStraight(found, entries, call, lane, record) { return 0 }
+                    if table.interception == nil, call.isPlain,
+                        callStraight(found, entries, call.receiver, lane, record)
+                    {
+                        return 0
+                    }
                     let endpoint = found.takeUnretainedValue()
                     if endpoint.isHeld.load(ordering: .relaxed), let hold = try hold(of: endpoint, for: call) {
                         return try wait(for: hold, endpoint, url: url.text, flags, given, call, lane, record)

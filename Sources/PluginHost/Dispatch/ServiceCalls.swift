@@ -22,7 +22,7 @@ extension Dispatcher {
         }
         guard let target else { throw registry.table.missingService(name.text, from: smallest) }
         guard let endpoint else { return try callSlowly(target, action, entries, call, lane, record) }
-        if callStraight(endpoint, entries, call, lane, record) { return 0 }
+        if call.isPlain, callStraight(endpoint, entries, call.receiver, lane, record) { return 0 }
         return try endpoint.lend { (endpoint) throws(PluginError) in
             try invoke(endpoint, entries, call, lane, record)
         }
@@ -193,7 +193,7 @@ private final class ServiceWait: Sendable {
         guard dispatcher.registry.stopObserving(token) else { return }
         switch result {
         case .success(let service):
-            service.lend(nil) { _ = dispatcher.resolve(token, $0, from: program) }
+            service.lend(nil) { _ = Dispatcher.resolve(token, $0, from: program) }
         case .failure(let error):
             error.lend { _ = dispatcher.reject(token, $0.pointee, from: program) }
         }

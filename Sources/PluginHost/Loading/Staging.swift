@@ -109,7 +109,7 @@ final class Staging: Sendable {
 
     /// Whether two copies have the same content.
     ///
-    /// - Throws: `stagingFailed` if one of them cannot be read.
+    /// - Throws: `stagingFailed` if they have the same digest, and one of them cannot be read.
     static func sameBytes(_ left: StagedFile, _ right: StagedFile) throws(PluginError) -> Bool {
         guard left.digest == right.digest, left.size == right.size else { return false }
         return try haveSameBytes(left.path, right.path)

@@ -68,7 +68,7 @@ struct Emission: Sendable {
         let program = dispatcher.program!
         do throws(PluginError) {
             try outcome.value.lend { value in
-                withUnsafePointer(to: value) { _ = dispatcher.resolve(context.call, $0, from: program) }
+                withUnsafePointer(to: value) { _ = Dispatcher.resolve(context.call, $0, from: program) }
             }
         } catch {
             error.lend { _ = dispatcher.reject(context.call, $0.pointee, from: program) }

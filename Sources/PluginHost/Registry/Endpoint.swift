@@ -8,24 +8,35 @@ import Synchronization
 final class Endpoint: @unchecked Sendable {
     // Immutable after init, and the pointers point to what lives as long as the process; hence @unchecked Sendable.
 
-    /// Target and action, type and action, or hook: `A/fetchDetail`, `Cursor#next`, `@setUp`.
-    let name: String
+    // First what every call reads, in as few bytes as it takes: of many modules hardly any is in the processor's cache.
+
     /// In declared order; in memory that is never freed.
     let parameters: UnsafeBufferPointer<Parameter>
-    /// Of all endpoints of the process, from 0: where its calls are counted.
-    let number = UInt32(clamping: lastNumber.add(1, ordering: .relaxed).oldValue)
-    private static let lastNumber = Atomic<UInt64>(0)
-    /// How long some of its calls took.
-    let durations = Durations()
-    let isAsync: Bool
-    let isRemote: Bool
-    /// Takes any arguments by position and no names: a callback.
-    let isVariadic: Bool
-    /// Runs interceptors in the place of an action.
-    let isStandIn: Bool
     let invoke: plugin_invoke
     let data: UnsafeMutableRawPointer?
     let generation: Generation
+    /// What the crash report says while it runs.
+    let label: UnsafePointer<CChar>
+    /// Of all endpoints of the process, from 0: where its calls are counted.
+    let number = UInt32(clamping: lastNumber.add(1, ordering: .relaxed).oldValue)
+    private static let lastNumber = Atomic<UInt64>(0)
+    /// Whether a call of it is nothing but a call of its function: see ``Dispatcher/callStraight(_:_:_:_:_:)``.
+    let isStraight: Bool
+    /// How many parameters such an action has at most.
+    static let straightParameters = 8
+    /// Whether new calls wait while its module hands its state over.
+    let isHeld = Atomic(false)
+    /// Takes any arguments by position and no names: a callback.
+    let isVariadic: Bool
+    let isAsync: Bool
+    let isRemote: Bool
+    /// Runs interceptors in the place of an action.
+    let isStandIn: Bool
+
+    /// Target and action, type and action, or hook: `A/fetchDetail`, `Cursor#next`, `@setUp`.
+    let name: String
+    /// How long some of its calls took.
+    let durations = Durations()
     /// Where the instance comes from, for actions of a target that has one.
     let instances: InstanceProvider?
     /// Whether it is code of a module, and stands in the statistics: neither a callback nor what the host puts in its
@@ -33,14 +44,6 @@ final class Endpoint: @unchecked Sendable {
     private var isListed: Bool { !generation.isProgram && !isVariadic }
     /// Lets one call in at a time, if the module or the target is serial.
     let gate: SerialGate?
-    /// Whether a call of it is nothing but a call of its function: see ``Dispatcher/callStraight(_:_:_:_:_:)``.
-    let isStraight: Bool
-    /// How many parameters such an action has at most.
-    static let straightParameters = 8
-    /// Whether new calls wait while its module hands its state over.
-    let isHeld = Atomic(false)
-    /// What the crash report says while it runs.
-    let label: UnsafePointer<CChar>
     /// What runs interceptors in its place, once there have been any.
     let standIns = Mutex<(synchronous: Endpoint?, asynchronous: Endpoint?)>((nil, nil))
 

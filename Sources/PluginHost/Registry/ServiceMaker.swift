@@ -40,7 +40,7 @@ final class ServiceMaker: Sendable {
         // The instance belongs to the object from now on, not to the call.
         CallRecord(token: call.token)?.pointer.pointee.instance = nil
         var value = plugin_value_object(object)
-        _ = dispatcher.resolve(call.token, &value, from: type.generation)
+        _ = Dispatcher.resolve(call.token, &value, from: type.generation)
         _ = ObjectTable.release(object)
     }
 }

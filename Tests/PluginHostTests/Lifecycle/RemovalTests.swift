@@ -66,6 +66,22 @@ import Testing
         #expect(test.answer("C") == "1.0.0")
     }
 
+    @Test func `What waits is not loaded again while its file stays the same`() throws {
+        try put("A")
+        try put("B", requires: "A")
+        try test.start()
+        try test.host.remove("A", force: true)
+        // Another time makes the host look at it again.
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -3600)], ofItemAtPath: "\(test.plugins)/B.so")
+        #expect(try test.settle())
+        let told = test.changes.filter { if case .waiting = $0 { $0.file == "B.so" } else { false } }
+        #expect(told.count == 1)
+        #expect(test.states["B.so"] == "waiting")
+        try put("A")
+        #expect(eventually { test.answer("B") == "1.0.0" })
+    }
+
     @Test func `A dry run says the same and does nothing`() throws {
         try put("A")
         try put("B", requires: "A")

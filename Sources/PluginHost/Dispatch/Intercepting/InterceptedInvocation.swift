@@ -83,7 +83,7 @@ final class InterceptedInvocation: Sendable {
         do {
             try result.get().lend { value in
                 withUnsafePointer(to: value) {
-                    _ = dispatcher.resolve(frame.token, $0, from: endpoint.generation)
+                    _ = Dispatcher.resolve(frame.token, $0, from: endpoint.generation)
                 }
             }
         } catch {
