@@ -15,15 +15,20 @@ struct Memory {
         // What a process takes once, with its first module, is no cost of a module.
         let one = place.folder("one")
         try NumberedModules.write(1, to: one)
-        var (ours, floor) = ([Double](), [Double]())
+        var (ours, floor, own) = ([Double](), [Double](), [Double]())
         for _ in 0..<min(3, effort.repetitions) {  // It is the same each time, nearly.
             let hosts = try Once.host.apart(folder).memory - Once.host.apart(one).memory
             let opened = try Once.open.apart(folder).memory - Once.open.apart(one).memory
+            let active = try Once.activate.apart(folder).memory - Once.activate.apart(one).memory
             ours.append((hosts - opened) / Double(size - 1) / 1024)
             floor.append(opened / Double(size - 1) / 1024)
+            own.append((active - opened) / Double(size - 1) / 1024)
         }
         var row = Row("memory of a module with ten actions, beyond dlopen", size: size, unit: "KiB", ours: ours.median)
-        row.floors = [Row.Other(name: "dlopen itself", value: floor.median)]
+        row.floors = [
+            Row.Other(name: "dlopen itself", value: floor.median),
+            Row.Other(name: "what the module takes itself when it is asked and activated", value: own.median),
+        ]
         row.goal = Goal(atMost: 16)
         return row
     }

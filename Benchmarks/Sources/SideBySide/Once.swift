@@ -13,6 +13,8 @@ enum Once: String {
     case copyAndOpen
     /// Opens the files where they lie: the memory that modules cost without a host.
     case open
+    /// Opens them, asks each what it is, and gives it a host that does nothing: what they cost whoever uses them.
+    case activate
     /// Looks at every file of a folder.
     case stat
 
@@ -46,6 +48,9 @@ enum Once: String {
                 Self.open(copy)
             }
         case .open: for file in files { Self.open(file) }
+        case .activate:
+            for file in files { Self.open(file) }  // All of them first, as a host does.
+            for file in files { Opened.activate(file) }
         case .stat:
             for file in files {
                 var information = Glibc.stat()

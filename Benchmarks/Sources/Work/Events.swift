@@ -17,12 +17,17 @@ extension Comparison {
                 let parameters: [String: Value] = ["n": 7]
                 for _ in 0..<count { for closure in closures { closure(parameters) } }
             }
+            let modules = Subscribers(
+                of: "bench.happened", in: (0..<size).map { "\(folder)/lib\(NumberedModules.name($0)).so" })
+            let pointers = Work("their functions through pointers") { count in
+                for number in 0..<count { modules.tell(Int64(number)) }
+            }
             let program = try PluginHost.bench([])
             let subscriptions = (0..<size).map { _ in program.on("bench.happened") { (_: [String: Value]) in } }
             return [
                 Comparison(
                     "event, per module that subscribes", size: size, peer: "event", share: size,
-                    goal: Goal(atMost: 80), floors: [floor]
+                    goal: Goal(atMost: 80), floors: [pointers, floor]
                 ) { count in
                     for _ in 0..<count { keep(try host.post("bench.happened", parameters).delivered) }
                     withExtendedLifetime(place) {}

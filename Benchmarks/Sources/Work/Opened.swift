@@ -1,3 +1,4 @@
+public import CPluginABI
 import Foundation
 import Glibc
 import PluginABI
@@ -18,6 +19,25 @@ public enum Opened {
         }
         return unsafeBitCast(found, to: type)
     }
+
+    /// Opens a module, asks it what it is, and gives it a host that takes every reply and does nothing else.
+    @discardableResult
+    public static func activate(_ file: String) -> plugin_module {
+        let entry = function("plugin_module_entry", in: file, as: plugin_module_entry_function.self)
+        let module = entry()!.pointee
+        guard module.activate(module.data, host) == 0 else { fatalError("\(file) refuses the host.") }
+        return module
+    }
+
+    private nonisolated(unsafe) static let host: UnsafePointer<plugin_host> = {
+        let host = UnsafeMutablePointer<plugin_host>.allocate(capacity: 1)
+        host.initialize(to: plugin_host())
+        host.pointee.size = UInt32(MemoryLayout<plugin_host>.size)
+        (host.pointee.abi_major, host.pointee.abi_minor) = (UInt16(PLUGIN_ABI_MAJOR), UInt16(PLUGIN_ABI_MINOR))
+        host.pointee.resolve = { _, _, _ in PLUGIN_REPLY_ACCEPTED }
+        host.pointee.get_extension = { _, _ in nil }
+        return UnsafePointer(host)
+    }()
 
     static let one = function(
         "bench_one", in: module("BenchModule"), as: (@convention(c) (Int) -> Int).self)

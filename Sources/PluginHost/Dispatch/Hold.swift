@@ -91,7 +91,8 @@ extension Generation {
 
     /// What is addressed by an object, and so by nothing that could lead to another generation.
     fileprivate var endpointsOfObjects: [Endpoint] {
-        let objects = services.compactMap { $0.maker?.type } + [callbackTypes.synchronous, callbackTypes.asynchronous]
+        let callbacks = [false, true].map(callbackType)  // Also those that are yet to come.
+        let objects = services.compactMap { $0.maker?.type } + callbacks
         return (types.values + objects).flatMap(\.actions.values)
     }
 

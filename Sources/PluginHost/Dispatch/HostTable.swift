@@ -133,9 +133,8 @@ enum HostTable {
             (@convention(c) (UnsafeMutableRawPointer?) -> Void)?, UInt32
         ) -> plugin_object = { host, invoke, data, destroy, flags in
             guard let invoke else { return 0 }
-            let types = caller(host).takeUnretainedValue().callbackTypes!
-            return CallbackBox(invoke: invoke, data: data, destroy: destroy)
-                .object(of: flags & PLUGIN_OBJECT_ASYNC != 0 ? types.asynchronous : types.synchronous)
+            let type = caller(host).takeUnretainedValue().callbackType(isAsync: flags & PLUGIN_OBJECT_ASYNC != 0)
+            return CallbackBox(invoke: invoke, data: data, destroy: destroy).object(of: type)
         }
 
     private static let retainObject: @convention(c) (UnsafePointer<plugin_host>?, plugin_object) -> Int32 = {

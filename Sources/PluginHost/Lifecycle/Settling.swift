@@ -83,9 +83,9 @@ extension Lifecycle {
             reload(candidate.path)
             return nil
         }
-        module.isSpent = true
         let settings = dispatcher.moduleConfiguration.withLock { $0[module.manifest.name] } ?? [:]
         let generation = Generation(module, dispatcher: dispatcher, configuration: settings)
+        module.spend()
         generation.isStarting.store(true, ordering: .relaxed)
         do throws(PluginError) {
             try loader.during(.activation, module.staged) { () throws(PluginError) in

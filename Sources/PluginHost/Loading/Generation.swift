@@ -41,8 +41,9 @@ final class Generation: @unchecked Sendable {
     /// By name.
     private(set) var interceptors: [String: Endpoint] = [:]
     private(set) var providers: [InstanceProvider] = []
-    /// The type of callbacks made from synchronous and from asynchronous closures.
-    private(set) var callbackTypes: (synchronous: ObjectTypeEntry, asynchronous: ObjectTypeEntry)!
+    // Made when they are first needed.
+    private let synchronousCallbacks = AtomicLazyReference<ObjectTypeEntry>()
+    private let asynchronousCallbacks = AtomicLazyReference<ObjectTypeEntry>()
     private let description: UnsafePointer<plugin_module>?
     /// Whether its `setUp` has succeeded. Used by changes of modules only, one at a time.
     private var isSetUp = false
@@ -111,7 +112,13 @@ final class Generation: @unchecked Sendable {
                 configuration: .immortal(configuration), values: .immortal(dispatcher.settings.context)))
         self.context = UnsafePointer(context)
         hostTable = HostTable.make(for: self)
-        callbackTypes = (CallbackBox.type(in: self, isAsync: false), CallbackBox.type(in: self, isAsync: true))
+    }
+
+    /// The type of callbacks made from synchronous or from asynchronous closures.
+    func callbackType(isAsync: Bool) -> ObjectTypeEntry {
+        func make() -> ObjectTypeEntry { CallbackBox.type(in: self, isAsync: isAsync) }
+        if isAsync { return asynchronousCallbacks.load() ?? asynchronousCallbacks.storeIfNil(make()) }
+        return synchronousCallbacks.load() ?? synchronousCallbacks.storeIfNil(make())
     }
 
     private func addActions(_ module: LoadedModule) {

@@ -5,7 +5,7 @@ import PluginABI
 
 /// A module whose code is in the process and whose description fits: what a generation is made of.
 final class LoadedModule: @unchecked Sendable {
-    // The pointers point to static data of an image that is never unmapped, and isSpent is used by one queue only.
+    // The pointers point to static data of an image that is never unmapped, and what changes is used by one queue only.
 
     /// Set once more by who takes what is linked into the program.
     var staged: StagedFile
@@ -16,11 +16,11 @@ final class LoadedModule: @unchecked Sendable {
     let routes: [RouteEntry]
     let description: UnsafePointer<plugin_module>
     /// By name: `target/action`, `type#action`, `@hook`, `!event`, `~interceptor`.
-    let functions: [String: plugin_function]
+    private(set) var functions: [String: plugin_function]
     /// By target.
-    let factories: [String: plugin_factory]
+    private(set) var factories: [String: plugin_factory]
     /// Whether it has been activated once. Its globals are not new any more: who wants it again loads it anew.
-    var isSpent = false
+    private(set) var isSpent = false
 
     init(
         _ staged: StagedFile, toolchain: String, abiMinor: UInt16, manifest: ModuleManifest,
@@ -38,6 +38,12 @@ final class LoadedModule: @unchecked Sendable {
         self.description = description
         self.functions = functions
         self.factories = factories
+    }
+
+    /// Notes that a generation was made of it. Its functions are forgotten then, unless another one can be made.
+    func spend() {
+        isSpent = true
+        if !isLinked { (functions, factories) = ([:], [:]) }
     }
 
     /// The manifest as it is written.

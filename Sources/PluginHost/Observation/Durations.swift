@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// One in 64 calls is measured, so threads that share its memory do not get into each other's way; and it takes none
 /// before the first.
-final class Durations: Sendable {
+struct Durations: ~Copyable, Sendable {
     private final class Buckets: Sendable {
         // Sound: Atomic<T> has the layout of T, and zero is zero.
         nonisolated(unsafe) let counts: UnsafeMutablePointer<Atomic<UInt32>>
