@@ -78,7 +78,8 @@ static inline plugin_host_lane *plugin_host_lane_current(void) {
 }
 plugin_host_tally *plugin_host_tally_make(plugin_host_lane *lane, uint32_t action);
 /* The tally of an action in this thread's own lane. */
-__attribute__((always_inline)) static inline plugin_host_tally *plugin_host_tally_own(plugin_host_lane *lane, uint32_t action) {
+__attribute__((always_inline)) static inline plugin_host_tally *plugin_host_tally_own(
+    plugin_host_lane *lane, uint32_t action) {
     uint32_t chunk = action / PLUGIN_HOST_TALLIES;
     plugin_host_tally *tallies = chunk < PLUGIN_HOST_TALLIES_CHUNKS ? lane->tallies[chunk] : NULL;
     return __builtin_expect(tallies != NULL, 1) ? tallies + action % PLUGIN_HOST_TALLIES

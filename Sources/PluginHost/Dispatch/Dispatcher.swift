@@ -90,8 +90,9 @@ final class Dispatcher: Sendable {
 
     /// Calls what a request asks for. The receiver is told exactly once; in mode `.synchronous` before this returns.
     ///
-    /// Here is what almost every call is: an action of a module that serves, found by its names or as a bound one. All
-    /// else goes through ``dispatchSlowly(_:parent:from:mode:to:)``, which also says what is wrong.
+    /// Here is what almost every call is: an action of a module that serves, found by its names or as a bound one. Of all
+    /// else, most events go through ``postStraight(_:parent:from:to:_:_:)``, and what is left through
+    /// ``dispatchSlowly(_:parent:from:mode:to:)``, which also says what is wrong.
     ///
     /// - Returns: the token to cancel the call by, or 0 when it is over.
     @discardableResult
@@ -199,7 +200,7 @@ final class Dispatcher: Sendable {
             case PLUGIN_ADDRESS_SERVICE:
                 return try callService(asked.pointee, call, lane, record)
             case PLUGIN_ADDRESS_EVENT:
-                return try post(asked.pointee, call, from: caller, lane, record)
+                return try post(asked.pointee, call, from: caller, lane)
             case PLUGIN_ADDRESS_CHAIN:
                 return try emit(asked.pointee, call, from: caller, lane, record)
             default:

@@ -8,7 +8,7 @@ import Synchronization
 extension Dispatcher {
     /// An event: everybody who subscribes to it.
     func post(
-        _ request: borrowing plugin_request, _ call: Call, from caller: Generation, _ lane: Lane, _ record: CallRecord
+        _ request: borrowing plugin_request, _ call: Call, from caller: Generation, _ lane: Lane
     ) throws(PluginError) -> plugin_token {
         let (name, entries) = try request.namedEvent()
         if call.isRemote {

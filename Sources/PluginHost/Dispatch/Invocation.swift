@@ -59,9 +59,10 @@ extension Dispatcher {
     // MARK: On this thread
 
     /// The way of almost every call, in one piece: an action that runs here and at once, with parameters just as it
-    /// declares them, for a caller in this process who sets no timeout. Its record is occupied.
+    /// declares them. The caller has checked that it comes from this process and sets no timeout (`isPlain`), and has
+    /// occupied its record.
     ///
-    /// - Returns: false, with nothing done, for any other call; ``invoke(_:_:_:_:_:instance:)`` is for all.
+    /// - Returns: false, with nothing done, for any other action; ``invoke(_:_:_:_:_:instance:)`` is for all.
     @inline(__always)
     func callStraight(
         _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, _ receiver: Receiver,

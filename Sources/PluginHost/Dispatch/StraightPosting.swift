@@ -5,7 +5,8 @@ import PluginABI
 
 extension Dispatcher {
     /// The way of almost every event: to modules that handle it here and at once, for a poster who waits for nobody else.
-    /// It means what ``post(_:_:from:_:_:)`` does, which is for all events; no lock is taken.
+    /// It means what ``post(_:_:from:_:)`` does, which is for all events. No lock is taken, unless the program subscribes
+    /// to events, too.
     ///
     /// - Parameter record: Free, of this lane.
     /// - Returns: false, with nothing done, for any other event, and where something is wrong.
@@ -14,7 +15,8 @@ extension Dispatcher {
         _ lane: Lane, _ record: CallRecord
     ) -> Bool {
         let event = asked.pointee.target
-        guard asked.pointee.flags == 0, asked.pointee.isPlain, let entries = try? asked.pointee.namedEvent().entries,
+        guard asked.pointee.flags == 0, asked.pointee.timeout <= 0,
+            let entries = try? asked.pointee.namedEvent().entries,
             caller.isProgram || !event.isOfHost, !events.hasHandlers(of: event),
             let depth = try? depth(of: event.text, below: parent),
             let (subscribers, table) = straightSubscribers(of: event, lane)

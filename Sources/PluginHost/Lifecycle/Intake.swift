@@ -165,9 +165,7 @@ extension Lifecycle {
     private func knownContent(of path: String, _ staged: StagedFile) -> FileRecord? {
         guard var record = records[path] ?? nil else { return nil }
         let served = state.withLock { $0.served.values.first { $0.path == path } }
-        // Of a module that has ended, the copy is gone. Then its digest is enough: before it runs again, it is loaded anew.
-        for module in [record.module, served?.module].compactMap(\.self)
-        where (try? Staging.sameBytes(module.staged, staged)) ?? module.isSpent {
+        for module in [record.module, served?.module].compactMap(\.self) where module.hasContent(of: staged) {
             record.content = .module(module)
             return record
         }

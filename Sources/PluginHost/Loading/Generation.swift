@@ -114,7 +114,8 @@ final class Generation: @unchecked Sendable {
         hostTable = HostTable.make(for: self)
     }
 
-    /// The type of callbacks made from synchronous or from asynchronous closures.
+    /// The type of callbacks made from synchronous or from asynchronous closures. Of two threads that make it at once, one
+    /// drops its own, which nobody has seen.
     func callbackType(isAsync: Bool) -> ObjectTypeEntry {
         func make() -> ObjectTypeEntry { CallbackBox.type(in: self, isAsync: isAsync) }
         if isAsync { return asynchronousCallbacks.load() ?? asynchronousCallbacks.storeIfNil(make()) }

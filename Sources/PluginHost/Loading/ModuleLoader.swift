@@ -46,6 +46,10 @@ final class LoadedModule: @unchecked Sendable {
         if !isLinked { (functions, factories) = ([:], [:]) }
     }
 
+    /// Whether a copy has the content of this module. The copy of one that has ended is gone, and then the digest is
+    /// enough: before it runs again, it is loaded anew.
+    func hasContent(of copy: StagedFile) -> Bool { (try? Staging.sameBytes(staged, copy)) ?? isSpent }
+
     /// The manifest as it is written.
     var manifestText: String { description.pointee.manifest.text }
     var file: String { staged.original }

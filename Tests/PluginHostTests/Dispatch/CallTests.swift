@@ -10,6 +10,26 @@ import Testing
 
     init() throws { test = try TestHost.withSamples() }
 
+    @Test func `A call that takes longer than it may is an error, also where it has no result`() throws {
+        try host.register(
+            Manifest("Slow", version: "1.0.0") {
+                Target("Slow") {
+                    Action("wait") { _ = usleep(50_000) }
+                    Action("answer") {
+                        usleep(50_000)
+                        return 1
+                    }
+                }
+            })
+        for action in ["wait", "answer"] {
+            let error = #expect(throws: PluginError.self) {
+                try host.perform("Slow", action, timeout: .milliseconds(1))
+            }
+            #expect(error?.code == .deadlineExceeded, "\(action)")
+        }
+        #expect(try host.perform("Slow", "wait") == Value.null)
+    }
+
     // MARK: Names
 
     @Test func `A call gets its result`() throws {

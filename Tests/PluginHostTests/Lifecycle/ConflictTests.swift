@@ -41,6 +41,19 @@ import Testing
         #expect(test.answer() == "yes")
     }
 
+    @Test func `Of equal files one serves, also when the other one has served before and ended`() throws {
+        let test = try FolderHost()
+        try PlainModule().build(into: test.plugins, as: "b.so")
+        try test.start()
+        try copyFile("\(test.plugins)/b.so", to: "\(test.plugins)/a.so")
+        #expect(eventually { test.states == ["a.so": "superseded", "b.so": "active"] })
+        try PlainModule(version: "2.0.0", answer: "new").build(into: test.plugins, as: "c.so")
+        #expect(eventually { test.changes.contains(where: \.isRetirement) })
+        #expect(unlink("\(test.plugins)/c.so") == 0)
+        #expect(eventually { test.states == ["a.so": "active", "b.so": "superseded"] })
+        #expect(test.answer() == "yes")
+    }
+
     @Test(arguments: Arrival.allCases)
     func `Of equal versions with other bytes the file name that sorts first serves, and the other conflicts`(
         arrival: Arrival
