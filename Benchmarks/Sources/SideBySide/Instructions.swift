@@ -6,7 +6,7 @@ import Work
 
 /// The calls whose instructions are counted, each as often as one wants.
 enum CountedCall: String, CaseIterable {
-    case namedThree, namedThreeMade, namedOne, bound, url, service, event
+    case namedThree, namedThreeMade, namedOne, bound, asynchronous, url, service, event
 
     func run(_ count: Int) throws {
         let host = try PluginHost.bench(["BenchModule"])
@@ -17,6 +17,14 @@ enum CountedCall: String, CaseIterable {
             // Enough of them that a search of one after the other would not go unnoticed.
             try host.addRoutes((0..<1000).map { ("app://shop/item\($0)/:id", "Bench/open") })
             try host.addRoute("app://shop/detail/:id", to: "Bench/open")
+        }
+        if self == .asynchronous {
+            return keep(
+                try inTask {
+                    var sum = 0
+                    for _ in 0..<count { sum &+= try await host.call("Bench", "later", one).int ?? 0 }
+                    return sum
+                })
         }
         let bound = host.bind("Bench", "one")
         try host.register(
@@ -34,6 +42,7 @@ enum CountedCall: String, CaseIterable {
             case .event: sum &+= try host.post("bench.happened", one).delivered
             case .namedThree: sum &+= try host.perform("Bench", "three", three).int ?? 0
             case .namedOne: sum &+= try host.perform("Bench", "one", one).int ?? 0
+            case .asynchronous: break  // Above.
             case .url: sum &+= try host.open("app://shop/detail/42?q=lamp&r=small").int ?? 0
             }
         }

@@ -1,6 +1,5 @@
 import Dispatch
 import Glibc
-import Synchronization
 import Work
 
 /// How long and how often is measured.
@@ -83,20 +82,6 @@ extension Effort {
         }
     }
 
-    /// Runs a task and blocks this thread, which is none of the pool's, until it has ended.
-    private func inTask(_ body: @escaping @Sendable () async throws -> Double) throws -> Double {
-        let result = Outcome()
-        let ended = DispatchSemaphore(value: 0)
-        Task.detached {
-            let outcome: Result<Double, any Error>
-            do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
-            result.value.withLock { $0 = outcome }
-            ended.signal()
-        }
-        ended.wait()
-        return try result.value.withLock { $0! }.get()
-    }
-
     /// Measures ours and its floors.
     func row(_ comparison: Comparison) throws -> Row {
         let figures = try measure([comparison.ours] + comparison.floors)
@@ -110,8 +95,4 @@ extension Effort {
         row.goal = comparison.goal
         return row
     }
-}
-
-private final class Outcome: Sendable {
-    let value = Mutex<Result<Double, any Error>?>(nil)
 }

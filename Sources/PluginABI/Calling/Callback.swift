@@ -42,8 +42,8 @@ extension HostContext {
     /// Makes a callback of an asynchronous closure.
     public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) async throws -> Value) -> Callback {
         callback(flags: PLUGIN_OBJECT_ASYNC) { invocation in
-            let arguments = invocation.values
-            invocation.start { try await body(arguments) }
+            let (reply, arguments) = (invocation.reply, invocation.values)
+            reply.comes(from: .immediate { await reply.give { try await body(arguments) } })
         }
     }
 

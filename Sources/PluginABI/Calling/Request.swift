@@ -1,6 +1,3 @@
-import Dispatch
-import Synchronization
-
 // From a Swift call to the host's table and back. Programs, modules and objects all call through here.
 
 /// What a call addresses.
@@ -158,7 +155,7 @@ private struct SynchronousOutcome {
 }
 
 extension Result<Value, PluginError> {
-    fileprivate init(
+    init(
         _ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?, host: UnsafePointer<plugin_host>
     ) {
         self =
@@ -185,92 +182,5 @@ extension PluginError {
                 }
             }
         }
-    }
-}
-
-/// A call whose outcome may arrive later. The host holds on to it until it has completed it.
-///
-/// `result` and `waiter` are each written once, before the state says so.
-private final class PendingCall: @unchecked Sendable {
-    private enum State: UInt8, AtomicRepresentable {
-        case running, awaited, finished
-    }
-
-    private enum Waiter {
-        case task(UnsafeContinuation<Void, Never>)
-        case thread(DispatchSemaphore)
-
-        func tell() {
-            switch self {
-            case .task(let continuation): continuation.resume()
-            case .thread(let arrived): arrived.signal()
-            }
-        }
-    }
-
-    private let host: UnsafePointer<plugin_host>
-    private let state = Atomic(State.running)
-    private var result: Result<Value, PluginError> = .success(.null)
-    private var waiter: Waiter?
-    /// What `cancel` names: 0 before the call has started, or one of these.
-    private let token = Atomic<plugin_token>(0)
-    private static let cancelled = plugin_token.max
-
-    init(host: UnsafePointer<plugin_host>) { self.host = host }
-
-    func start(_ parent: plugin_token, _ request: UnsafePointer<plugin_request>) {
-        start { host.pointee.call(host, parent, request, $0, $1) }
-    }
-
-    func start(_ begin: (plugin_completion, UnsafeMutableRawPointer) -> plugin_token) {
-        let hold = Unmanaged.passRetained(self).toOpaque()
-        let started = begin(Self.completion, hold)
-        let isCancelled = token.exchange(started, ordering: .acquiringAndReleasing) == Self.cancelled
-        if isCancelled, started != 0 { host.pointee.cancel(host, started) }
-    }
-
-    private func cancel() {
-        let started = token.exchange(Self.cancelled, ordering: .acquiringAndReleasing)
-        if started != 0, started != Self.cancelled { host.pointee.cancel(host, started) }
-    }
-
-    private static let completion: plugin_completion = { data, value, error in
-        let pending = Unmanaged<PendingCall>.fromOpaque(data!).takeRetainedValue()
-        pending.result = Result(value, error, host: pending.host)
-        guard pending.state.exchange(.finished, ordering: .acquiringAndReleasing) == .awaited else { return }
-        pending.waiter?.tell()
-    }
-
-    /// Tells the waiter when the outcome is there: now or later.
-    private func tell(_ waiter: Waiter) {
-        self.waiter = waiter
-        let isRunning = state.compareExchange(
-            expected: .running, desired: .awaited, ordering: .acquiringAndReleasing
-        ).exchanged
-        if !isRunning { waiter.tell() }
-    }
-
-    /// The outcome, awaited; the call is cancelled with the task. Many calls are over when they have been started: then
-    /// nothing is kept for the wait.
-    @inline(__always)
-    func outcome() async throws(PluginError) -> Value {
-        if state.load(ordering: .acquiring) != .finished { await finished() }
-        return try result.get()
-    }
-
-    private func finished() async {
-        await withTaskCancellationHandler {
-            await withUnsafeContinuation { tell(.task($0)) }
-        } onCancel: {
-            cancel()
-        }
-    }
-
-    /// The outcome; blocks this thread until it is there.
-    func wait() -> Result<Value, PluginError> {
-        let arrived = DispatchSemaphore(value: 0)
-        tell(.thread(arrived))
-        arrived.wait()
-        return result
     }
 }

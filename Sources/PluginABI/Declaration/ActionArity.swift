@@ -418,7 +418,8 @@ extension Action {
         _ body: @escaping @Sendable () async throws -> R
     ) {
         self.init(name, [], R.resultKind, isAsync: true) { call in
-            call.start { try await body() }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body() } })
         }
     }
 
@@ -429,7 +430,8 @@ extension Action {
     ) where S1.Instance == Instance, S1.Output: Sendable {
         self.init(name, [s1.declaration], R.resultKind, isAsync: true) { call in
             let v1 = try s1.read(from: call, at: 0)
-            call.start { try await body(v1) }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1) } })
         }
     }
 
@@ -441,7 +443,8 @@ extension Action {
         self.init(name, [s1.declaration, s2.declaration], R.resultKind, isAsync: true) { call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
-            call.start { try await body(v1, v2) }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1, v2) } })
         }
     }
 
@@ -458,7 +461,8 @@ extension Action {
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
-            call.start { try await body(v1, v2, v3) }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3) } })
         }
     }
 
@@ -477,7 +481,8 @@ extension Action {
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
             let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            call.start { try await body(v1, v2, v3, v4) }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4) } })
         }
     }
 
@@ -502,7 +507,8 @@ extension Action {
             let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
             let v5 = try s5.read(
                 from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            call.start { try await body(v1, v2, v3, v4, v5) }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5) } })
         }
     }
 
@@ -533,7 +539,8 @@ extension Action {
             let v6 = try s6.read(
                 from: call,
                 at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
-            call.start { try await body(v1, v2, v3, v4, v5, v6) }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5, v6) } })
         }
     }
 
@@ -574,7 +581,8 @@ extension Action {
                 from: call,
                 at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
                     + S6.argumentCount)
-            call.start { try await body(v1, v2, v3, v4, v5, v6, v7) }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5, v6, v7) } })
         }
     }
 
@@ -619,7 +627,8 @@ extension Action {
                 from: call,
                 at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
                     + S6.argumentCount + S7.argumentCount)
-            call.start { try await body(v1, v2, v3, v4, v5, v6, v7, v8) }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5, v6, v7, v8) } })
         }
     }
 }
@@ -633,10 +642,8 @@ extension Action {
         _ body: @escaping @Sendable () async throws -> Void
     ) {
         self.init(name, [], .null, isAsync: true) { call in
-            call.start {
-                try await body()
-                return NoResult()
-            }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body() } })
         }
     }
 
@@ -647,10 +654,8 @@ extension Action {
     ) where S1.Instance == Instance, S1.Output: Sendable {
         self.init(name, [s1.declaration], .null, isAsync: true) { call in
             let v1 = try s1.read(from: call, at: 0)
-            call.start {
-                try await body(v1)
-                return NoResult()
-            }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1) } })
         }
     }
 
@@ -662,10 +667,8 @@ extension Action {
         self.init(name, [s1.declaration, s2.declaration], .null, isAsync: true) { call in
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
-            call.start {
-                try await body(v1, v2)
-                return NoResult()
-            }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1, v2) } })
         }
     }
 
@@ -682,10 +685,8 @@ extension Action {
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
-            call.start {
-                try await body(v1, v2, v3)
-                return NoResult()
-            }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3) } })
         }
     }
 
@@ -704,10 +705,8 @@ extension Action {
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
             let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            call.start {
-                try await body(v1, v2, v3, v4)
-                return NoResult()
-            }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4) } })
         }
     }
 
@@ -730,10 +729,8 @@ extension Action {
             let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
             let v5 = try s5.read(
                 from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            call.start {
-                try await body(v1, v2, v3, v4, v5)
-                return NoResult()
-            }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5) } })
         }
     }
 
@@ -762,10 +759,8 @@ extension Action {
             let v6 = try s6.read(
                 from: call,
                 at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
-            call.start {
-                try await body(v1, v2, v3, v4, v5, v6)
-                return NoResult()
-            }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5, v6) } })
         }
     }
 
@@ -806,10 +801,8 @@ extension Action {
                 from: call,
                 at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
                     + S6.argumentCount)
-            call.start {
-                try await body(v1, v2, v3, v4, v5, v6, v7)
-                return NoResult()
-            }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5, v6, v7) } })
         }
     }
 
@@ -854,10 +847,8 @@ extension Action {
                 from: call,
                 at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
                     + S6.argumentCount + S7.argumentCount)
-            call.start {
-                try await body(v1, v2, v3, v4, v5, v6, v7, v8)
-                return NoResult()
-            }
+            let reply = call.reply
+            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5, v6, v7, v8) } })
         }
     }
 }

@@ -56,10 +56,12 @@ struct CallRecord {
     var isOccupied: Bool { endpointWord.pointee.load(ordering: .acquiring) != 0 }
 
     /// What runs; nil when the record is free.
-    var endpoint: Endpoint? {
-        let word = endpointWord.pointee.load(ordering: .acquiring)
-        guard let raw = UnsafeRawPointer(bitPattern: UInt(word)) else { return nil }
-        return Unmanaged<Endpoint>.fromOpaque(raw).takeUnretainedValue()
+    var endpoint: Endpoint? { unretainedEndpoint?.takeUnretainedValue() }
+
+    /// The same, for who holds the record or else need not keep it.
+    @inline(__always)
+    var unretainedEndpoint: Unmanaged<Endpoint>? {
+        UnsafeRawPointer(bitPattern: UInt(endpointWord.pointee.load(ordering: .acquiring))).map(Unmanaged.fromOpaque)
     }
 
     /// Target and action of a call that runs; nil when it is over.
@@ -101,10 +103,10 @@ struct CallRecord {
     @inline(__always)
     func occupy(
         _ endpoint: Unmanaged<Endpoint>, label: UnsafePointer<CChar>, parent: plugin_token, depth: UInt32,
-        caller: Unmanaged<Generation>?
+        caller: Unmanaged<Generation>?, since: Int64 = plugin_host_coarse_now()
     ) {
         callerWord.pointee.store(caller.map { UInt64(UInt(bitPattern: $0.toOpaque())) } ?? 0, ordering: .relaxed)
-        sinceWord.pointee.store(plugin_host_coarse_now(), ordering: .relaxed)
+        sinceWord.pointee.store(since, ordering: .relaxed)
         pointer.pointee.label = label
         parentWord.pointee.store(parent, ordering: .releasing)
         depthWord.pointee.store(depth, ordering: .releasing)
@@ -213,9 +215,7 @@ struct CallRecord {
     /// Whether the call belongs to a generation: only its own code may answer it.
     @inline(__always)
     func belongs(to generation: Generation) -> Bool {
-        let word = endpointWord.pointee.load(ordering: .acquiring)
-        guard let raw = UnsafeRawPointer(bitPattern: UInt(word)) else { return false }
-        return Unmanaged<Endpoint>.fromOpaque(raw)._withUnsafeGuaranteedRef { $0.generation === generation }
+        unretainedEndpoint?._withUnsafeGuaranteedRef { $0.generation === generation } ?? false
     }
 
     /// Whether a generation has made the call.
@@ -251,8 +251,11 @@ struct CallRecord {
     /// Sets what still needs a record of the pool: the action that runs, and the reply.
     func hold() { holdsWord.pointee.store(2, ordering: .releasing) }
 
-    /// Returns true to the last one that lets go.
-    func letGo() -> Bool { holdsWord.pointee.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 }
+    /// Returns true to the last one that lets go. Who finds that nobody else needs it needs no atomic subtraction.
+    func letGo() -> Bool {
+        holdsWord.pointee.load(ordering: .acquiring) == 1
+            || holdsWord.pointee.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
+    }
 
     /// Adds the tokens of the calls that led here and still run, this one included, as far as each is awaited by the
     /// next.

@@ -84,11 +84,14 @@ extension Dispatcher {
     ///
     /// - Throws: `recursionLimit`, also when handlers of the event post it again and again: with several of them the
     ///   number of calls would double at each step, long before the calls are nested too deeply.
+    @inline(__always)
     func depth(of event: @autoclosure () -> String, below parent: plugin_token) throws(PluginError) -> UInt32 {
-        if parent == 0 { return 1 }
+        parent == 0 ? 1 : try nestedDepth(of: event(), below: parent)
+    }
+
+    private func nestedDepth(of event: String, below parent: plugin_token) throws(PluginError) -> UInt32 {
         var depth: UInt32 = 1
         var repetitions = 0
-        let event = event()
         let name = "!" + event
         var token = parent
         while token != 0, let record = CallRecord(token: token) {

@@ -174,7 +174,7 @@ extension Dispatcher {
         let deadline = deadline(in: timeout)
         record.occupy(
             .passUnretained(endpoint), label: endpoint.label, parent: call.parent, depth: mirror.depth,
-            caller: call.caller)
+            caller: call.caller, since: mirror.since)
         record.object = mirror.object
         record.hold()
         record.pointer.pointee.started = lane.count(endpoint) ? monotonicNow() : 0
@@ -291,12 +291,14 @@ extension Dispatcher {
     }
 
     private func finishPooledReply(_ record: CallRecord, _ token: plugin_token) {
-        guard let endpoint = record.endpoint else { return record.close(token) }
-        let start = record.pointer.pointee.started
-        if start != 0 { endpoint.durations.add(since: start) }
-        let tellCancelHandler = record.takeCancelHandler()
-        record.close(token)
-        tellCancelHandler(false)
-        release(record, endpoint, leavesGate: true)
+        guard let endpoint = record.unretainedEndpoint else { return record.close(token) }
+        endpoint._withUnsafeGuaranteedRef { endpoint in  // It stays while the record does.
+            let start = record.pointer.pointee.started
+            if start != 0 { endpoint.durations.add(since: start) }
+            let tellCancelHandler = record.takeCancelHandler()
+            record.close(token)
+            tellCancelHandler(false)
+            release(record, endpoint, leavesGate: true)
+        }
     }
 }

@@ -82,7 +82,16 @@ struct Lane {
     /// and of every sixty-fourth.
     @inline(__always)
     @discardableResult
-    func count(_ endpoint: Endpoint) -> Bool { plugin_host_count_call(pointer, endpoint.number) & 63 == 0 }
+    func count(_ endpoint: Endpoint) -> Bool { count(endpoint.number) & 63 == 0 }
+
+    /// Counts something else, by the number of its tally, and returns how often this thread had before.
+    @inline(__always)
+    @discardableResult
+    func count(_ tally: UInt32) -> UInt64 { plugin_host_count_call(pointer, tally) }
+
+    /// A number for what all threads count, of all such of the process, from 0.
+    static func nextTally() -> UInt32 { UInt32(clamping: tallies.add(1, ordering: .relaxed).oldValue) }
+    private static let tallies = Atomic<UInt64>(0)
 
     /// Counts a call that ends with an error.
     func countError(_ endpoint: Endpoint) { plugin_host_count_error(pointer, endpoint.number) }

@@ -6,7 +6,7 @@ import PluginABI
 extension Dispatcher {
     /// The way of almost every event: to modules that handle it here and at once, for a poster who waits for nobody else.
     /// It means what ``post(_:_:from:_:)`` does, which is for all events. No lock is taken, unless the program subscribes
-    /// to events, too.
+    /// to events, too, and of what all threads share nothing is written, unless there are many subscribers.
     ///
     /// - Parameter record: Free, of this lane.
     /// - Returns: false, with nothing done, for any other event, and where something is wrong.
@@ -14,85 +14,123 @@ extension Dispatcher {
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, to receiver: Receiver,
         _ lane: Lane, _ record: CallRecord
     ) -> Bool {
-        let event = asked.pointee.target
-        guard asked.pointee.flags == 0, asked.pointee.timeout <= 0,
-            let entries = try? asked.pointee.namedEvent().entries,
-            caller.isProgram || !event.isOfHost, !events.hasHandlers(of: event),
-            let depth = try? depth(of: event.text, below: parent),
-            let (subscribers, table) = straightSubscribers(of: event, lane)
+        let (event, entries) = (asked.pointee.target, asked.pointee.entries)
+        guard asked.pointee.flags == 0, asked.pointee.timeout <= 0, event.count > 0,
+            entries.allSatisfy({ $0.key.count > 0 }), caller.isProgram || !event.isOfHost,
+            !events.hasHandlers(of: event), let depth = try? depth(of: event.text, below: parent)
         else { return false }
-        let start = profiler.started()
-        record.occupy(
-            .passUnretained(posting), label: posting.label, parent: parent, depth: depth,
-            caller: .passUnretained(caller))
-        let token = record.open(receiver.completion, receiver.data, deadline: 0)
-        lane.push()
-        let outcome = deliver(event, entries, to: subscribers, of: table, within: token, from: caller, lane)
-        subscribers?.release()
-        if let start { profiler.note(.event, event.text, from: start) }
-        if record.beginReply(token) != nil {
-            outcome.lend { record.complete(token, $0, $1) }
-            finishReply(record, token)
+        return withUnsafeTemporaryAllocation(of: Unmanaged<Endpoint>.self, capacity: Subscribers.fewAreUpTo) { few in
+            guard let subscribers = straightSubscribers(of: event, few, lane) else { return false }
+            let start = profiler.started(lane)
+            record.occupy(
+                .passUnretained(posting), label: posting.label, parent: parent, depth: depth,
+                caller: .passUnretained(caller))
+            let token = record.open(receiver.completion, receiver.data, deadline: 0)
+            lane.push()
+            let delivery = deliver(
+                Post(
+                    event: event, entries: entries, caller: caller, token: token, depth: depth + 1,
+                    since: record.since, table: subscribers.table), to: subscribers.endpoints, lane)
+            subscribers.retained?.release()
+            if let start { profiler.note(.event, event.text, from: start) }
+            delivery.lend { record.complete(token, $0, $1) }
+            record.close(token)  // Nobody else can have answered: the token was nobody's who may.
+            record.vacate()
+            lane.pop()
+            return true
         }
-        record.vacate()
-        lane.pop()
-        return true
     }
 
-    /// Who subscribes to an event, retained, and the number of the table that says so; nil where that is not all.
+    /// Who gets an event, as a table lists them.
+    private struct Subscribers {
+        let endpoints: UnsafeBufferPointer<Unmanaged<Endpoint>>
+        /// What has them; nil for few, which have been copied.
+        let retained: Unmanaged<ModuleSubscribers>?
+        /// The number of the table.
+        let table: UInt64
+
+        static let fewAreUpTo = 8
+    }
+
+    /// Who subscribes to an event; nil where that is not all, or not all of them are synchronous.
+    ///
+    /// - Parameter few: Where to copy them to: endpoints are never freed, their list is. To keep that would be a count
+    ///   that all threads share.
     @inline(__always)
     private func straightSubscribers(
-        of event: plugin_string, _ lane: Lane
-    ) -> (subscribers: Unmanaged<ModuleSubscribers>?, table: UInt64)? {
+        of event: plugin_string, _ few: UnsafeMutableBufferPointer<Unmanaged<Endpoint>>, _ lane: Lane
+    ) -> Subscribers? {
         registry.read(lane) { table in
             guard table.interception == nil else { return nil }
-            guard let found = table.subscribers(of: event) else { return (nil, table.number) }
-            return found._withUnsafeGuaranteedRef(\.areSynchronous) ? (found.retain(), table.number) : nil
+            guard let found = table.subscribers(of: event) else {
+                return Subscribers(endpoints: .init(start: nil, count: 0), retained: nil, table: table.number)
+            }
+            return found._withUnsafeGuaranteedRef { subscribers in
+                let endpoints = subscribers.endpoints
+                guard subscribers.areSynchronous else { return nil }
+                guard endpoints.count <= few.count else {
+                    return Subscribers(endpoints: endpoints, retained: found.retain(), table: table.number)
+                }
+                for index in endpoints.indices { few.initializeElement(at: index, to: endpoints[index]) }
+                return Subscribers(
+                    endpoints: .init(start: few.baseAddress, count: endpoints.count), retained: nil,
+                    table: table.number)
+            }
         }
     }
 
-    /// What has become of an event; `limit` is there when calls were nested too deeply, and then that is the answer.
-    private struct Delivery: ~Copyable {
+    /// An event that is delivered.
+    private struct Post {
+        let event: plugin_string
+        let entries: UnsafeBufferPointer<plugin_entry>
+        let caller: Generation
+        /// The call that the subscribers are called for, and the depth of their calls.
+        let token: plugin_token
+        let depth: UInt32
+        /// When it began, as the record has it: that of the first subscriber need not ask the clock again.
+        let since: Int64
+        /// The number of the table that lists the subscribers.
+        let table: UInt64
+    }
+
+    /// What has become of an event.
+    private struct Delivery {
         var delivered = 0
-        var failures: [PluginError]?
-        var limit: PluginError?
+        var failed: Failed?
+
+        final class Failed {
+            var errors: [PluginError] = []
+            /// Whether calls were nested too deeply: nobody else gets the event then, and the last error is the answer.
+            var isAtLimit = false
+        }
 
         func lend(to body: (UnsafePointer<plugin_value>?, UnsafePointer<plugin_error>?) -> Void) {
-            if let limit { return limit.lend { body(nil, $0) } }
-            guard let failures else { return EventOutcome.lend(delivered: delivered) { body($0, nil) } }
-            EventOutcome(delivered: delivered, failures: failures).lend { body($0, nil) }
+            guard let failed else { return EventOutcome.lend(delivered: delivered) { body($0, nil) } }
+            if failed.isAtLimit { return failed.errors.last!.lend { body(nil, $0) } }
+            EventOutcome(delivered: delivered, failures: failed.errors).lend { body($0, nil) }
         }
     }
 
     /// Calls the subscribers, one after the other.
     @inline(__always)
     private func deliver(
-        _ event: plugin_string, _ entries: UnsafeBufferPointer<plugin_entry>,
-        to subscribers: Unmanaged<ModuleSubscribers>?, of table: UInt64, within token: plugin_token,
-        from caller: Generation, _ lane: Lane
+        _ post: Post, to subscribers: UnsafeBufferPointer<Unmanaged<Endpoint>>, _ lane: Lane
     ) -> Delivery {
         var delivery = Delivery()
         var failure: PluginError?
-        subscribers?._withUnsafeGuaranteedRef { subscribers in
-            withUnsafeMutablePointer(to: &failure) { failure in
-                let handling = Call(
-                    parent: token, timeout: 0, isRemote: false, mode: .synchronous,
-                    receiver: Receiver(completion: Self.noteFailure, data: failure), caller: .passUnretained(caller))
-                for subscriber in subscribers.endpoints {
-                    guard let reached = reach(subscriber, of: table, event, entries, handling, lane) else { continue }
-                    delivery.delivered += 1
-                    guard let error = failure.pointee else { continue }
-                    delivery.failures =
-                        (delivery.failures ?? []) + [
-                            report(error, of: event.text, in: reached.takeUnretainedValue())
-                        ]
-                    failure.pointee = nil
-                    // Calls are nested too deeply: nobody else gets the event.
-                    if error.code == .recursionLimit {
-                        delivery.limit = delivery.failures?.last
-                        break
-                    }
-                }
+        withUnsafeMutablePointer(to: &failure) { failure in
+            let receiver = Receiver(completion: Self.noteFailure, data: failure)
+            for (place, subscriber) in subscribers.enumerated() {
+                let since = place == 0 ? post.since : plugin_host_coarse_now()
+                guard let reached = reach(subscriber, post, since, receiver, lane) else { continue }
+                delivery.delivered += 1
+                guard let error = failure.pointee else { continue }
+                failure.pointee = nil
+                let failed = delivery.failed ?? Delivery.Failed()
+                delivery.failed = failed
+                failed.errors.append(report(error, of: post.event.text, in: reached.takeUnretainedValue()))
+                failed.isAtLimit = error.code == .recursionLimit
+                if failed.isAtLimit { break }
             }
         }
         return delivery
@@ -102,21 +140,19 @@ extension Dispatcher {
     /// called; nil when it has gone.
     @inline(__always)
     private func reach(
-        _ subscriber: Unmanaged<Endpoint>, of table: UInt64, _ event: plugin_string,
-        _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane
+        _ subscriber: Unmanaged<Endpoint>, _ post: Post, _ since: Int64, _ receiver: Receiver, _ lane: Lane
     ) -> Unmanaged<Endpoint>? {
-        if handle(entries, by: subscriber, of: table, call, lane) { return subscriber }
-        return reachSuccessor(of: subscriber.takeUnretainedValue(), of: table, event.text, entries, call, lane)
+        if handle(post, by: subscriber, since, receiver, lane) { return subscriber }
+        return reachSuccessor(of: subscriber.takeUnretainedValue(), post, since, receiver, lane)
     }
 
     @inline(never)
     private func reachSuccessor(
-        of subscriber: Endpoint, of table: UInt64, _ event: String, _ entries: UnsafeBufferPointer<plugin_entry>,
-        _ call: Call, _ lane: Lane
+        of subscriber: Endpoint, _ post: Post, _ since: Int64, _ receiver: Receiver, _ lane: Lane
     ) -> Unmanaged<Endpoint>? {
         var gone = subscriber
-        while let next = registry.table.successor(of: gone.generation)?.subscriptions[event] {
-            if handle(entries, by: .passUnretained(next), of: table, call, lane) { return .passUnretained(next) }
+        while let next = registry.table.successor(of: gone.generation)?.subscriptions[post.event.text] {
+            if handle(post, by: .passUnretained(next), since, receiver, lane) { return .passUnretained(next) }
             gone = next
         }
         return nil
@@ -129,21 +165,22 @@ extension Dispatcher {
     /// Calls one subscriber. Returns false when it has gone.
     @inline(__always)
     private func handle(
-        _ entries: UnsafeBufferPointer<plugin_entry>, by endpoint: Unmanaged<Endpoint>, of listed: UInt64, _ call: Call,
-        _ lane: Lane
+        _ post: Post, by endpoint: Unmanaged<Endpoint>, _ since: Int64, _ receiver: Receiver, _ lane: Lane
     ) -> Bool {
         guard let record = lane.next else {
-            call.receiver.receive(.recursionLimit)
+            receiver.receive(.recursionLimit)
             return true
         }
         let isThere = registry.read(lane) { table in
-            guard table.number == listed || table.serves(endpoint) else { return false }
-            occupy(record, endpoint, call)
+            guard table.number == post.table || table.serves(endpoint) else { return false }
+            record.occupy(
+                endpoint, label: endpoint._withUnsafeGuaranteedRef(\.label), parent: post.token, depth: post.depth,
+                caller: .passUnretained(post.caller), since: since)
             return true
         }
         guard isThere else { return false }
-        if !callStraight(endpoint, entries, call.receiver, lane, record) {
-            handleDeclared(entries, by: endpoint.takeUnretainedValue(), call, lane, record)
+        if !callStraight(endpoint, post.entries, receiver, lane, record) {
+            handleDeclared(post, by: endpoint.takeUnretainedValue(), receiver, lane, record)
         }
         return true
     }
@@ -151,10 +188,12 @@ extension Dispatcher {
     /// What a subscriber does not declare is left out for it.
     @inline(never)
     private func handleDeclared(
-        _ entries: UnsafeBufferPointer<plugin_entry>, by endpoint: Endpoint, _ call: Call, _ lane: Lane,
-        _ record: CallRecord
+        _ post: Post, by endpoint: Endpoint, _ receiver: Receiver, _ lane: Lane, _ record: CallRecord
     ) {
-        let declared = entries.filter { entry in endpoint.parameters.contains { $0.key == entry.key } }
+        let declared = post.entries.filter { entry in endpoint.parameters.contains { $0.key == entry.key } }
+        let call = Call(
+            parent: post.token, timeout: 0, isRemote: false, mode: .synchronous, receiver: receiver,
+            caller: .passUnretained(post.caller))
         do throws(PluginError) {
             _ = try Result { () throws(PluginError) in
                 try declared.withUnsafeBufferPointer { (declared) throws(PluginError) in
@@ -162,7 +201,7 @@ extension Dispatcher {
                 }
             }.get()
         } catch {
-            refuse(error, call.receiver, lane, record)
+            refuse(error, receiver, lane, record)
         }
     }
 

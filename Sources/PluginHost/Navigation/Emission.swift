@@ -45,12 +45,7 @@ struct Emission: Sendable {
             }
             emission.resolve()
         }
-        program.hostTable.pointee.on_cancel(
-            program.hostTable, call!.pointee.token,
-            { data, isCancelled in
-                let task = Unmanaged<EmissionTask>.fromOpaque(data!).takeRetainedValue()
-                if isCancelled != 0 { task.task.cancel() }
-            }, Unmanaged.passRetained(EmissionTask(task)).toOpaque())
+        TaskReply(host: program.hostTable, call: call!.pointee.token).comes(from: task)
     }
 
     private init(_ arguments: UnsafePointer<plugin_value>, _ program: Generation, _ token: plugin_token) {
@@ -157,11 +152,6 @@ struct Emission: Sendable {
                 level: .error, module: link.module,
                 message: "\(link.title) failed to handle the event “\(event)”: \(error.message) (\(error.code))"))
     }
-}
-
-private final class EmissionTask: Sendable {
-    let task: Task<Void, Never>
-    init(_ task: Task<Void, Never>) { self.task = task }
 }
 
 // MARK: The resolver

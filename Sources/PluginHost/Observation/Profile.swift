@@ -1,3 +1,4 @@
+import CPluginHost
 import PluginABI
 import Synchronization
 
@@ -72,18 +73,22 @@ final class Profiler: Sendable {
     private static let limit = 100_000
     private let begin = monotonicNow()
     private let entries = Mutex<[HostProfile.Entry]>([])
-    /// Whether there is no room for more entries, and how many have found none.
+    /// Whether there is no room for more entries.
     private let isFull = Atomic(false)
+    /// How many have found none: counted by each thread, and those that were measured already.
+    private let droppedTally = Lane.nextTally()
     private let dropped = Atomic(0)
 
     var profile: HostProfile {
-        entries.withLock { HostProfile(entries: $0, dropped: dropped.load(ordering: .relaxed)) }
+        let dropped = Int(plugin_host_tally_sum(droppedTally).calls) + dropped.load(ordering: .relaxed)
+        return entries.withLock { HostProfile(entries: $0, dropped: dropped) }
     }
 
     /// The time now, for ``note(_:_:module:from:to:)``; nil, and counted as dropped, where there is no room any more.
-    func started() -> Int64? {
+    @inline(__always)
+    func started(_ lane: Lane) -> Int64? {
         guard isFull.load(ordering: .relaxed) else { return monotonicNow() }
-        dropped.add(1, ordering: .relaxed)
+        lane.count(droppedTally)
         return nil
     }
 

@@ -17,9 +17,8 @@ final class Endpoint: @unchecked Sendable {
     let generation: Generation
     /// What the crash report says while it runs.
     let label: UnsafePointer<CChar>
-    /// Of all endpoints of the process, from 0: where its calls are counted.
-    let number = UInt32(clamping: lastNumber.add(1, ordering: .relaxed).oldValue)
-    private static let lastNumber = Atomic<UInt64>(0)
+    /// Where its calls are counted; no other endpoint of the process has the same.
+    let number = Lane.nextTally()
     /// Whether a call of it is nothing but a call of its function: see ``Dispatcher/callStraight(_:_:_:_:_:)``.
     let isStraight: Bool
     /// How many parameters such an action has at most.

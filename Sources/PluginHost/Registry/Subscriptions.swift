@@ -46,9 +46,12 @@ final class EventBoard: Sendable {
         }
     }
 
+    @inline(__always)
     func hasHandlers(of event: plugin_string) -> Bool {
-        handlerCount.load(ordering: .acquiring) > 0 && state.withLock { $0.handlers[event.text] != nil }
+        handlerCount.load(ordering: .acquiring) > 0 && isHandled(event.text)
     }
+
+    private func isHandled(_ event: String) -> Bool { state.withLock { $0.handlers[event] != nil } }
 
     /// The type of the handlers of an event, made once.
     func type(of event: String, isAsync: Bool, _ make: () -> ObjectTypeEntry) -> ObjectTypeEntry {
@@ -114,22 +117,27 @@ extension Subscriber {
 
 /// The modules that subscribe to one event.
 final class ModuleSubscribers: @unchecked Sendable {
-    // Nothing changes after init; the bytes of the name are freed in deinit, hence @unchecked Sendable.
+    // Nothing changes after init, and what the pointers point to is freed in deinit; hence @unchecked Sendable.
 
     /// The name of the event.
     private let event: plugin_string
     /// In the order of the modules; never freed.
-    let endpoints: [Unmanaged<Endpoint>]
+    let endpoints: UnsafeBufferPointer<Unmanaged<Endpoint>>
     /// Whether none of them is asynchronous.
     let areSynchronous: Bool
 
     private init(_ event: String, _ endpoints: [Endpoint]) {
         self.event = plugin_string(bytes: UnsafePointer(strdup(event)!), count: UInt64(event.utf8.count))
-        self.endpoints = endpoints.map(Unmanaged.passUnretained)
+        let memory = UnsafeMutableBufferPointer<Unmanaged<Endpoint>>.allocate(capacity: endpoints.count)
+        _ = memory.initialize(from: endpoints.lazy.map(Unmanaged.passUnretained))
+        self.endpoints = UnsafeBufferPointer(memory)
         areSynchronous = !endpoints.contains(where: \.isAsync)
     }
 
-    deinit { free(UnsafeMutableRawPointer(mutating: event.bytes)) }
+    deinit {
+        free(UnsafeMutableRawPointer(mutating: event.bytes))
+        endpoints.deallocate()
+    }
 
     /// Who gets which event, of these modules.
     static func index(of generations: [Generation]) -> NameIndex<ModuleSubscribers> {

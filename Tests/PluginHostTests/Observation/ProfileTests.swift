@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import PluginABI
 import PluginHost
@@ -33,5 +34,20 @@ import Testing
         #expect(bars.contains { $0["name"] == "fixture.sync" && $0["cat"] == "event" && $0["dur"]?.double ?? 0 > 0 })
         let rows = Set(events.filter { $0["ph"] == "M" }.compactMap { $0["tid"]?.int })
         #expect(bars.allSatisfy { $0["tid"]?.int.map(rows.contains) == true })
+    }
+
+    @Test func `A profile keeps a hundred thousand entries, and counts all others, whichever threads they are of`()
+        async throws
+    {
+        let test = try TestHost.withFixture()
+        let before = test.host.profile.entries.count
+        let (threads, each) = (4, 26_000)
+        DispatchQueue.concurrentPerform(iterations: threads) { _ in
+            for _ in 0..<each { _ = try? test.host.post("nobody.subscribes") }
+        }
+        for _ in 0..<10 { try await test.host.post("nobody.subscribes") }
+        let profile = test.host.profile
+        #expect(profile.entries.count == 100_000)
+        #expect(profile.entries.count + profile.dropped == before + threads * each + 10)
     }
 }
