@@ -87,24 +87,24 @@ plugin_host_lane *plugin_host_lane_take(void) {
     return lane;
 }
 
-plugin_host_tally *plugin_host_tally_make(plugin_host_lane *lane, uint32_t action) {
-    uint32_t chunk = action / PLUGIN_HOST_TALLIES;
+plugin_host_tally *plugin_host_tally_make(plugin_host_lane *lane, uint32_t number) {
+    uint32_t chunk = number / PLUGIN_HOST_TALLIES;
     plugin_host_tally *tallies =
         chunk < PLUGIN_HOST_TALLIES_CHUNKS ? calloc(PLUGIN_HOST_TALLIES, sizeof *tallies) : NULL;
     if (!tallies) return &lane->uncounted;
     __atomic_store_n(&lane->tallies[chunk], tallies, __ATOMIC_RELEASE);
-    return tallies + action % PLUGIN_HOST_TALLIES;
+    return tallies + number % PLUGIN_HOST_TALLIES;
 }
 
-plugin_host_tally plugin_host_tally_sum(uint32_t action) {
+plugin_host_tally plugin_host_tally_sum(uint32_t number) {
     plugin_host_tally sum = {0, 0};
-    uint32_t chunk = action / PLUGIN_HOST_TALLIES;
+    uint32_t chunk = number / PLUGIN_HOST_TALLIES;
     if (chunk >= PLUGIN_HOST_TALLIES_CHUNKS) return sum;
     for (plugin_host_lane *lane = plugin_host_lanes(); lane; lane = lane->next) {
         plugin_host_tally *tallies = __atomic_load_n(&lane->tallies[chunk], __ATOMIC_ACQUIRE);
         if (!tallies) continue;
-        sum.calls += __atomic_load_n(&tallies[action % PLUGIN_HOST_TALLIES].calls, __ATOMIC_RELAXED);
-        sum.errors += __atomic_load_n(&tallies[action % PLUGIN_HOST_TALLIES].errors, __ATOMIC_RELAXED);
+        sum.calls += __atomic_load_n(&tallies[number % PLUGIN_HOST_TALLIES].calls, __ATOMIC_RELAXED);
+        sum.errors += __atomic_load_n(&tallies[number % PLUGIN_HOST_TALLIES].errors, __ATOMIC_RELAXED);
     }
     return sum;
 }

@@ -44,15 +44,16 @@ typedef struct plugin_host_record {
     uint32_t is_pooled;  /* 1 in the pool, 0 in a lane; never changes */
 } plugin_host_record;
 
-/* What one thread has made of one action: how often it has called it, and told an error. Written by that thread alone,
- * so that it costs no more than an addition; who wants to know sums up those of all lanes. */
+/* What one thread has made of one action: how often it has called it, and told an error. (Other things that are counted
+ * have tallies, too: what found no room in a profile.) Written by that thread alone, so that it costs no more than an
+ * addition; who wants to know sums up those of all lanes. */
 typedef struct plugin_host_tally {
-    uint64_t calls;  /* atomic */
+    uint64_t calls;  /* atomic; or how often something else was counted */
     uint64_t errors; /* atomic */
 } plugin_host_tally;
 
 #define PLUGIN_HOST_TALLIES 256          /* in a chunk */
-#define PLUGIN_HOST_TALLIES_CHUNKS 16384 /* of a lane; actions beyond are not counted */
+#define PLUGIN_HOST_TALLIES_CHUNKS 16384 /* of a lane; numbers beyond are not counted */
 
 typedef struct plugin_host_lane {
     uint64_t epoch;      /* atomic: the registry's epoch while this thread reads the table, else 0 */
@@ -63,8 +64,8 @@ typedef struct plugin_host_lane {
     struct plugin_host_lane *next; /* of all lanes */
     uint32_t sees_proposal; /* 1 while this thread resolves a call of a module that is about to serve */
     uint32_t spare_record;  /* one more than the index of a free record of the pool that this thread keeps, or 0 */
-    plugin_host_tally **tallies; /* atomic chunks, made when they are needed: by the number of the action */
-    plugin_host_tally uncounted; /* of the actions for which there is no room */
+    plugin_host_tally **tallies; /* atomic chunks, made when they are needed: by number */
+    plugin_host_tally uncounted; /* of the numbers for which there is no room */
 } plugin_host_lane;
 
 /* A signal handler reads it: initial-exec, never allocated lazily inside the handler because a thread touches it before
@@ -76,28 +77,28 @@ static inline plugin_host_lane *plugin_host_lane_current(void) {
     plugin_host_lane *lane = plugin_host_this_lane;
     return __builtin_expect(lane != NULL, 1) ? lane : plugin_host_lane_take();
 }
-plugin_host_tally *plugin_host_tally_make(plugin_host_lane *lane, uint32_t action);
-/* The tally of an action in this thread's own lane. */
+plugin_host_tally *plugin_host_tally_make(plugin_host_lane *lane, uint32_t number);
+/* The tally with a number in this thread's own lane. */
 __attribute__((always_inline)) static inline plugin_host_tally *plugin_host_tally_own(
-    plugin_host_lane *lane, uint32_t action) {
-    uint32_t chunk = action / PLUGIN_HOST_TALLIES;
+    plugin_host_lane *lane, uint32_t number) {
+    uint32_t chunk = number / PLUGIN_HOST_TALLIES;
     plugin_host_tally *tallies = chunk < PLUGIN_HOST_TALLIES_CHUNKS ? lane->tallies[chunk] : NULL;
-    return __builtin_expect(tallies != NULL, 1) ? tallies + action % PLUGIN_HOST_TALLIES
-                                                : plugin_host_tally_make(lane, action);
+    return __builtin_expect(tallies != NULL, 1) ? tallies + number % PLUGIN_HOST_TALLIES
+                                                : plugin_host_tally_make(lane, number);
 }
-/* Counts a call on this thread, and returns how many there were before. */
-__attribute__((always_inline)) static inline uint64_t plugin_host_count_call(plugin_host_lane *lane, uint32_t action) {
-    plugin_host_tally *tally = plugin_host_tally_own(lane, action);
+/* Counts a call, or something else, on this thread, and returns how many there were before. */
+__attribute__((always_inline)) static inline uint64_t plugin_host_count_call(plugin_host_lane *lane, uint32_t number) {
+    plugin_host_tally *tally = plugin_host_tally_own(lane, number);
     uint64_t before = tally->calls;
     __atomic_store_n(&tally->calls, before + 1, __ATOMIC_RELAXED);
     return before;
 }
-static inline void plugin_host_count_error(plugin_host_lane *lane, uint32_t action) {
-    plugin_host_tally *tally = plugin_host_tally_own(lane, action);
+static inline void plugin_host_count_error(plugin_host_lane *lane, uint32_t number) {
+    plugin_host_tally *tally = plugin_host_tally_own(lane, number);
     __atomic_store_n(&tally->errors, tally->errors + 1, __ATOMIC_RELAXED);
 }
-/* What all threads have made of an action, those that have ended included. */
-plugin_host_tally plugin_host_tally_sum(uint32_t action);
+/* The tallies of all threads with a number, those that have ended included. */
+plugin_host_tally plugin_host_tally_sum(uint32_t number);
 /* CLOCK_MONOTONIC_COARSE, in nanoseconds: a few milliseconds late, and a fifth of the price. */
 static inline int64_t plugin_host_coarse_now(void) {
     struct timespec time;

@@ -1,10 +1,11 @@
 import Dispatch
 import Synchronization
 
-/// A call whose outcome may arrive later. Who awaits it keeps it, and does so until the host has completed it: so the
-/// host's pointer is not counted.
+/// A call whose outcome may arrive later. Who has started it awaits it, and keeps it until the host has completed it: so
+/// the host's pointer is not counted.
 ///
-/// `result` and `waiter` are each written once, before the state says so.
+/// `result` and `waiter` are each written once, before the state says so. Once it says `finished`, only who awaits it
+/// touches the object, and may let go of it.
 final class PendingCall: @unchecked Sendable {
     private enum State: UInt8, AtomicRepresentable {
         case running, awaited, finished
@@ -31,10 +32,12 @@ final class PendingCall: @unchecked Sendable {
 
     init(host: UnsafePointer<plugin_host>) { self.host = host }
 
+    /// Starts the call. Nothing may come between this and the wait for the outcome, neither an error nor a return.
     func start(_ parent: plugin_token, _ request: UnsafePointer<plugin_request>) {
         start { host.pointee.call(host, parent, request, $0, $1) }
     }
 
+    /// The same for anything that the host tells once.
     func start(_ begin: (plugin_completion, UnsafeMutableRawPointer) -> plugin_token) {
         token.store(begin(Self.completion, Unmanaged.passUnretained(self).toOpaque()), ordering: .releasing)
     }
@@ -51,19 +54,21 @@ final class PendingCall: @unchecked Sendable {
         }
     }
 
-    /// Once the waiter can know the outcome it may let go of this object: after that nothing here touches it.
     private func finish() {
-        guard state.exchange(.finished, ordering: .acquiringAndReleasing) == .awaited, let waiter else { return }
-        waiter.tell()
+        if move(from: .running, to: .finished) { return }
+        let waiter = waiter
+        state.store(.finished, ordering: .releasing)
+        waiter?.tell()
+    }
+
+    private func move(from old: State, to new: State) -> Bool {
+        state.compareExchange(expected: old, desired: new, ordering: .acquiringAndReleasing).exchanged
     }
 
     /// Tells the waiter when the outcome is there: now or later.
     private func tell(_ waiter: Waiter) {
         self.waiter = waiter
-        let isRunning = state.compareExchange(
-            expected: .running, desired: .awaited, ordering: .acquiringAndReleasing
-        ).exchanged
-        if !isRunning { waiter.tell() }
+        if !move(from: .running, to: .awaited) { waiter.tell() }
     }
 
     /// The outcome, awaited; the call is cancelled with the task. Many calls are over when they have been started: then
@@ -87,6 +92,7 @@ final class PendingCall: @unchecked Sendable {
         let arrived = DispatchSemaphore(value: 0)
         tell(.thread(arrived))
         arrived.wait()
+        _ = state.load(ordering: .acquiring)  // After all that was done to the outcome.
         return result
     }
 }

@@ -643,7 +643,7 @@ extension Action {
     ) {
         self.init(name, [], .null, isAsync: true) { call in
             let reply = call.reply
-            reply.comes(from: .immediate { await reply.give { try await body() } })
+            reply.comes(from: .immediate { await reply.giveNull { try await body() } })
         }
     }
 
@@ -655,7 +655,7 @@ extension Action {
         self.init(name, [s1.declaration], .null, isAsync: true) { call in
             let v1 = try s1.read(from: call, at: 0)
             let reply = call.reply
-            reply.comes(from: .immediate { await reply.give { try await body(v1) } })
+            reply.comes(from: .immediate { await reply.giveNull { try await body(v1) } })
         }
     }
 
@@ -668,7 +668,7 @@ extension Action {
             let v1 = try s1.read(from: call, at: 0)
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let reply = call.reply
-            reply.comes(from: .immediate { await reply.give { try await body(v1, v2) } })
+            reply.comes(from: .immediate { await reply.giveNull { try await body(v1, v2) } })
         }
     }
 
@@ -686,7 +686,7 @@ extension Action {
             let v2 = try s2.read(from: call, at: S1.argumentCount)
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
             let reply = call.reply
-            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3) } })
+            reply.comes(from: .immediate { await reply.giveNull { try await body(v1, v2, v3) } })
         }
     }
 
@@ -706,7 +706,7 @@ extension Action {
             let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
             let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
             let reply = call.reply
-            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4) } })
+            reply.comes(from: .immediate { await reply.giveNull { try await body(v1, v2, v3, v4) } })
         }
     }
 
@@ -730,7 +730,7 @@ extension Action {
             let v5 = try s5.read(
                 from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
             let reply = call.reply
-            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5) } })
+            reply.comes(from: .immediate { await reply.giveNull { try await body(v1, v2, v3, v4, v5) } })
         }
     }
 
@@ -760,7 +760,7 @@ extension Action {
                 from: call,
                 at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
             let reply = call.reply
-            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5, v6) } })
+            reply.comes(from: .immediate { await reply.giveNull { try await body(v1, v2, v3, v4, v5, v6) } })
         }
     }
 
@@ -802,7 +802,7 @@ extension Action {
                 at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
                     + S6.argumentCount)
             let reply = call.reply
-            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5, v6, v7) } })
+            reply.comes(from: .immediate { await reply.giveNull { try await body(v1, v2, v3, v4, v5, v6, v7) } })
         }
     }
 
@@ -848,7 +848,7 @@ extension Action {
                 at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
                     + S6.argumentCount + S7.argumentCount)
             let reply = call.reply
-            reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5, v6, v7, v8) } })
+            reply.comes(from: .immediate { await reply.giveNull { try await body(v1, v2, v3, v4, v5, v6, v7, v8) } })
         }
     }
 }

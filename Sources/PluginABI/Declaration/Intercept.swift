@@ -59,10 +59,11 @@ public struct Intercept: ManifestPart {
     }
 
     public func add(to module: ModuleDescription) {
-        var entry: [String: Value] = ["name": .string(name)]
-        if action.isAsync { entry["async"] = true }
-        if !summary.isEmpty { entry["summary"] = .string(summary) }
-        module.interceptors.append(.map(entry))
+        var entry = ManifestObject()
+        entry.add("name", .string(name))
+        if action.isAsync { entry.add("async", true) }
+        if !summary.isEmpty { entry.add("summary", .string(summary)) }
+        module.interceptors.append(entry.json)
         _ = module.add([action], prefix: "")
     }
 }

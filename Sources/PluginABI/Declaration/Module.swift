@@ -25,15 +25,18 @@ extension Manifest {
 
 /// A module's description while it is put together, and what stands behind it afterwards. Never freed.
 public final class ModuleDescription {
-    var targets: [Value] = []
-    var types: [Value] = []
-    var routes: [Value] = []
-    var services: [Value] = []
-    var hooks: [Value] = []
-    var events: [Value] = []
-    var requirements: [Value] = []
+    // What parts declare, each as JSON.
+
+    var targets: [String] = []
+    var types: [String] = []
+    var routes: [String] = []
+    var services: [String] = []
+    var hooks: [String] = []
+    var events: [String] = []
+    var requirements: [String] = []
+    var interceptors: [String] = []
     var abiMinor = 0
-    var interceptors: [Value] = []
+
     private var functions: [plugin_function] = []
     private var actionFunctions: [ActionFunction] = []
     private var factories: [plugin_factory] = []
@@ -41,7 +44,7 @@ public final class ModuleDescription {
     fileprivate nonisolated(unsafe) var host: UnsafePointer<plugin_host>!
 
     /// Adds functions for actions, and returns what the manifest says about them.
-    func add<Instance>(_ actions: [Action<Instance>], prefix: String) -> Value {
+    func add<Instance>(_ actions: [Action<Instance>], prefix: String, showsResults: Bool = true) -> [String] {
         for action in actions {
             let function = ActionFunction(action.run, host: nil)
             actionFunctions.append(function)
@@ -50,7 +53,7 @@ public final class ModuleDescription {
                     name: .immortal(prefix + action.name), invoke: ActionFunction.invoke,
                     data: Unmanaged.passRetained(function).toOpaque()))
         }
-        return .list(actions.map(\.manifestEntry))
+        return actions.map { $0.json(showsResult: showsResults) }
     }
 
     func addFactory(_ target: String, _ make: @escaping @Sendable (HostContext) throws -> UnsafeMutableRawPointer) {
@@ -90,45 +93,49 @@ public final class ModuleDescription {
     }
 
     private func json(of manifest: Manifest) -> String {
-        var entries: [String: Value] = [
-            "name": .string(manifest.name), "version": .string(manifest.version), "targets": .list(targets),
-        ]
-        if !manifest.summary.isEmpty { entries["summary"] = .string(manifest.summary) }
-        if manifest.concurrency != .concurrent { entries["concurrency"] = .string(manifest.concurrency.rawValue) }
-        if manifest.level != .normal { entries["level"] = .string(manifest.level.rawValue) }
-        if manifest.priority != 0 { entries["priority"] = .int(manifest.priority) }
-        if !types.isEmpty { entries["types"] = .list(types) }
-        if !routes.isEmpty { entries["routes"] = .list(routes) }
-        if !services.isEmpty { entries["services"] = .list(services) }
-        if !events.isEmpty { entries["events"] = .list(events) }
-        if !interceptors.isEmpty { entries["interceptors"] = .list(interceptors) }
-        if !hooks.isEmpty { entries["hooks"] = .list(hooks) }
-        if manifest.isExclusive { entries["exclusive"] = true }
-        if !requirements.isEmpty { entries["requires"] = .list(requirements) }
-        if abiMinor != 0 { entries["abiMinor"] = .int(abiMinor) }
-        return Value.map(entries).json
+        var entry = ManifestObject()
+        entry.add("name", .string(manifest.name))
+        entry.add("version", .string(manifest.version))
+        entry.add("targets", targets)
+        if !manifest.summary.isEmpty { entry.add("summary", .string(manifest.summary)) }
+        if manifest.concurrency != .concurrent { entry.add("concurrency", .string(manifest.concurrency.rawValue)) }
+        if manifest.level != .normal { entry.add("level", .string(manifest.level.rawValue)) }
+        if manifest.priority != 0 { entry.add("priority", .int(manifest.priority)) }
+        if !types.isEmpty { entry.add("types", types) }
+        if !routes.isEmpty { entry.add("routes", routes) }
+        if !services.isEmpty { entry.add("services", services) }
+        if !events.isEmpty { entry.add("events", events) }
+        if !interceptors.isEmpty { entry.add("interceptors", interceptors) }
+        if !hooks.isEmpty { entry.add("hooks", hooks) }
+        if manifest.isExclusive { entry.add("exclusive", true) }
+        if !requirements.isEmpty { entry.add("requires", requirements) }
+        if abiMinor != 0 { entry.add("abiMinor", .int(abiMinor)) }
+        return entry.json
     }
 }
 
 extension Action {
-    fileprivate var manifestEntry: Value {
-        var entry: [String: Value] = ["name": .string(name)]
-        if !summary.isEmpty { entry["summary"] = .string(summary) }
-        if isAsync { entry["async"] = true }
-        if isRemote { entry["remote"] = true }
-        if !parameters.isEmpty { entry["parameters"] = .list(parameters.map(\.manifestEntry)) }
-        if resultKind != .any { entry["result"] = .string(resultKind.rawValue) }
-        return .map(entry)
+    fileprivate func json(showsResult: Bool) -> String {
+        var entry = ManifestObject()
+        entry.add("name", .string(name))
+        if !summary.isEmpty { entry.add("summary", .string(summary)) }
+        if isAsync { entry.add("async", true) }
+        if isRemote { entry.add("remote", true) }
+        if !parameters.isEmpty { entry.add("parameters", parameters.map(\.json)) }
+        if showsResult, resultKind != .any { entry.add("result", .string(resultKind.rawValue)) }
+        return entry.json
     }
 }
 
 extension ParameterDeclaration {
-    fileprivate var manifestEntry: Value {
-        var entry: [String: Value] = ["name": .string(name), "type": .string(kind.rawValue)]
-        if isRequired { entry["required"] = true }
-        if !defaultValue.isNull { entry["default"] = defaultValue }
-        if !summary.isEmpty { entry["summary"] = .string(summary) }
-        return .map(entry)
+    fileprivate var json: String {
+        var entry = ManifestObject()
+        entry.add("name", .string(name))
+        entry.add("type", .string(kind.rawValue))
+        if isRequired { entry.add("required", true) }
+        if !defaultValue.isNull { entry.add("default", defaultValue) }
+        if !summary.isEmpty { entry.add("summary", .string(summary)) }
+        return entry.json
     }
 }
 

@@ -63,8 +63,10 @@ public struct On: ManifestPart {
     }
 
     public func add(to module: ModuleDescription) {
-        let name = Value.string(hook)
-        module.hooks.append(action.isAsync ? ["name": name, "async": true] : name)
+        var entry = ManifestObject()
+        entry.add("name", .string(hook))
+        entry.add("async", true)
+        module.hooks.append(action.isAsync ? entry.json : Value.string(hook).json)
         _ = module.add([action], prefix: "")
     }
 }

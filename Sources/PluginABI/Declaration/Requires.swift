@@ -45,16 +45,16 @@ public struct Requires: ManifestPart {
     }
 
     public func add(to module: ModuleDescription) {
-        var entry: [String: Value] = [:]
+        var entry = ManifestObject()
         switch subject {
-        case .module(let name): entry["module"] = .string(name)
-        case .service(let name): entry["service"] = .string(name)
+        case .module(let name): entry.add("module", .string(name))
+        case .service(let name): entry.add("service", .string(name))
         case .abiMinor(let minor):
             module.abiMinor = max(module.abiMinor, minor)
             return
         }
-        if versions != "*" { entry["version"] = .string(versions) }
-        if isOptional { entry["optional"] = true }
-        module.requirements.append(.map(entry))
+        if versions != "*" { entry.add("version", .string(versions)) }
+        if isOptional { entry.add("optional", true) }
+        module.requirements.append(entry.json)
     }
 }

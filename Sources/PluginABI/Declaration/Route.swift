@@ -37,10 +37,12 @@ public struct Route: ManifestPart {
     }
 
     public func add(to module: ModuleDescription) {
-        var entry: [String: Value] = ["pattern": .string(pattern), "action": .string(action)]
-        if let name { entry["name"] = .string(name) }
-        if !summary.isEmpty { entry["summary"] = .string(summary) }
-        if !defaults.isEmpty { entry["defaults"] = .map(defaults) }
-        module.routes.append(.map(entry))
+        var entry = ManifestObject()
+        entry.add("pattern", .string(pattern))
+        entry.add("action", .string(action))
+        if let name { entry.add("name", .string(name)) }
+        if !summary.isEmpty { entry.add("summary", .string(summary)) }
+        if !defaults.isEmpty { entry.add("defaults", .map(defaults)) }
+        module.routes.append(entry.json)
     }
 }

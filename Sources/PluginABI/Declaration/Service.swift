@@ -33,12 +33,13 @@ public struct Service: ManifestPart {
     }
 
     public func add(to module: ModuleDescription) {
-        var entry: [String: Value] = [
-            "name": .string(name), "version": .string(version), "target": .string(target),
-        ]
-        if priority != 0 { entry["priority"] = .int(priority) }
-        if isSingleton { entry["singleton"] = true }
-        if !summary.isEmpty { entry["summary"] = .string(summary) }
-        module.services.append(.map(entry))
+        var entry = ManifestObject()
+        entry.add("name", .string(name))
+        entry.add("version", .string(version))
+        entry.add("target", .string(target))
+        if priority != 0 { entry.add("priority", .int(priority)) }
+        if isSingleton { entry.add("singleton", true) }
+        if !summary.isEmpty { entry.add("summary", .string(summary)) }
+        module.services.append(entry.json)
     }
 }

@@ -18,10 +18,6 @@ public struct Subscribe: ManifestPart {
     public init(@ActionBuilder<Never> actions: () -> [Action<Never>]) { self.actions = actions() }
 
     public func add(to module: ModuleDescription) {
-        for entry in module.add(actions, prefix: "!").list ?? [] {
-            guard case .map(var entry) = entry else { continue }
-            entry["result"] = nil
-            module.events.append(.map(entry))
-        }
+        module.events += module.add(actions, prefix: "!", showsResults: false)
     }
 }

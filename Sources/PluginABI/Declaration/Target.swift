@@ -53,15 +53,16 @@ public struct Target<Instance: Sendable>: ManifestPart {
     }
 
     public func add(to module: ModuleDescription) {
-        var entry: [String: Value] = ["name": .string(name)]
-        if !summary.isEmpty { entry["summary"] = .string(summary) }
-        if let concurrency { entry["concurrency"] = .string(concurrency.rawValue) }
+        var entry = ManifestObject()
+        entry.add("name", .string(name))
+        if !summary.isEmpty { entry.add("summary", .string(summary)) }
+        if let concurrency { entry.add("concurrency", .string(concurrency.rawValue)) }
         if let make {
-            entry["instance"] = .string(isInstancePerCall ? "perCall" : "shared")
+            entry.add("instance", .string(isInstancePerCall ? "perCall" : "shared"))
             module.addFactory(name) { InstanceBox.retained(try make($0)) }
         }
-        entry["actions"] = module.add(actions, prefix: name + "/")
-        module.targets.append(.map(entry))
+        entry.add("actions", module.add(actions, prefix: name + "/"))
+        module.targets.append(entry.json)
     }
 }
 
@@ -97,6 +98,9 @@ public struct ObjectType<Instance: Sendable>: ManifestPart {
     }
 
     public func add(to module: ModuleDescription) {
-        module.types.append(["name": .string(name), "actions": module.add(actions, prefix: name + "#")])
+        var entry = ManifestObject()
+        entry.add("name", .string(name))
+        entry.add("actions", module.add(actions, prefix: name + "#"))
+        module.types.append(entry.json)
     }
 }

@@ -16,8 +16,8 @@
         do { host.resolve(call, try await body()) } catch { host.reject(call, error) }
     }
 
-    /// The same for a closure that returns nothing.
-    @inlinable @inline(__always) func give(_ body: () async throws -> Void) async {
+    /// The same for a closure that returns nothing: the result is null.
+    @inlinable @inline(__always) func giveNull(_ body: () async throws -> Void) async {
         do {
             try await body()
             host.resolve(call)

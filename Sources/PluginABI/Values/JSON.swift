@@ -9,7 +9,7 @@ extension Value {
         return text
     }
 
-    private func writeJSON(to text: inout String) {
+    func writeJSON(to text: inout String) {
         switch self {
         case .null: text += "null"
         case .bool(let value): text += value ? "true" : "false"

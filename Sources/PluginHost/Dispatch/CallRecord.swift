@@ -58,7 +58,7 @@ struct CallRecord {
     /// What runs; nil when the record is free.
     var endpoint: Endpoint? { unretainedEndpoint?.takeUnretainedValue() }
 
-    /// The same, for who holds the record or else need not keep it.
+    /// The same, not counted: endpoints are never freed.
     @inline(__always)
     var unretainedEndpoint: Unmanaged<Endpoint>? {
         UnsafeRawPointer(bitPattern: UInt(endpointWord.pointee.load(ordering: .acquiring))).map(Unmanaged.fromOpaque)
@@ -251,10 +251,14 @@ struct CallRecord {
     /// Sets what still needs a record of the pool: the action that runs, and the reply.
     func hold() { holdsWord.pointee.store(2, ordering: .releasing) }
 
-    /// Returns true to the last one that lets go. Who finds that nobody else needs it needs no atomic subtraction.
+    /// Returns true to the last one that lets go. Of the two that `hold` counts, the second finds that nobody else needs
+    /// the record, and need not subtract.
     func letGo() -> Bool {
-        holdsWord.pointee.load(ordering: .acquiring) == 1
-            || holdsWord.pointee.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
+        guard holdsWord.pointee.load(ordering: .acquiring) == 1 else {
+            return holdsWord.pointee.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
+        }
+        holdsWord.pointee.store(0, ordering: .relaxed)
+        return true
     }
 
     /// Adds the tokens of the calls that led here and still run, this one included, as far as each is awaited by the

@@ -162,17 +162,19 @@ extension Dispatcher {
 }
 
 extension plugin_request {
+    /// Whether the event that it posts or emits and its parameters all have names.
+    @inline(__always)
+    var isNamedEvent: Bool { target.count > 0 && entries.allSatisfy { $0.key.count > 0 } }
+
     /// The name of the event that it posts or emits, and its parameters, which all have names.
     ///
     /// - Throws: `invalidValue` where something has none.
     func namedEvent() throws(PluginError) -> (name: plugin_string, entries: UnsafeBufferPointer<plugin_entry>) {
+        if isNamedEvent { return (target, entries) }
         guard target.count > 0 else { throw PluginError(.invalidValue, "An event needs a name.") }
-        for entry in entries where entry.key.count == 0 {
-            throw PluginError(
-                .invalidValue,
-                "The event “\(target.text.shortened)” has a parameter without a name; who gets it goes by names.")
-        }
-        return (target, entries)
+        throw PluginError(
+            .invalidValue,
+            "The event “\(target.text.shortened)” has a parameter without a name; who gets it goes by names.")
     }
 }
 

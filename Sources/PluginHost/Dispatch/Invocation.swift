@@ -292,7 +292,7 @@ extension Dispatcher {
 
     private func finishPooledReply(_ record: CallRecord, _ token: plugin_token) {
         guard let endpoint = record.unretainedEndpoint else { return record.close(token) }
-        endpoint._withUnsafeGuaranteedRef { endpoint in  // It stays while the record does.
+        endpoint._withUnsafeGuaranteedRef { endpoint in  // Never freed.
             let start = record.pointer.pointee.started
             if start != 0 { endpoint.durations.add(since: start) }
             let tellCancelHandler = record.takeCancelHandler()

@@ -25,7 +25,7 @@ final class Posting: Sendable {
 
     init(_ event: String, _ token: plugin_token, _ caller: Unmanaged<Generation>?, _ dispatcher: Dispatcher) {
         (self.event, self.token, self.caller, self.dispatcher) = (event, token, caller, dispatcher)
-        start = Lane.current.flatMap(dispatcher.profiler.started)
+        start = dispatcher.profiler.started(Lane.current)
     }
 
     var isBroken: Bool { state.withLock { $0.limit != nil } }

@@ -5,8 +5,9 @@ import PluginABI
 
 extension Dispatcher {
     /// The way of almost every event: to modules that handle it here and at once, for a poster who waits for nobody else.
-    /// It means what ``post(_:_:from:_:)`` does, which is for all events. No lock is taken, unless the program subscribes
-    /// to events, too, and of what all threads share nothing is written, unless there are many subscribers.
+    /// It means what ``post(_:_:from:_:)`` does, which is for all events. Once the profile is full no lock is taken (unless
+    /// the program subscribes to events, too), and of what all threads share nothing is written but the durations that
+    /// are measured now and then, and the count of who keeps a list of many subscribers.
     ///
     /// - Parameter record: Free, of this lane.
     /// - Returns: false, with nothing done, for any other event, and where something is wrong.
@@ -15,8 +16,8 @@ extension Dispatcher {
         _ lane: Lane, _ record: CallRecord
     ) -> Bool {
         let (event, entries) = (asked.pointee.target, asked.pointee.entries)
-        guard asked.pointee.flags == 0, asked.pointee.timeout <= 0, event.count > 0,
-            entries.allSatisfy({ $0.key.count > 0 }), caller.isProgram || !event.isOfHost,
+        guard asked.pointee.flags == 0, asked.pointee.timeout <= 0, asked.pointee.isNamedEvent,
+            caller.isProgram || !event.isOfHost,
             !events.hasHandlers(of: event), let depth = try? depth(of: event.text, below: parent)
         else { return false }
         return withUnsafeTemporaryAllocation(of: Unmanaged<Endpoint>.self, capacity: Subscribers.fewAreUpTo) { few in
@@ -34,7 +35,7 @@ extension Dispatcher {
             subscribers.retained?.release()
             if let start { profiler.note(.event, event.text, from: start) }
             delivery.lend { record.complete(token, $0, $1) }
-            record.close(token)  // Nobody else can have answered: the token was nobody's who may.
+            record.close(token)  // Only the program might have answered, and it has never been told the token.
             record.vacate()
             lane.pop()
             return true

@@ -1,6 +1,5 @@
 import CPluginABI
 import PluginABI
-import Synchronization
 
 /// One event on its way up the chain.
 ///

@@ -75,20 +75,22 @@ final class Profiler: Sendable {
     private let entries = Mutex<[HostProfile.Entry]>([])
     /// Whether there is no room for more entries.
     private let isFull = Atomic(false)
-    /// How many have found none: counted by each thread, and those that were measured already.
+    /// How many have found none: counted by each thread, and otherwise.
     private let droppedTally = Lane.nextTally()
     private let dropped = Atomic(0)
 
     var profile: HostProfile {
-        let dropped = Int(plugin_host_tally_sum(droppedTally).calls) + dropped.load(ordering: .relaxed)
-        return entries.withLock { HostProfile(entries: $0, dropped: dropped) }
+        entries.withLock { entries in
+            let tally = Int(plugin_host_tally_sum(droppedTally).calls)
+            return HostProfile(entries: entries, dropped: tally + dropped.load(ordering: .relaxed))
+        }
     }
 
     /// The time now, for ``note(_:_:module:from:to:)``; nil, and counted as dropped, where there is no room any more.
     @inline(__always)
-    func started(_ lane: Lane) -> Int64? {
+    func started(_ lane: Lane?) -> Int64? {
         guard isFull.load(ordering: .relaxed) else { return monotonicNow() }
-        lane.count(droppedTally)
+        if let lane { lane.count(droppedTally) } else { dropped.add(1, ordering: .relaxed) }
         return nil
     }
 

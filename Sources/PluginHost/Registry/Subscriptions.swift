@@ -117,11 +117,12 @@ extension Subscriber {
 
 /// The modules that subscribe to one event.
 final class ModuleSubscribers: @unchecked Sendable {
-    // Nothing changes after init, and what the pointers point to is freed in deinit; hence @unchecked Sendable.
+    // Nothing changes after init, and the memory of the name and of the list is freed in deinit; hence @unchecked
+    // Sendable.
 
     /// The name of the event.
     private let event: plugin_string
-    /// In the order of the modules; never freed.
+    /// In the order of the modules. They are never freed; this list of them is, with the object.
     let endpoints: UnsafeBufferPointer<Unmanaged<Endpoint>>
     /// Whether none of them is asynchronous.
     let areSynchronous: Bool
@@ -174,8 +175,11 @@ public final class Subscription: Sendable {
 extension Table {
     /// The modules that subscribe to an event, in their order.
     func moduleSubscribers(of event: String) -> [Endpoint] {
-        event.withPluginString { subscribers(of: $0) }?.takeUnretainedValue().endpoints.map { $0.takeUnretainedValue() }
-            ?? []
+        withExtendedLifetime(self) {
+            event.withPluginString { subscribers(of: $0) }?._withUnsafeGuaranteedRef { subscribers in
+                subscribers.endpoints.map { $0.takeUnretainedValue() }
+            } ?? []
+        }
     }
 
     /// Another generation of the same module.
