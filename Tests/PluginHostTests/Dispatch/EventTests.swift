@@ -88,6 +88,27 @@ import Testing
         #expect(await becomesTrue { test.log.contains { $0.message == "async nothing" } })
     }
 
+    @Test(arguments: [3, 12])
+    func `Who goes while an event is delivered does not get it, and all others do`(count: Int) throws {
+        let test = try TestHost([])
+        let told = Mutex<[Int]>([])
+        let modules = (0..<count).map { number in
+            Manifest("Listener\(100 + number)", version: "1.0.0") {
+                Subscribe {
+                    Action("shop.sold") {
+                        told.withLock { $0.append(number) }
+                        if number == 0 { try test.host.unregister("Listener101") }
+                    }
+                }
+            }
+        }
+        for module in modules { try test.host.register(module) }
+        let outcome = try test.host.post("shop.sold")
+        #expect(told.withLock { $0 } == [0] + (2..<count))
+        #expect(outcome == EventOutcome(delivered: count - 1, failures: []))
+        #expect(try test.host.post("shop.sold").delivered == count - 1)
+    }
+
     @Test func `Modules post to each other`() throws {
         let test = try TestHost.withFixture()
         #expect(try test.host.perform("Poster", "post", ["fixture.sync"]) == 1)
