@@ -10,8 +10,9 @@ package func nearest(to word: String, in candidates: some Sequence<String>) -> S
     for candidate in candidates where candidate.utf8.count <= 64 {
         let limit = min(3, max(1, max(letters.count, candidate.utf8.count) / 3), (best?.distance ?? 4) - 1)
         guard abs(candidate.utf8.count - letters.count) <= limit else { continue }
-        let distance = editDistance(letters, Array(candidate.lowercased().utf8))
-        if distance <= limit { best = (candidate, distance) }
+        if let distance = editDistance(letters, Array(candidate.lowercased().utf8), atMost: limit) {
+            best = (candidate, distance)
+        }
     }
     if let best { return best.candidate }
     return letters.count > 3 ? candidates.first { $0.lowercased().utf8.starts(with: letters) } : nil
@@ -22,8 +23,13 @@ package func didYouMean(_ word: String, _ candidates: some Sequence<String>) -> 
     nearest(to: word, in: candidates).map { " Did you mean “\($0)”?" } ?? ""
 }
 
-/// How many letters must be replaced, added, left out or swapped with their neighbour (optimal string alignment).
-private func editDistance(_ left: [UInt8], _ right: [UInt8]) -> Int {
+/// How many letters must be replaced, added, left out or swapped with their neighbour (optimal string alignment); nil for
+/// more than a limit. Of a thousand names one that nobody offers is compared with each: so what two words begin and end
+/// with alike is left out, and a comparison ends when it can only be over the limit.
+private func editDistance(_ left: [UInt8], _ right: [UInt8], atMost limit: Int) -> Int? {
+    let begin = zip(left, right).prefix { $0 == $1 }.count
+    let end = zip(left.dropFirst(begin).reversed(), right.dropFirst(begin).reversed()).prefix { $0 == $1 }.count
+    let (left, right) = (Array(left.dropFirst(begin).dropLast(end)), Array(right.dropFirst(begin).dropLast(end)))
     var beforeLast: [Int] = []
     var last = Array(0...right.count)
     for (row, a) in left.enumerated() {
@@ -35,7 +41,9 @@ private func editDistance(_ left: [UInt8], _ right: [UInt8]) -> Int {
             }
             current.append(cost)
         }
+        // Each row's least is at most one more than that of the row before, so a swap, of two rows, gains nothing here.
+        if current.allSatisfy({ $0 > limit }) { return nil }
         (beforeLast, last) = (last, current)
     }
-    return last[right.count]
+    return last[right.count] <= limit ? last[right.count] : nil
 }

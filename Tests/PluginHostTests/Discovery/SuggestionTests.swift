@@ -25,4 +25,41 @@ import Testing
         #expect(nearest(to: word, in: commands + [String(repeating: "a", count: 100_000)]) == nil)
         #expect(didYouMean(word, commands).isEmpty)
     }
+
+    /// Against the definition: the steps from every beginning of one word to every beginning of the other.
+    @Test func `How near two words are is what the definition says`() {
+        var random = SeededGenerator(seed: 7)
+        func word() -> String {
+            String((0..<Int.random(in: 1...9, using: &random)).map { _ in "abcd".randomElement(using: &random)! })
+        }
+        for _ in 0..<20_000 {
+            let (left, right) = (word(), word())
+            let isBeginning = left.count > 3 && right.hasPrefix(left)
+            let limit = min(3, max(1, max(left.count, right.count) / 3))
+            let isNear = isBeginning || distance(Array(left), Array(right)) <= limit
+            #expect((nearest(to: left, in: [right]) != nil) == isNear, "\(left), \(right)")
+        }
+    }
+
+    private func distance(_ left: [Character], _ right: [Character]) -> Int {
+        var steps = left.indices.map { _ in [Int](repeating: 0, count: right.count + 1) }
+        steps.append([Int](repeating: 0, count: right.count + 1))
+        for row in 0...left.count {
+            for column in 0...right.count {
+                if row == 0 || column == 0 {
+                    steps[row][column] = row + column
+                    continue
+                }
+                let isEqual = left[row - 1] == right[column - 1]
+                var least = min(
+                    steps[row - 1][column] + 1, steps[row][column - 1] + 1,
+                    steps[row - 1][column - 1] + (isEqual ? 0 : 1))
+                if row > 1, column > 1, left[row - 1] == right[column - 2], left[row - 2] == right[column - 1] {
+                    least = min(least, steps[row - 2][column - 2] + 1)
+                }
+                steps[row][column] = least
+            }
+        }
+        return steps[left.count][right.count]
+    }
 }
