@@ -79,6 +79,7 @@ public final class ModuleDescription {
         description.function_count = UInt64(functions.count)
         description.factories = .immortal(factories)
         description.factory_count = UInt64(factories.count)
+        (functions, factories) = ([], [])
         description.data = Unmanaged.passRetained(self).toOpaque()
         description.activate = { data, host in
             Unmanaged<ModuleDescription>.fromOpaque(data!).takeUnretainedValue().activate(host!)
