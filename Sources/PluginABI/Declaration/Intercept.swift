@@ -59,8 +59,7 @@ public struct Intercept: ManifestPart {
     }
 
     public func add(to module: ModuleDescription) {
-        var entry = ManifestObject()
-        entry.add("name", .string(name))
+        var entry = ManifestObject(name: name)
         if action.isAsync { entry.add("async", true) }
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
         module.interceptors.append(entry.json)

@@ -5,6 +5,11 @@
 struct ManifestObject {
     private var text = "{"
 
+    init() {}
+
+    /// What most of them begin with.
+    init(name: String) { add("name", .string(name)) }
+
     mutating func add(_ name: String, _ value: Value) {
         begin(name)
         value.writeJSON(to: &text)

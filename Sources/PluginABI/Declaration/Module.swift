@@ -79,7 +79,7 @@ public final class ModuleDescription {
         description.function_count = UInt64(functions.count)
         description.factories = .immortal(factories)
         description.factory_count = UInt64(factories.count)
-        (functions, factories) = ([], [])
+        (functions, factories) = ([], [])  // The description has copies.
         description.data = Unmanaged.passRetained(self).toOpaque()
         description.activate = { data, host in
             Unmanaged<ModuleDescription>.fromOpaque(data!).takeUnretainedValue().activate(host!)
@@ -94,8 +94,7 @@ public final class ModuleDescription {
     }
 
     private func json(of manifest: Manifest) -> String {
-        var entry = ManifestObject()
-        entry.add("name", .string(manifest.name))
+        var entry = ManifestObject(name: manifest.name)
         entry.add("version", .string(manifest.version))
         entry.add("targets", targets)
         if !manifest.summary.isEmpty { entry.add("summary", .string(manifest.summary)) }
@@ -117,8 +116,7 @@ public final class ModuleDescription {
 
 extension Action {
     fileprivate func json(showsResult: Bool) -> String {
-        var entry = ManifestObject()
-        entry.add("name", .string(name))
+        var entry = ManifestObject(name: name)
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
         if isAsync { entry.add("async", true) }
         if isRemote { entry.add("remote", true) }
@@ -130,8 +128,7 @@ extension Action {
 
 extension ParameterDeclaration {
     fileprivate var json: String {
-        var entry = ManifestObject()
-        entry.add("name", .string(name))
+        var entry = ManifestObject(name: name)
         entry.add("type", .string(kind.rawValue))
         if isRequired { entry.add("required", true) }
         if !defaultValue.isNull { entry.add("default", defaultValue) }

@@ -63,10 +63,13 @@ public struct On: ManifestPart {
     }
 
     public func add(to module: ModuleDescription) {
-        var entry = ManifestObject()
-        entry.add("name", .string(hook))
-        entry.add("async", true)
-        module.hooks.append(action.isAsync ? entry.json : Value.string(hook).json)
+        if action.isAsync {
+            var entry = ManifestObject(name: hook)
+            entry.add("async", true)
+            module.hooks.append(entry.json)
+        } else {
+            module.hooks.append(Value.string(hook).json)
+        }
         _ = module.add([action], prefix: "")
     }
 }

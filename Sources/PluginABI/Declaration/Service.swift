@@ -33,8 +33,7 @@ public struct Service: ManifestPart {
     }
 
     public func add(to module: ModuleDescription) {
-        var entry = ManifestObject()
-        entry.add("name", .string(name))
+        var entry = ManifestObject(name: name)
         entry.add("version", .string(version))
         entry.add("target", .string(target))
         if priority != 0 { entry.add("priority", .int(priority)) }

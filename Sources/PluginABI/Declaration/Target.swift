@@ -53,8 +53,7 @@ public struct Target<Instance: Sendable>: ManifestPart {
     }
 
     public func add(to module: ModuleDescription) {
-        var entry = ManifestObject()
-        entry.add("name", .string(name))
+        var entry = ManifestObject(name: name)
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
         if let concurrency { entry.add("concurrency", .string(concurrency.rawValue)) }
         if let make {
@@ -98,8 +97,7 @@ public struct ObjectType<Instance: Sendable>: ManifestPart {
     }
 
     public func add(to module: ModuleDescription) {
-        var entry = ManifestObject()
-        entry.add("name", .string(name))
+        var entry = ManifestObject(name: name)
         entry.add("actions", module.add(actions, prefix: name + "#"))
         module.types.append(entry.json)
     }

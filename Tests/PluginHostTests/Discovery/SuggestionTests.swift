@@ -42,8 +42,7 @@ import Testing
     }
 
     private func distance(_ left: [Character], _ right: [Character]) -> Int {
-        var steps = left.indices.map { _ in [Int](repeating: 0, count: right.count + 1) }
-        steps.append([Int](repeating: 0, count: right.count + 1))
+        var steps = [[Int]](repeating: [Int](repeating: 0, count: right.count + 1), count: left.count + 1)
         for row in 0...left.count {
             for column in 0...right.count {
                 if row == 0 || column == 0 {
