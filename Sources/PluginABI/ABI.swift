@@ -16,6 +16,17 @@ extension plugin_string {
         self.init(bytes: start, count: UInt64(text.count))
     }
 
+    /// A copy that is never freed, with a zero behind it that is not counted.
+    package static func immortal(_ text: String) -> plugin_string {
+        text.withPluginString { text in
+            let count = Int(text.count)
+            let copy = UnsafeMutablePointer<CChar>.allocate(capacity: count + 1)
+            if let bytes = text.bytes { copy.initialize(from: bytes, count: count) }
+            (copy + count).initialize(to: 0)
+            return plugin_string(bytes: copy, count: text.count)
+        }
+    }
+
     /// Whether these are the bytes of a literal.
     func equals(_ literal: StaticString) -> Bool {
         count == UInt64(literal.utf8CodeUnitCount) && memcmp(bytes, literal.utf8Start, literal.utf8CodeUnitCount) == 0

@@ -114,7 +114,10 @@ extension PluginHost {
     public func call(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
-        try await programInTask.call(target, action, parameters, timeout: timeout)
+        // Not by way of another function that awaits: each costs memory of the task's.
+        let pending = try programInTask.start(target, action, parameters, timeout: timeout)
+        if let outcome = pending.earlyOutcome { return try outcome.get() }
+        return try await pending.lateOutcome()
     }
 
     /// Calls an action, synchronous or asynchronous, and blocks this thread until it replies.

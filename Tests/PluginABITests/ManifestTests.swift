@@ -51,6 +51,69 @@ import Testing
         return try #require(actions.first { $0["name"] == .string(name) })
     }
 
+    @Test(arguments: [true, false]) func `Conditions and loops may stand in a manifest and in a target`(isLarge: Bool)
+        throws
+    {
+        let module = Manifest("Made", version: "1.0.0") {
+            for number in 0..<(isLarge ? 3 : 0) {
+                Target("T\(number)") {
+                    for action in 0..<number { Action("a\(action)") { action } }
+                    if isLarge { Action("large") { true } } else { Action("small") { true } }
+                }
+            }
+            switch isLarge {
+            case true: ObjectType("O", Int.self) { if isLarge { Action("n", .instance()) { n in n } } }
+            case false: Target("Empty") {}
+            }
+            [Service("S", version: "1.0.0", target: "T"), On(.setUp) { _ in }] as [any ManifestPart]
+            if !isLarge { Subscribe { ["a", "b"].map { event in Action(event) {} } } }
+        }.export()
+        let functions = UnsafeBufferPointer(
+            start: module.pointee.functions, count: Int(module.pointee.function_count))
+        let expected =
+            isLarge
+            ? ["T0/large", "T1/a0", "T1/large", "T2/a0", "T2/a1", "T2/large", "O#n", "@setUp"] : ["@setUp", "!a", "!b"]
+        #expect(functions.map(\.name.text) == expected)
+        let manifest = try JSONDecoder().decode(Value.self, from: Data(module.pointee.manifest.text.utf8))
+        #expect(manifest["targets"]?.list?.map { $0["name"] } == (isLarge ? ["T0", "T1", "T2"] : ["Empty"]))
+        #expect((manifest["types"]?.list?.count ?? 0) == (isLarge ? 1 : 0))
+    }
+
+    @Test func `A handle to reply with makes an action asynchronous, however many inputs stand before it`() throws {
+        let module = Manifest("Replies", version: "1.0.0") {
+            Target("T") {
+                Action("1", .reply(Int.self)) { $0.resolve(1) }
+                Action("2", .context(), .reply(Int.self)) { $1.resolve(2) }
+                Action("3", .context(), .context(), .reply(Int.self)) { $2.resolve(3) }
+                Action("4", .context(), .context(), .context(), .reply(Int.self)) { $3.resolve(4) }
+                Action("5", .context(), .context(), .context(), .context(), .reply(Int.self)) { $4.resolve(5) }
+                Action("6", .context(), .context(), .context(), .context(), .context(), .reply(Int.self)) {
+                    $5.resolve(6)
+                }
+                Action(
+                    "7", .context(), .context(), .context(), .context(), .context(), .context(), .reply(Int.self)
+                ) { $6.resolve(7) }
+                Action(
+                    "8", .context(), .context(), .context(), .context(), .context(), .context(), .context(),
+                    .reply(Int.self)
+                ) { $7.resolve(8) }
+            }
+        }.export()
+        let manifest = try JSONDecoder().decode(Value.self, from: Data(module.pointee.manifest.text.utf8))
+        let actions = try #require(manifest["targets"]?[0]?["actions"]?.list)
+        #expect(actions.map { $0["async"] } == Array(repeating: true, count: 8))
+    }
+
+    @Test func `Each description has functions of its own`() {
+        let other = Everything.export()
+        #expect(other.pointee.manifest.text == module.pointee.manifest.text)
+        #expect(other.pointee.function_count == module.pointee.function_count)
+        for index in 0..<Int(other.pointee.function_count) {
+            #expect(other.pointee.functions[index].name.text == module.pointee.functions[index].name.text)
+            #expect(other.pointee.functions[index].data != module.pointee.functions[index].data)
+        }
+    }
+
     @Test func `The description has magic, length, version and toolchain`() {
         #expect(module.pointee.magic == UInt64(PLUGIN_ABI_MAGIC))
         #expect(module.pointee.size == 112 && module.pointee.abi_major == 1 && module.pointee.abi_minor == 0)

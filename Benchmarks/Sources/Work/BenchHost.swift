@@ -34,7 +34,14 @@ extension PluginHost {
     static func bench(actions: Int) throws -> PluginHost {
         let host = try bench()
         if actions > 0 {
-            try host.register(Manifest("Filler", version: "1.0.0") { Many.actions(actions) })
+            try host.register(
+                Manifest("Filler", version: "1.0.0") {
+                    for first in stride(from: 0, to: actions, by: 10) {
+                        Target("Filler\(first / 10)") {
+                            for number in first..<min(first + 10, actions) { Action("action\(number)") { number } }
+                        }
+                    }
+                })
         }
         return host
     }

@@ -8,11 +8,10 @@ extension Comparison {
     public static func services(_ sizes: [Int]) throws -> [Comparison] {
         try sizes.flatMap { size in
             let host = try PluginHost.bench()
-            let fillers = (1..<size).map { Service("Filler\($0)", version: "1.0.0", target: "Fillers") }
             try host.register(
                 Manifest("Fillers", version: "1.0.0") {
                     Target("Fillers") { Action("nothing") { 0 } }
-                    Many(parts: fillers)
+                    for number in 1..<size { Service("Filler\(number)", version: "1.0.0", target: "Fillers") }
                 })
             let service = try host.service("BenchService")
             let ready: Parameters = ["n": 7]

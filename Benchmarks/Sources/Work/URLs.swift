@@ -2,7 +2,7 @@ public import PluginABI
 import PluginHost
 
 /// How the patterns of many routes look.
-public enum RouteShape: String {
+public enum RouteShape: String, Sendable {
     /// Their first segments differ.
     case oneLevel = "on one level"
     /// A tree: ten to a hundred branches at each of three levels.
@@ -51,7 +51,7 @@ extension Comparison {
                     "open", .required("id", String.self), .required("q", String.self), .required("r", String.self)
                 ) { id, q, r in id.utf8.count &+ q.utf8.count &+ r.utf8.count }
             }
-            Many(parts: (0..<count).map { Route("\(shape.path($0))/:id", to: "\(target)/open") })
+            for number in 0..<count { Route("\(shape.path(number))/:id", to: "\(target)/open") }
         }
     }
 

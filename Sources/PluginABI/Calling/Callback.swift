@@ -36,13 +36,13 @@ extension Callback: ValueConvertible {
 extension HostContext {
     /// Makes a callback of a closure. It runs on the thread that calls it, also concurrently.
     public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) throws -> Value) -> Callback {
-        callback(flags: 0) { invocation in invocation.resolve(try body(invocation.values)) }
+        callback(flags: 0) { call in call.resolve(try body(call.values)) }
     }
 
     /// Makes a callback of an asynchronous closure.
     public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) async throws -> Value) -> Callback {
-        callback(flags: PLUGIN_OBJECT_ASYNC) { invocation in
-            let (reply, arguments) = (invocation.reply, invocation.values)
+        callback(flags: PLUGIN_OBJECT_ASYNC) { call in
+            let (reply, arguments) = (call.reply, call.values)
             reply.comes(from: .immediate { await reply.give { try await body(arguments) } })
         }
     }

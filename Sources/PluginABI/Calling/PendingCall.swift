@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// `result` and `waiter` are each written once, before the state says so. Once it says `finished`, only who awaits it
 /// touches the object, and may let go of it.
-final class PendingCall: @unchecked Sendable {
+package final class PendingCall: @unchecked Sendable {
     private enum State: UInt8, AtomicRepresentable {
         case running, awaited, finished
     }
@@ -32,7 +32,7 @@ final class PendingCall: @unchecked Sendable {
 
     init(host: UnsafePointer<plugin_host>) { self.host = host }
 
-    /// Starts the call. Nothing may come between this and the wait for the outcome, neither an error nor a return.
+    /// Starts the call. Whoever gets the object must not let go of it before it has asked for the outcome.
     func start(_ parent: plugin_token, _ request: UnsafePointer<plugin_request>) {
         start { host.pointee.call(host, parent, request, $0, $1) }
     }
@@ -71,20 +71,26 @@ final class PendingCall: @unchecked Sendable {
         if !move(from: .running, to: .awaited) { waiter.tell() }
     }
 
-    /// The outcome, awaited; the call is cancelled with the task. Many calls are over when they have been started: then
-    /// nothing is kept for the wait.
+    /// The outcome, awaited; the call is cancelled with the task.
     @inline(__always)
     func outcome() async throws(PluginError) -> Value {
-        if state.load(ordering: .acquiring) != .finished { await finished() }
-        return try result.get()
+        if let outcome = earlyOutcome { return try outcome.get() }
+        return try await lateOutcome()
     }
 
-    private func finished() async {
+    /// The outcome, if it is there. Many calls are over when they have been started: then nothing is kept for the wait.
+    package var earlyOutcome: Result<Value, PluginError>? { isFinished ? result : nil }
+
+    private var isFinished: Bool { state.load(ordering: .acquiring) == .finished }
+
+    /// The outcome, awaited, when it was not there.
+    package func lateOutcome() async throws(PluginError) -> Value {
         await withTaskCancellationHandler {
             await withUnsafeContinuation { tell(.task($0)) }
         } onCancel: {
             cancel()
         }
+        return try result.get()
     }
 
     /// The outcome; blocks this thread until it is there.
@@ -92,7 +98,7 @@ final class PendingCall: @unchecked Sendable {
         let arrived = DispatchSemaphore(value: 0)
         tell(.thread(arrived))
         arrived.wait()
-        _ = state.load(ordering: .acquiring)  // After all that was done to the outcome.
+        _ = isFinished  // After all that was done to the outcome.
         return result
     }
 }

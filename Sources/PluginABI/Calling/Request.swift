@@ -103,11 +103,26 @@ extension HostContext {
     func call(
         _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
+        try await start(address, parameters, origin: origin, timeout: timeout).outcome()
+    }
+
+    /// Starts a call. The caller must ask for the outcome, and await it if it is not there: until then the host writes to
+    /// what this returns.
+    package func start(
+        _ target: String, _ action: String, _ parameters: Parameters, timeout: Duration?
+    ) throws(PluginError) -> PendingCall {
+        try start(.action(target, action), parameters, timeout: timeout)
+    }
+
+    @inline(__always)
+    private func start(
+        _ address: Address, _ parameters: Parameters, origin: CallOrigin = .local, timeout: Duration?
+    ) throws(PluginError) -> PendingCall {
         let pending = PendingCall(host: host)
         try address.withRequest(parameters, origin, timeout, flags: requestFlags) { request in
             pending.start(call, request)
         }
-        return try await pending.outcome()
+        return pending
     }
 
     /// Awaits something else that the host tells once: `begin` starts it, and returns the token to cancel it by.
@@ -135,11 +150,7 @@ extension HostContext {
             throw PluginError(
                 .blockingInTask, "performAndWait blocks its thread, which a Swift task must not do. Use await call(…).")
         }
-        let pending = PendingCall(host: host)
-        try address.withRequest(parameters, origin, timeout, flags: requestFlags) { request in
-            pending.start(call, request)
-        }
-        return try pending.wait().get()
+        return try start(address, parameters, origin: origin, timeout: timeout).wait().get()
     }
 }
 

@@ -1,6 +1,9 @@
 /// The reply of an asynchronous closure, which runs in a task of its own. The task begins on the thread of the call:
 ///
 ///     reply.comes(from: .immediate { await reply.give { try await body() } })
+///
+/// Its type says that it may throw, though it never does: of a closure that cannot, `Task` keeps another one that calls
+/// it.
 @usableFromInline package struct TaskReply: Sendable {
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
     @usableFromInline let call: plugin_token
@@ -28,11 +31,11 @@
 
     /// Has the host cancel the task when nobody waits for the reply any longer. It lets go of one that has replied at
     /// once.
-    @usableFromInline package func comes(from task: Task<Void, Never>) {
+    @usableFromInline package func comes(from task: Task<Void, any Error>) {
         host.pointee.on_cancel(
             host, call,
             { data, isCancelled in
-                let task = Task<Void, Never>(retained: data!)
+                let task = Task<Void, any Error>(retained: data!)
                 if isCancelled != 0 { task.cancel() }
             }, task.retained())
     }
@@ -40,7 +43,7 @@
 
 // A task is one reference to an object of the runtime's (`Task` is frozen, so that stays): it goes through C without an
 // object of ours around it.
-extension Task<Void, Never> {
+extension Task<Void, any Error> {
     fileprivate func retained() -> UnsafeMutableRawPointer {
         Unmanaged.passRetained(unsafeBitCast(self, to: AnyObject.self)).toOpaque()
     }

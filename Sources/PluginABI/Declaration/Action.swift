@@ -8,24 +8,14 @@
 /// give the closure its types. An `async` closure makes an asynchronous action. What the closure throws, the caller
 /// receives. Closures run on whatever thread calls, also concurrently, unless the target or the module is serial.
 public struct Action<Instance>: Sendable {
-    @usableFromInline let name: String
-    let parameters: [ParameterDeclaration]
-    let resultKind: Value.Kind
-    let isAsync: Bool
-    private(set) var isRemote = false
-    private(set) var summary = ""
-    /// Runs the closure on a call; what it throws is the reply.
-    let run: @Sendable (Invocation) throws -> Void
+    @usableFromInline private(set) var declaration: ActionDeclaration
 
     @usableFromInline init(
         _ name: String, _ parameters: [ParameterDeclaration?], _ resultKind: Value.Kind, isAsync: Bool,
         _ run: @escaping @Sendable (Invocation) throws -> Void
     ) {
-        self.name = name
-        self.parameters = parameters.compactMap(\.self)
-        self.resultKind = resultKind
-        self.isAsync = isAsync
-        self.run = run
+        declaration = ActionDeclaration(
+            name: name, parameters: parameters.compactMap(\.self), resultKind: resultKind, isAsync: isAsync, run: run)
     }
 
     /// Lets other programs call the action, by a URL. A name that begins with `native` cannot be declared so.
@@ -34,18 +24,33 @@ public struct Action<Instance>: Sendable {
     /// One sentence about what the action does, for lists and generated code.
     public func summary(_ text: String) -> Self { with { $0.summary = text } }
 
-    private func with(_ change: (inout Self) -> Void) -> Self {
+    private func with(_ change: (inout ActionDeclaration) -> Void) -> Self {
         var copy = self
-        change(&copy)
+        change(&copy.declaration)
         return copy
     }
 }
 
+/// What an ``Action`` declares, whatever instance it works on.
+///
+/// Not generic, as what a manifest keeps should be: each module has a `PluginABI` of its own, so that the runtime would make
+/// and keep the generic types, and those of their arrays, once for each module.
+public struct ActionDeclaration: Sendable {
+    let name: String
+    let parameters: [ParameterDeclaration]
+    let resultKind: Value.Kind
+    let isAsync: Bool
+    var isRemote = false
+    var summary = ""
+    /// Runs the closure on a call; what it throws is the reply.
+    let run: @Sendable (Invocation) throws -> Void
+}
+
 extension Invocation {
-    @inlinable func resolve(_ result: some ActionResult) { host.resolve(call.pointee.token, result) }
-    @inlinable func resolve() { host.resolve(call.pointee.token) }
-    func reject(_ error: any Error) { host.reject(call.pointee.token, error) }
+    @inlinable func resolve(_ result: some ActionResult) { host.resolve(token, result) }
+    @inlinable func resolve() { host.resolve(token) }
+    func reject(_ error: any Error) { host.reject(token, error) }
 
     /// The reply that a task gives, for an asynchronous closure.
-    @inlinable var reply: TaskReply { TaskReply(host: host, call: call.pointee.token) }
+    @inlinable var reply: TaskReply { TaskReply(host: host, call: token) }
 }

@@ -20,7 +20,8 @@ extension Action {
         _ body: @escaping @Sendable (S1.Output) throws -> R
     ) where S1.Instance == Instance {
         self.init(name, [s1.declaration], R.resultKind, isAsync: false) { call in
-            call.resolve(try body(s1.read(from: call, at: 0)))
+            var inputs = call.inputs
+            call.resolve(try body(S1.read(from: &inputs)))
         }
     }
 
@@ -30,7 +31,8 @@ extension Action {
         _ body: @escaping @Sendable (S1.Output, S2.Output) throws -> R
     ) where S1.Instance == Instance, S2.Instance == Instance {
         self.init(name, [s1.declaration, s2.declaration], R.resultKind, isAsync: false) { call in
-            call.resolve(try body(s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount)))
+            var inputs = call.inputs
+            call.resolve(try body(S1.read(from: &inputs), S2.read(from: &inputs)))
         }
     }
 
@@ -40,10 +42,9 @@ extension Action {
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output) throws -> R
     ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance {
         self.init(name, [s1.declaration, s2.declaration, s3.declaration], R.resultKind, isAsync: false) { call in
+            var inputs = call.inputs
             call.resolve(
-                try body(
-                    s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
-                    s3.read(from: call, at: S1.argumentCount + S2.argumentCount)))
+                try body(S1.read(from: &inputs), S2.read(from: &inputs), S3.read(from: &inputs)))
         }
     }
 
@@ -54,11 +55,10 @@ extension Action {
     ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance {
         self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration], R.resultKind, isAsync: false)
         { call in
+            var inputs = call.inputs
             call.resolve(
-                try body(
-                    s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
-                    s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
-                    s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)))
+                try body(S1.read(from: &inputs), S2.read(from: &inputs), S3.read(from: &inputs), S4.read(from: &inputs))
+            )
         }
     }
 
@@ -76,12 +76,11 @@ extension Action {
             name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration], R.resultKind,
             isAsync: false
         ) { call in
+            var inputs = call.inputs
             call.resolve(
                 try body(
-                    s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
-                    s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
-                    s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
-                    s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)))
+                    S1.read(from: &inputs), S2.read(from: &inputs), S3.read(from: &inputs), S4.read(from: &inputs),
+                    S5.read(from: &inputs)))
         }
     }
 
@@ -102,16 +101,11 @@ extension Action {
             name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration],
             R.resultKind, isAsync: false
         ) { call in
+            var inputs = call.inputs
             call.resolve(
                 try body(
-                    s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
-                    s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
-                    s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
-                    s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount),
-                    s6.read(
-                        from: call,
-                        at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                    )))
+                    S1.read(from: &inputs), S2.read(from: &inputs), S3.read(from: &inputs), S4.read(from: &inputs),
+                    S5.read(from: &inputs), S6.read(from: &inputs)))
         }
     }
 
@@ -137,20 +131,11 @@ extension Action {
                 s7.declaration,
             ], R.resultKind, isAsync: false
         ) { call in
+            var inputs = call.inputs
             call.resolve(
                 try body(
-                    s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
-                    s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
-                    s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
-                    s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount),
-                    s6.read(
-                        from: call,
-                        at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                    ),
-                    s7.read(
-                        from: call,
-                        at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                            + S6.argumentCount)))
+                    S1.read(from: &inputs), S2.read(from: &inputs), S3.read(from: &inputs), S4.read(from: &inputs),
+                    S5.read(from: &inputs), S6.read(from: &inputs), S7.read(from: &inputs)))
         }
     }
 
@@ -176,24 +161,11 @@ extension Action {
                 s7.declaration, s8.declaration,
             ], R.resultKind, isAsync: false
         ) { call in
+            var inputs = call.inputs
             call.resolve(
                 try body(
-                    s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
-                    s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
-                    s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
-                    s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount),
-                    s6.read(
-                        from: call,
-                        at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                    ),
-                    s7.read(
-                        from: call,
-                        at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                            + S6.argumentCount),
-                    s8.read(
-                        from: call,
-                        at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                            + S6.argumentCount + S7.argumentCount)))
+                    S1.read(from: &inputs), S2.read(from: &inputs), S3.read(from: &inputs), S4.read(from: &inputs),
+                    S5.read(from: &inputs), S6.read(from: &inputs), S7.read(from: &inputs), S8.read(from: &inputs)))
         }
     }
 }
@@ -206,10 +178,9 @@ extension Action {
         _ name: String,
         _ body: @escaping @Sendable () throws -> Void
     ) {
-        let isReply = false
-        self.init(name, [], .null, isAsync: isReply) { call in
+        self.init(name, [], .null, isAsync: false) { call in
             try body()
-            if !isReply { call.resolve() }
+            call.resolve()
         }
     }
 
@@ -219,10 +190,10 @@ extension Action {
         _ name: String, _ s1: S1,
         _ body: @escaping @Sendable (S1.Output) throws -> Void
     ) where S1.Instance == Instance {
-        let isReply = S1.isReply
-        self.init(name, [s1.declaration], .null, isAsync: isReply) { call in
-            try body(s1.read(from: call, at: 0))
-            if !isReply { call.resolve() }
+        self.init(name, [s1.declaration], .null, isAsync: S1.isReply) { call in
+            var inputs = call.inputs
+            try body(S1.read(from: &inputs))
+            inputs.resolve()
         }
     }
 
@@ -232,10 +203,10 @@ extension Action {
         _ name: String, _ s1: S1, _ s2: S2,
         _ body: @escaping @Sendable (S1.Output, S2.Output) throws -> Void
     ) where S1.Instance == Instance, S2.Instance == Instance {
-        let isReply = S1.isReply || S2.isReply
-        self.init(name, [s1.declaration, s2.declaration], .null, isAsync: isReply) { call in
-            try body(s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount))
-            if !isReply { call.resolve() }
+        self.init(name, [s1.declaration, s2.declaration], .null, isAsync: S1.isReply || S2.isReply) { call in
+            var inputs = call.inputs
+            try body(S1.read(from: &inputs), S2.read(from: &inputs))
+            inputs.resolve()
         }
     }
 
@@ -245,12 +216,13 @@ extension Action {
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output) throws -> Void
     ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance {
-        let isReply = S1.isReply || S2.isReply || S3.isReply
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration], .null, isAsync: isReply) { call in
-            try body(
-                s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
-                s3.read(from: call, at: S1.argumentCount + S2.argumentCount))
-            if !isReply { call.resolve() }
+        self.init(
+            name, [s1.declaration, s2.declaration, s3.declaration], .null,
+            isAsync: S1.isReply || S2.isReply || S3.isReply
+        ) { call in
+            var inputs = call.inputs
+            try body(S1.read(from: &inputs), S2.read(from: &inputs), S3.read(from: &inputs))
+            inputs.resolve()
         }
     }
 
@@ -260,14 +232,13 @@ extension Action {
         _ name: String, _ s1: S1, _ s2: S2, _ s3: S3, _ s4: S4,
         _ body: @escaping @Sendable (S1.Output, S2.Output, S3.Output, S4.Output) throws -> Void
     ) where S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance {
-        let isReply = S1.isReply || S2.isReply || S3.isReply || S4.isReply
-        self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration], .null, isAsync: isReply) {
-            call in
-            try body(
-                s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
-                s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
-                s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount))
-            if !isReply { call.resolve() }
+        self.init(
+            name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration], .null,
+            isAsync: S1.isReply || S2.isReply || S3.isReply || S4.isReply
+        ) { call in
+            var inputs = call.inputs
+            try body(S1.read(from: &inputs), S2.read(from: &inputs), S3.read(from: &inputs), S4.read(from: &inputs))
+            inputs.resolve()
         }
     }
 
@@ -281,17 +252,15 @@ extension Action {
         S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
         S5.Instance == Instance
     {
-        let isReply = S1.isReply || S2.isReply || S3.isReply || S4.isReply || S5.isReply
         self.init(
             name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration], .null,
-            isAsync: isReply
+            isAsync: S1.isReply || S2.isReply || S3.isReply || S4.isReply || S5.isReply
         ) { call in
+            var inputs = call.inputs
             try body(
-                s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
-                s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
-                s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
-                s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount))
-            if !isReply { call.resolve() }
+                S1.read(from: &inputs), S2.read(from: &inputs), S3.read(from: &inputs), S4.read(from: &inputs),
+                S5.read(from: &inputs))
+            inputs.resolve()
         }
     }
 
@@ -306,20 +275,15 @@ extension Action {
         S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
         S5.Instance == Instance, S6.Instance == Instance
     {
-        let isReply = S1.isReply || S2.isReply || S3.isReply || S4.isReply || S5.isReply || S6.isReply
         self.init(
             name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration],
-            .null, isAsync: isReply
+            .null, isAsync: S1.isReply || S2.isReply || S3.isReply || S4.isReply || S5.isReply || S6.isReply
         ) { call in
+            var inputs = call.inputs
             try body(
-                s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
-                s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
-                s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
-                s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount),
-                s6.read(
-                    from: call,
-                    at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount))
-            if !isReply { call.resolve() }
+                S1.read(from: &inputs), S2.read(from: &inputs), S3.read(from: &inputs), S4.read(from: &inputs),
+                S5.read(from: &inputs), S6.read(from: &inputs))
+            inputs.resolve()
         }
     }
 
@@ -339,27 +303,19 @@ extension Action {
         S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
         S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance
     {
-        let isReply = S1.isReply || S2.isReply || S3.isReply || S4.isReply || S5.isReply || S6.isReply || S7.isReply
         self.init(
             name,
             [
                 s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration,
                 s7.declaration,
-            ], .null, isAsync: isReply
+            ], .null,
+            isAsync: S1.isReply || S2.isReply || S3.isReply || S4.isReply || S5.isReply || S6.isReply || S7.isReply
         ) { call in
+            var inputs = call.inputs
             try body(
-                s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
-                s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
-                s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
-                s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount),
-                s6.read(
-                    from: call,
-                    at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount),
-                s7.read(
-                    from: call,
-                    at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                        + S6.argumentCount))
-            if !isReply { call.resolve() }
+                S1.read(from: &inputs), S2.read(from: &inputs), S3.read(from: &inputs), S4.read(from: &inputs),
+                S5.read(from: &inputs), S6.read(from: &inputs), S7.read(from: &inputs))
+            inputs.resolve()
         }
     }
 
@@ -379,37 +335,27 @@ extension Action {
         S1.Instance == Instance, S2.Instance == Instance, S3.Instance == Instance, S4.Instance == Instance,
         S5.Instance == Instance, S6.Instance == Instance, S7.Instance == Instance, S8.Instance == Instance
     {
-        let isReply =
-            S1.isReply || S2.isReply || S3.isReply || S4.isReply || S5.isReply || S6.isReply || S7.isReply || S8.isReply
         self.init(
             name,
             [
                 s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration,
                 s7.declaration, s8.declaration,
-            ], .null, isAsync: isReply
+            ], .null,
+            isAsync: S1.isReply || S2.isReply || S3.isReply || S4.isReply || S5.isReply || S6.isReply || S7.isReply
+                || S8.isReply
         ) { call in
+            var inputs = call.inputs
             try body(
-                s1.read(from: call, at: 0), s2.read(from: call, at: S1.argumentCount),
-                s3.read(from: call, at: S1.argumentCount + S2.argumentCount),
-                s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount),
-                s5.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount),
-                s6.read(
-                    from: call,
-                    at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount),
-                s7.read(
-                    from: call,
-                    at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                        + S6.argumentCount),
-                s8.read(
-                    from: call,
-                    at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                        + S6.argumentCount + S7.argumentCount))
-            if !isReply { call.resolve() }
+                S1.read(from: &inputs), S2.read(from: &inputs), S3.read(from: &inputs), S4.read(from: &inputs),
+                S5.read(from: &inputs), S6.read(from: &inputs), S7.read(from: &inputs), S8.read(from: &inputs))
+            inputs.resolve()
         }
     }
 }
 
 // MARK: Asynchronous actions with a result
+
+// The inputs are read before the task begins: it may change its executor first, when the action has long returned.
 
 extension Action {
     /// An asynchronous action: the `async` closure takes no input and returns the result.
@@ -429,7 +375,8 @@ extension Action {
         _ body: @escaping @Sendable (S1.Output) async throws -> R
     ) where S1.Instance == Instance, S1.Output: Sendable {
         self.init(name, [s1.declaration], R.resultKind, isAsync: true) { call in
-            let v1 = try s1.read(from: call, at: 0)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.give { try await body(v1) } })
         }
@@ -441,8 +388,9 @@ extension Action {
         _ body: @escaping @Sendable (S1.Output, S2.Output) async throws -> R
     ) where S1.Instance == Instance, S2.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable {
         self.init(name, [s1.declaration, s2.declaration], R.resultKind, isAsync: true) { call in
-            let v1 = try s1.read(from: call, at: 0)
-            let v2 = try s2.read(from: call, at: S1.argumentCount)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
+            let v2 = try S2.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.give { try await body(v1, v2) } })
         }
@@ -458,9 +406,10 @@ extension Action {
         S2.Output: Sendable, S3.Output: Sendable
     {
         self.init(name, [s1.declaration, s2.declaration, s3.declaration], R.resultKind, isAsync: true) { call in
-            let v1 = try s1.read(from: call, at: 0)
-            let v2 = try s2.read(from: call, at: S1.argumentCount)
-            let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
+            let v2 = try S2.read(from: &inputs)
+            let v3 = try S3.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3) } })
         }
@@ -477,10 +426,11 @@ extension Action {
     {
         self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration], R.resultKind, isAsync: true) {
             call in
-            let v1 = try s1.read(from: call, at: 0)
-            let v2 = try s2.read(from: call, at: S1.argumentCount)
-            let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
-            let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
+            let v2 = try S2.read(from: &inputs)
+            let v3 = try S3.read(from: &inputs)
+            let v4 = try S4.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4) } })
         }
@@ -501,12 +451,12 @@ extension Action {
             name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration], R.resultKind,
             isAsync: true
         ) { call in
-            let v1 = try s1.read(from: call, at: 0)
-            let v2 = try s2.read(from: call, at: S1.argumentCount)
-            let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
-            let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(
-                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
+            let v2 = try S2.read(from: &inputs)
+            let v3 = try S3.read(from: &inputs)
+            let v4 = try S4.read(from: &inputs)
+            let v5 = try S5.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5) } })
         }
@@ -530,15 +480,13 @@ extension Action {
             name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration],
             R.resultKind, isAsync: true
         ) { call in
-            let v1 = try s1.read(from: call, at: 0)
-            let v2 = try s2.read(from: call, at: S1.argumentCount)
-            let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
-            let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(
-                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            let v6 = try s6.read(
-                from: call,
-                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
+            let v2 = try S2.read(from: &inputs)
+            let v3 = try S3.read(from: &inputs)
+            let v4 = try S4.read(from: &inputs)
+            let v5 = try S5.read(from: &inputs)
+            let v6 = try S6.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5, v6) } })
         }
@@ -568,19 +516,14 @@ extension Action {
                 s7.declaration,
             ], R.resultKind, isAsync: true
         ) { call in
-            let v1 = try s1.read(from: call, at: 0)
-            let v2 = try s2.read(from: call, at: S1.argumentCount)
-            let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
-            let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(
-                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            let v6 = try s6.read(
-                from: call,
-                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
-            let v7 = try s7.read(
-                from: call,
-                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                    + S6.argumentCount)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
+            let v2 = try S2.read(from: &inputs)
+            let v3 = try S3.read(from: &inputs)
+            let v4 = try S4.read(from: &inputs)
+            let v5 = try S5.read(from: &inputs)
+            let v6 = try S6.read(from: &inputs)
+            let v7 = try S7.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5, v6, v7) } })
         }
@@ -610,23 +553,15 @@ extension Action {
                 s7.declaration, s8.declaration,
             ], R.resultKind, isAsync: true
         ) { call in
-            let v1 = try s1.read(from: call, at: 0)
-            let v2 = try s2.read(from: call, at: S1.argumentCount)
-            let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
-            let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(
-                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            let v6 = try s6.read(
-                from: call,
-                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
-            let v7 = try s7.read(
-                from: call,
-                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                    + S6.argumentCount)
-            let v8 = try s8.read(
-                from: call,
-                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                    + S6.argumentCount + S7.argumentCount)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
+            let v2 = try S2.read(from: &inputs)
+            let v3 = try S3.read(from: &inputs)
+            let v4 = try S4.read(from: &inputs)
+            let v5 = try S5.read(from: &inputs)
+            let v6 = try S6.read(from: &inputs)
+            let v7 = try S7.read(from: &inputs)
+            let v8 = try S8.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.give { try await body(v1, v2, v3, v4, v5, v6, v7, v8) } })
         }
@@ -653,7 +588,8 @@ extension Action {
         _ body: @escaping @Sendable (S1.Output) async throws -> Void
     ) where S1.Instance == Instance, S1.Output: Sendable {
         self.init(name, [s1.declaration], .null, isAsync: true) { call in
-            let v1 = try s1.read(from: call, at: 0)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.giveNull { try await body(v1) } })
         }
@@ -665,8 +601,9 @@ extension Action {
         _ body: @escaping @Sendable (S1.Output, S2.Output) async throws -> Void
     ) where S1.Instance == Instance, S2.Instance == Instance, S1.Output: Sendable, S2.Output: Sendable {
         self.init(name, [s1.declaration, s2.declaration], .null, isAsync: true) { call in
-            let v1 = try s1.read(from: call, at: 0)
-            let v2 = try s2.read(from: call, at: S1.argumentCount)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
+            let v2 = try S2.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.giveNull { try await body(v1, v2) } })
         }
@@ -682,9 +619,10 @@ extension Action {
         S2.Output: Sendable, S3.Output: Sendable
     {
         self.init(name, [s1.declaration, s2.declaration, s3.declaration], .null, isAsync: true) { call in
-            let v1 = try s1.read(from: call, at: 0)
-            let v2 = try s2.read(from: call, at: S1.argumentCount)
-            let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
+            let v2 = try S2.read(from: &inputs)
+            let v3 = try S3.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.giveNull { try await body(v1, v2, v3) } })
         }
@@ -701,10 +639,11 @@ extension Action {
     {
         self.init(name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration], .null, isAsync: true) {
             call in
-            let v1 = try s1.read(from: call, at: 0)
-            let v2 = try s2.read(from: call, at: S1.argumentCount)
-            let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
-            let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
+            let v2 = try S2.read(from: &inputs)
+            let v3 = try S3.read(from: &inputs)
+            let v4 = try S4.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.giveNull { try await body(v1, v2, v3, v4) } })
         }
@@ -723,12 +662,12 @@ extension Action {
         self.init(
             name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration], .null, isAsync: true
         ) { call in
-            let v1 = try s1.read(from: call, at: 0)
-            let v2 = try s2.read(from: call, at: S1.argumentCount)
-            let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
-            let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(
-                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
+            let v2 = try S2.read(from: &inputs)
+            let v3 = try S3.read(from: &inputs)
+            let v4 = try S4.read(from: &inputs)
+            let v5 = try S5.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.giveNull { try await body(v1, v2, v3, v4, v5) } })
         }
@@ -750,15 +689,13 @@ extension Action {
             name, [s1.declaration, s2.declaration, s3.declaration, s4.declaration, s5.declaration, s6.declaration],
             .null, isAsync: true
         ) { call in
-            let v1 = try s1.read(from: call, at: 0)
-            let v2 = try s2.read(from: call, at: S1.argumentCount)
-            let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
-            let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(
-                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            let v6 = try s6.read(
-                from: call,
-                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
+            let v2 = try S2.read(from: &inputs)
+            let v3 = try S3.read(from: &inputs)
+            let v4 = try S4.read(from: &inputs)
+            let v5 = try S5.read(from: &inputs)
+            let v6 = try S6.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.giveNull { try await body(v1, v2, v3, v4, v5, v6) } })
         }
@@ -788,19 +725,14 @@ extension Action {
                 s7.declaration,
             ], .null, isAsync: true
         ) { call in
-            let v1 = try s1.read(from: call, at: 0)
-            let v2 = try s2.read(from: call, at: S1.argumentCount)
-            let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
-            let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(
-                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            let v6 = try s6.read(
-                from: call,
-                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
-            let v7 = try s7.read(
-                from: call,
-                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                    + S6.argumentCount)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
+            let v2 = try S2.read(from: &inputs)
+            let v3 = try S3.read(from: &inputs)
+            let v4 = try S4.read(from: &inputs)
+            let v5 = try S5.read(from: &inputs)
+            let v6 = try S6.read(from: &inputs)
+            let v7 = try S7.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.giveNull { try await body(v1, v2, v3, v4, v5, v6, v7) } })
         }
@@ -830,23 +762,15 @@ extension Action {
                 s7.declaration, s8.declaration,
             ], .null, isAsync: true
         ) { call in
-            let v1 = try s1.read(from: call, at: 0)
-            let v2 = try s2.read(from: call, at: S1.argumentCount)
-            let v3 = try s3.read(from: call, at: S1.argumentCount + S2.argumentCount)
-            let v4 = try s4.read(from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount)
-            let v5 = try s5.read(
-                from: call, at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount)
-            let v6 = try s6.read(
-                from: call,
-                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount)
-            let v7 = try s7.read(
-                from: call,
-                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                    + S6.argumentCount)
-            let v8 = try s8.read(
-                from: call,
-                at: S1.argumentCount + S2.argumentCount + S3.argumentCount + S4.argumentCount + S5.argumentCount
-                    + S6.argumentCount + S7.argumentCount)
+            var inputs = call.inputs
+            let v1 = try S1.read(from: &inputs)
+            let v2 = try S2.read(from: &inputs)
+            let v3 = try S3.read(from: &inputs)
+            let v4 = try S4.read(from: &inputs)
+            let v5 = try S5.read(from: &inputs)
+            let v6 = try S6.read(from: &inputs)
+            let v7 = try S7.read(from: &inputs)
+            let v8 = try S8.read(from: &inputs)
             let reply = call.reply
             reply.comes(from: .immediate { await reply.giveNull { try await body(v1, v2, v3, v4, v5, v6, v7, v8) } })
         }

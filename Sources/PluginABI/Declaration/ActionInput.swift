@@ -6,18 +6,15 @@ public protocol ActionInput<Instance, Output>: Sendable {
     associatedtype Instance
     /// What the closure gets.
     associatedtype Output
-    /// How many of the call's arguments the input takes: 0 or 1.
-    static var argumentCount: Int { get }
     /// Whether the input makes the action asynchronous, since it carries the reply.
     static var isReply: Bool { get }
     /// What the manifest says about it; nil for what is not a parameter.
     var declaration: ParameterDeclaration? { get }
-    /// Takes the input out of a call; `index` is the place of its argument.
-    func read(from invocation: Invocation, at index: Int) throws(PluginError) -> Output
+    /// Takes the next input of a call. It asks nothing of what was declared, so that the action need not keep it.
+    static func read(from inputs: inout InvocationInputs) throws(PluginError) -> Output
 }
 
 extension ActionInput {
-    @inlinable public static var argumentCount: Int { 0 }
     @inlinable public static var isReply: Bool { false }
     @inlinable public var declaration: ParameterDeclaration? { nil }
 }
@@ -62,13 +59,30 @@ public struct Invocation {
         self.host = host
     }
 
-    @inlinable var context: HostContext { HostContext(host: host, call: call.pointee.token) }
+    @inlinable var token: plugin_token { call.pointee.token }
+    @inlinable var instance: UnsafeMutableRawPointer? { call.pointee.instance }
+    @inlinable var context: HostContext { HostContext(host: host, call: token) }
+    @inlinable var inputs: InvocationInputs { InvocationInputs(self) }
+}
 
-    /// The argument at a place that the manifest declares; the host passes exactly as many as that.
-    @inlinable func argument(_ index: Int) -> plugin_value {
-        guard let arguments, index < count else { return plugin_value_null() }
-        return arguments[index]
+/// The inputs of a call, taken one after the other in declared order.
+public struct InvocationInputs {
+    @usableFromInline let call: Invocation
+    @usableFromInline var next = 0
+    /// Whether the action has taken a handle to reply with.
+    @usableFromInline var isReplyTaken = false
+
+    @inlinable init(_ call: Invocation) { self.call = call }
+
+    /// The argument of the next parameter; the host passes exactly as many as the manifest declares.
+    @inlinable mutating func nextArgument() -> plugin_value {
+        guard let arguments = call.arguments, next < call.count else { return plugin_value_null() }
+        defer { next += 1 }
+        return arguments[next]
     }
+
+    /// Replies with no result, unless the action does so itself.
+    @inlinable func resolve() { if !isReplyTaken { call.resolve() } }
 }
 
 // MARK: Parameters
@@ -84,10 +98,9 @@ public struct ArgumentInput<Instance, Output>: Sendable {
 }
 
 extension ArgumentInput: ActionInput where Output: ActionParameter {
-    @inlinable public static var argumentCount: Int { 1 }
     @inlinable public var declaration: ParameterDeclaration? { parameter }
-    @inlinable public func read(from invocation: Invocation, at index: Int) throws(PluginError) -> Output {
-        try Output.read(invocation.argument(index), host: invocation.host)
+    @inlinable public static func read(from inputs: inout InvocationInputs) throws(PluginError) -> Output {
+        try Output.read(inputs.nextArgument(), host: inputs.call.host)
     }
 }
 
@@ -100,11 +113,10 @@ public struct OptionalInput<Instance, Wrapped>: Sendable {
 
 extension OptionalInput: ActionInput where Wrapped: ActionParameter {
     public typealias Output = Wrapped?
-    @inlinable public static var argumentCount: Int { 1 }
     @inlinable public var declaration: ParameterDeclaration? { parameter }
-    @inlinable public func read(from invocation: Invocation, at index: Int) throws(PluginError) -> Wrapped? {
-        let raw = invocation.argument(index)
-        return raw.kind == PLUGIN_KIND_NULL ? nil : try Wrapped.read(raw, host: invocation.host)
+    @inlinable public static func read(from inputs: inout InvocationInputs) throws(PluginError) -> Wrapped? {
+        let raw = inputs.nextArgument()
+        return raw.kind == PLUGIN_KIND_NULL ? nil : try Wrapped.read(raw, host: inputs.call.host)
     }
 }
 
@@ -144,14 +156,14 @@ extension ActionInput {
 /// The context of the call.
 public struct ContextInput<Instance>: ActionInput {
     @inlinable init() {}
-    @inlinable public func read(from invocation: Invocation, at index: Int) -> HostContext { invocation.context }
+    @inlinable public static func read(from inputs: inout InvocationInputs) -> HostContext { inputs.call.context }
 }
 
 /// The instance of the target or object type.
 public struct InstanceInput<Instance: Sendable>: ActionInput {
     @inlinable init() {}
-    @inlinable public func read(from invocation: Invocation, at index: Int) throws(PluginError) -> Instance {
-        try InstanceBox<Instance>.instance(at: invocation.call.pointee.instance)
+    @inlinable public static func read(from inputs: inout InvocationInputs) throws(PluginError) -> Instance {
+        try InstanceBox<Instance>.instance(at: inputs.call.instance)
     }
 }
 
@@ -159,8 +171,9 @@ public struct InstanceInput<Instance: Sendable>: ActionInput {
 public struct ReplyInput<Instance, Result: ActionResult>: ActionInput {
     @inlinable init() {}
     @inlinable public static var isReply: Bool { true }
-    @inlinable public func read(from invocation: Invocation, at index: Int) -> Reply<Result> {
-        Reply(host: invocation.host, call: invocation.call.pointee.token)
+    @inlinable public static func read(from inputs: inout InvocationInputs) -> Reply<Result> {
+        inputs.isReplyTaken = true
+        return Reply(host: inputs.call.host, call: inputs.call.token)
     }
 }
 

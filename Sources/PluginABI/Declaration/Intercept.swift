@@ -16,7 +16,7 @@ public struct Intercept: ManifestPart {
     public typealias AsyncNext = (InterceptedCall) async throws -> Value
 
     let name: String
-    let action: Action<Never>
+    let action: ActionDeclaration
     private(set) var summary = ""
 
     /// Offers code for calls of both kinds.
@@ -26,13 +26,14 @@ public struct Intercept: ManifestPart {
     ///   - body: Gets the call and the rest of it; what it returns or throws is the outcome.
     public init(_ name: String, _ body: @escaping @Sendable (_ call: InterceptedCall, _ next: Next) throws -> Value) {
         self.name = name
-        action = Action("~" + name, .context(), .required("call", Value.self), .required("next", Callback.self)) {
-            context, call, next in
-            let call = InterceptedCall(call, in: context)
-            return try body(call) { changed in
-                try next.object.perform("call", [.map(changed.parameters)], in: context)
-            }
-        }
+        action =
+            Action<Never>("~" + name, .context(), .required("call", Value.self), .required("next", Callback.self)) {
+                context, call, next in
+                let call = InterceptedCall(call, in: context)
+                return try body(call) { changed in
+                    try next.object.perform("call", [.map(changed.parameters)], in: context)
+                }
+            }.declaration
     }
 
     /// Offers asynchronous code, for calls that are awaited. A call that cannot wait for it (`perform`) ends with
@@ -42,13 +43,14 @@ public struct Intercept: ManifestPart {
         _ body: @escaping @Sendable (_ call: InterceptedCall, _ next: AsyncNext) async throws -> Value
     ) {
         self.name = name
-        action = Action("~" + name, .context(), .required("call", Value.self), .required("next", Callback.self)) {
-            (context, call, next) async throws -> Value in
-            let call = InterceptedCall(call, in: context)
-            return try await body(call) { changed in
-                try await next.object.call("call", [.map(changed.parameters)], in: context)
-            }
-        }
+        action =
+            Action<Never>("~" + name, .context(), .required("call", Value.self), .required("next", Callback.self)) {
+                (context, call, next) async throws -> Value in
+                let call = InterceptedCall(call, in: context)
+                return try await body(call) { changed in
+                    try await next.object.call("call", [.map(changed.parameters)], in: context)
+                }
+            }.declaration
     }
 
     /// One sentence about what it does.

@@ -13,18 +13,20 @@ public struct Manifest: Sendable {
     private(set) var level = Level.normal
     private(set) var priority = 0
     private(set) var isExclusive = false
-    let parts: [any ManifestPart]
+    /// Made anew for each description, so that nothing of them stays when there is one.
+    let parts: @Sendable () -> [any ManifestPart]
 
     /// Makes a manifest.
     ///
     /// - Parameters:
     ///   - name: The module's name, `[A-Za-z_][A-Za-z0-9_.-]*`, unique in a host.
     ///   - version: A version by the rules of Semantic Versioning 2.0.
-    ///   - parts: The targets, object types and hooks.
-    public init(_ name: String, version: String, @ManifestBuilder parts: () -> [any ManifestPart]) {
+    ///   - parts: The targets, object types and hooks. They are made, with all that is made in the braces, whenever the
+    ///     module is described: once for a file, and for each host that a manifest is registered in.
+    public init(_ name: String, version: String, @ManifestBuilder parts: @escaping @Sendable () -> [any ManifestPart]) {
         self.name = name
         self.version = version
-        self.parts = parts()
+        self.parts = parts
     }
 
     /// One sentence about the module.
@@ -87,18 +89,4 @@ public enum Concurrency: String, Sendable {
 public protocol ManifestPart: Sendable {
     /// Adds the part to the module that is being described.
     func add(to module: ModuleDescription)
-}
-
-/// Collects the parts of a ``Manifest``.
-@resultBuilder public enum ManifestBuilder {
-    /// The parts in the order in which they are written.
-    public static func buildBlock(_ parts: any ManifestPart...) -> [any ManifestPart] { parts }
-}
-
-/// Collects the actions of a ``Target`` or an ``ObjectType``.
-@resultBuilder public enum ActionBuilder<Instance> {
-    /// One action.
-    public static func buildExpression(_ action: Action<Instance>) -> [Action<Instance>] { [action] }
-    /// The actions in the order in which they are written.
-    public static func buildBlock(_ actions: [Action<Instance>]...) -> [Action<Instance>] { Array(actions.joined()) }
 }

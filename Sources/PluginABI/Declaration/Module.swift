@@ -38,16 +38,16 @@ public final class ModuleDescription {
     var abiMinor = 0
 
     private var functions: [plugin_function] = []
-    private var actionFunctions: [ActionFunction] = []
+    /// The same, once the module is described.
+    private nonisolated(unsafe) var described = UnsafeBufferPointer<plugin_function>(start: nil, count: 0)
     private var factories: [plugin_factory] = []
     /// The host's table, given on activation: before any action is called, and never changed after that.
     fileprivate nonisolated(unsafe) var host: UnsafePointer<plugin_host>!
 
     /// Adds functions for actions, and returns what the manifest says about them.
-    func add<Instance>(_ actions: [Action<Instance>], prefix: String, showsResults: Bool = true) -> [String] {
+    func add(_ actions: [ActionDeclaration], prefix: String, showsResults: Bool = true) -> [String] {
         for action in actions {
             let function = ActionFunction(action.run, host: nil)
-            actionFunctions.append(function)
             functions.append(
                 plugin_function(
                     name: .immortal(prefix + action.name), invoke: ActionFunction.invoke,
@@ -65,7 +65,7 @@ public final class ModuleDescription {
     }
 
     fileprivate func export(_ manifest: Manifest) -> UnsafePointer<plugin_module> {
-        for part in manifest.parts { part.add(to: self) }
+        for part in manifest.parts() { part.add(to: self) }
         var description = plugin_module()
         description.magic = UInt64(PLUGIN_ABI_MAGIC)
         description.size = UInt32(MemoryLayout<plugin_module>.size)
@@ -75,8 +75,9 @@ public final class ModuleDescription {
         description.manifest = .immortal(json(of: manifest))
         // The text says it all from now on.
         (targets, types, routes, services, hooks, events, requirements, interceptors) = ([], [], [], [], [], [], [], [])
-        description.functions = .immortal(functions)
-        description.function_count = UInt64(functions.count)
+        described = UnsafeBufferPointer(start: .immortal(functions), count: functions.count)
+        description.functions = described.baseAddress
+        description.function_count = UInt64(described.count)
         description.factories = .immortal(factories)
         description.factory_count = UInt64(factories.count)
         (functions, factories) = ([], [])  // The description has copies.
@@ -90,7 +91,9 @@ public final class ModuleDescription {
 
     private func activate(_ host: UnsafePointer<plugin_host>) {
         self.host = host
-        for action in actionFunctions { action.host = host }
+        for function in described {
+            Unmanaged<ActionFunction>.fromOpaque(function.data)._withUnsafeGuaranteedRef { $0.host = host }
+        }
     }
 
     private func json(of manifest: Manifest) -> String {
@@ -114,7 +117,7 @@ public final class ModuleDescription {
     }
 }
 
-extension Action {
+extension ActionDeclaration {
     fileprivate func json(showsResult: Bool) -> String {
         var entry = ManifestObject(name: name)
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
@@ -163,19 +166,6 @@ private final class BoundFactory {
 }
 
 // What a description points to is never freed, like the code that it describes.
-
-extension plugin_string {
-    fileprivate static func immortal(_ text: String) -> plugin_string {
-        var text = text
-        return text.withUTF8 { source in
-            let copy = UnsafeMutablePointer<CChar>.allocate(capacity: max(1, source.count))
-            source.withMemoryRebound(to: CChar.self) { chars in
-                if let base = chars.baseAddress { copy.initialize(from: base, count: chars.count) }
-            }
-            return plugin_string(bytes: copy, count: UInt64(source.count))
-        }
-    }
-}
 
 extension UnsafePointer {
     fileprivate static func immortal(_ elements: [Pointee]) -> UnsafePointer<Pointee> {

@@ -47,19 +47,19 @@ public struct On: ManifestPart {
     }
 
     private let hook: String
-    private let action: Action<Never>
+    private let action: ActionDeclaration
 
     /// Runs `body` at a moment of the module's life, with a context that can call others.
     public init(_ hook: Hook, _ body: @escaping @Sendable (HostContext) throws -> Void) {
         self.hook = hook.rawValue
-        action = Action("@" + hook.rawValue, .context(), body)
+        action = Action<Never>("@" + hook.rawValue, .context(), body).declaration
     }
 
     /// Runs `body` at a moment of the module's life and awaits its end. Past the deadline that the host sets, its task
     /// is cancelled, and the hook has failed.
     public init(_ hook: Hook, _ body: @escaping @Sendable (HostContext) async throws -> Void) {
         self.hook = hook.rawValue
-        action = Action("@" + hook.rawValue, .context(), body)
+        action = Action<Never>("@" + hook.rawValue, .context(), body).declaration
     }
 
     public func add(to module: ModuleDescription) {
@@ -81,7 +81,7 @@ extension On {
         _ hook: Giving, _ body: @escaping @Sendable (HostContext) throws -> State
     ) {
         self.hook = hook.rawValue
-        action = Action("@" + hook.rawValue, .context(), body)
+        action = Action<Never>("@" + hook.rawValue, .context(), body).declaration
     }
 
     /// Gives the module's state to the generation that replaces it, and is awaited, with a deadline.
@@ -89,7 +89,7 @@ extension On {
         _ hook: Giving, _ body: @escaping @Sendable (HostContext) async throws -> State
     ) {
         self.hook = hook.rawValue
-        action = Action("@" + hook.rawValue, .context(), body)
+        action = Action<Never>("@" + hook.rawValue, .context(), body).declaration
     }
 
     /// Takes the state that the generation before has given.
@@ -103,8 +103,11 @@ extension On {
         _ body: @escaping @Sendable (_ context: HostContext, _ state: State, _ version: String) throws -> Void
     ) {
         self.hook = hook.rawValue
-        action = Action(
-            "@" + hook.rawValue, .context(), .required("state", type), .required("version", String.self), body)
+        action =
+            Action<Never>(
+                "@" + hook.rawValue, .context(), .required("state", type), .required("version", String.self), body
+            )
+            .declaration
     }
 
     /// Takes the state that the generation before has given, and is awaited, with a deadline.
@@ -113,7 +116,10 @@ extension On {
         _ body: @escaping @Sendable (_ context: HostContext, _ state: State, _ version: String) async throws -> Void
     ) {
         self.hook = hook.rawValue
-        action = Action(
-            "@" + hook.rawValue, .context(), .required("state", type), .required("version", String.self), body)
+        action =
+            Action<Never>(
+                "@" + hook.rawValue, .context(), .required("state", type), .required("version", String.self), body
+            )
+            .declaration
     }
 }

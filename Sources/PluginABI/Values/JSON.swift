@@ -44,11 +44,11 @@ extension Value {
         var written = bytes.startIndex
         for index in bytes.indices {
             guard let escape = escape(bytes[index]) else { continue }
-            text += string[written..<index]
+            text.append(contentsOf: string[written..<index])
             text += escape
             written = bytes.index(after: index)
         }
-        text += written == bytes.startIndex ? string[...] : string[written...]
+        text.append(contentsOf: string[written...])
         text += "\""
     }
 

@@ -1,4 +1,5 @@
 internal import PluginABI
+internal import Synchronization
 
 /// The dynamic section: the tables that the dynamic linker will follow, each of them inside the file.
 struct ELFDynamic {
@@ -119,9 +120,20 @@ struct ELFDynamic {
 
     func needed() throws(PluginError) -> [String] {
         var names: [String] = []
-        for offset in neededOffsets { names.append(try name(at: offset)) }
+        names.reserveCapacity(neededOffsets.count)
+        for offset in neededOffsets { names.append(Self.shared(try name(at: offset))) }
         return names
     }
+
+    /// The same text, in memory that all files share: all modules need the same libraries. Only of ASCII, since equal texts
+    /// have the same bytes there.
+    private static func shared(_ name: String) -> String {
+        guard name.utf8.allSatisfy({ $0 < 0x80 }) else { return name }
+        return sharedNames.withLock { names in
+            names.count < 4096 ? names.insert(name).memberAfterInsert : name  // Files may say anything.
+        }
+    }
+    private static let sharedNames = Mutex<Set<String>>([])
 
     func soname() throws(PluginError) -> String? {
         for tag in [Tag.auxiliary, .filter] {

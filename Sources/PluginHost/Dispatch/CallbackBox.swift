@@ -28,7 +28,7 @@ final class CallbackBox {
     /// The type of all callbacks of a generation: one action that takes any arguments and passes them on.
     static func type(in generation: Generation, isAsync: Bool) -> ObjectTypeEntry {
         let endpoint = Endpoint(
-            name: "callback", parameters: [], isAsync: isAsync, isRemote: true, isVariadic: true,
+            name: .immortal("callback"), parameters: [], isAsync: isAsync, isRemote: true, isVariadic: true,
             invoke: { _, call, arguments, count in
                 let box = Unmanaged<CallbackBox>.fromOpaque(call!.pointee.instance).takeUnretainedValue()
                 box.invoke(box.data, call, arguments, count)

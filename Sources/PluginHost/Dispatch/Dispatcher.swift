@@ -71,7 +71,8 @@ final class Dispatcher: Sendable {
         emission = (Emission.endpoint(of: program, isAsync: false), Emission.endpoint(of: program, isAsync: true))
         heldCalls = Self.makeHeldCalls(program)
         posting = Endpoint(
-            name: "posting of an event", parameters: [], isAsync: true, isRemote: false, invoke: { _, _, _, _ in },
+            name: .immortal("posting of an event"), parameters: [], isAsync: true, isRemote: false,
+            invoke: { _, _, _, _ in },
             data: nil, generation: program, instances: nil, gate: nil)
     }
 
@@ -147,6 +148,12 @@ final class Dispatcher: Sendable {
         _ found: Unmanaged<Endpoint>, _ asked: UnsafePointer<plugin_request>, parent: plugin_token,
         from caller: Generation, mode: Mode, to receiver: Receiver, _ lane: Lane, _ record: CallRecord
     ) -> plugin_token {
+        if mode == .any, asked.pointee.isPlain,
+            let token = beginStraight(
+                found, asked.pointee.entries, parent: parent, from: caller, to: receiver, lane, record)
+        {
+            return token
+        }
         let call = Call(asked, parent: parent, from: caller, lane, mode, receiver)
         do throws(PluginError) {
             return try found.lend { (endpoint) throws(PluginError) in

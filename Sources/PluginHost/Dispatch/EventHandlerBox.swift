@@ -25,7 +25,7 @@ final class EventHandlerBox: Sendable {
     /// The type of all handlers of an event, whose one action, `handle`, takes a map. Asynchronous ones reply later.
     static func type(for event: String, in program: Generation, isAsync: Bool) -> ObjectTypeEntry {
         let endpoint = Endpoint(
-            name: "!\(event)", parameters: [], isAsync: isAsync, isRemote: false, isVariadic: true,
+            name: .immortal("!\(event)"), parameters: [], isAsync: isAsync, isRemote: false, isVariadic: true,
             invoke: { _, call, arguments, count in
                 let box = Unmanaged<EventHandlerBox>.fromOpaque(call!.pointee.instance).takeUnretainedValue()
                 let parameters = count > 0 ? Value(copying: arguments![0], host: box.host).map : nil

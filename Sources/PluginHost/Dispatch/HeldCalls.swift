@@ -31,7 +31,7 @@ extension Dispatcher {
     /// What a call that waits shows, and is cancelled by: an asynchronous action of the program.
     static func makeHeldCalls(_ program: Generation) -> Endpoint {
         Endpoint(
-            name: "waiting for a module that hands its state over",
+            name: .immortal("waiting for a module that hands its state over"),
             parameters: [.init(ModuleManifest.Parameter(name: "call", type: .int, isRequired: true))], isAsync: true,
             isRemote: true,
             invoke: { _, call, arguments, _ in

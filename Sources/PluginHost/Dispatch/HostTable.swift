@@ -100,7 +100,7 @@ enum HostTable {
         ) -> Void = { host, call, handler, data in
             guard let handler else { return }
             guard let record = CallRecord(token: call), record.pointer.pointee.is_pooled != 0,
-                caller(host)._withUnsafeGuaranteedRef({ record.belongs(to: $0) })
+                caller(host)._withUnsafeGuaranteedRef({ record.belongs(to: $0) }), record.phase(of: call) != .over
             else { return handler(data, 0) }
             var phase = CallRecord.Phase.over
             repeat {

@@ -69,8 +69,7 @@ extension Dispatcher {
         _ lane: Lane, _ record: CallRecord
     ) -> Bool {
         found._withUnsafeGuaranteedRef { endpoint in
-            guard endpoint.isStraight, !endpoint.isHeld.load(ordering: .relaxed), record.depth <= PLUGIN_DEPTH_MAX
-            else { return false }
+            guard endpoint.isStraight, !endpoint.isAsync, isFree(endpoint, record) else { return false }
             return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.straightParameters) {
                 arguments in
                 guard endpoint.take(entries, as: arguments) else { return false }
@@ -88,6 +87,12 @@ extension Dispatcher {
                 return true
             }
         }
+    }
+
+    /// Whether nothing but its parameters can stand in the way of a straight call.
+    @inline(__always)
+    private func isFree(_ endpoint: Endpoint, _ record: CallRecord) -> Bool {
+        !endpoint.isHeld.load(ordering: .relaxed) && record.depth <= PLUGIN_DEPTH_MAX
     }
 
     /// Runs a synchronous call to its end, in the record of this lane.
@@ -161,8 +166,29 @@ extension Dispatcher {
 
     // MARK: In the pool
 
+    /// The same way for an asynchronous action: nil, with nothing done, for any other.
+    func beginStraight(
+        _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, parent: plugin_token,
+        from caller: Generation, to receiver: Receiver, _ lane: Lane, _ record: CallRecord
+    ) -> plugin_token? {
+        found._withUnsafeGuaranteedRef { endpoint in
+            guard endpoint.isStraight, endpoint.isAsync, isFree(endpoint, record) else { return nil }
+            return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.straightParameters) {
+                arguments in
+                guard endpoint.take(entries, as: arguments) else { return nil }
+                let call = Call(
+                    parent: parent, timeout: 0, isRemote: false, mode: .any, receiver: receiver,
+                    caller: .passUnretained(caller))
+                return try? beginPooled(
+                    endpoint, UnsafeBufferPointer(start: arguments.baseAddress, count: entries.count), call, lane,
+                    record, instance: nil)
+            }
+        }
+    }
+
     /// Moves the call to a record of the pool, where it can outlive this function, and starts it, now or when the gate
     /// lets it in.
+    @inline(__always)
     private func beginPooled(
         _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ lane: Lane,
         _ mirror: CallRecord, instance: UnsafeMutableRawPointer?

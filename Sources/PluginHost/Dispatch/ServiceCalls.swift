@@ -149,7 +149,7 @@ extension Dispatcher {
             Endpoint.Parameter(ModuleManifest.Parameter(name: name, type: .string, isRequired: true))
         }
         return Endpoint(
-            name: "waiting for a service", parameters: parameters, isAsync: true, isRemote: false,
+            name: .immortal("waiting for a service"), parameters: parameters, isAsync: true, isRemote: false,
             invoke: { data, call, arguments, _ in
                 let program = Unmanaged<Generation>.fromOpaque(data!).takeUnretainedValue()
                 let (name, version) = (arguments![0].string, SemanticVersion(arguments![1].string))

@@ -175,7 +175,7 @@ extension Dispatcher {
         let isThere = registry.read(lane) { table in
             guard table.number == post.table || table.serves(endpoint) else { return false }
             record.occupy(
-                endpoint, label: endpoint._withUnsafeGuaranteedRef(\.label), parent: post.token, depth: post.depth,
+                endpoint, label: endpoint._withUnsafeGuaranteedRef { $0.label }, parent: post.token, depth: post.depth,
                 caller: .passUnretained(post.caller), since: since)
             return true
         }

@@ -62,9 +62,22 @@ final class Generation: @unchecked Sendable {
 
     /// Where the registry finds an endpoint; the strings live as long as the process.
     struct Address {
-        let target: plugin_string
-        let action: plugin_string
         let endpoint: Endpoint
+        /// How many bytes of its name are the target's; behind them stands a slash.
+        private let targetCount: Int
+
+        init(_ endpoint: Endpoint, target: String) {
+            self.endpoint = endpoint
+            targetCount = target.utf8.count
+        }
+
+        var target: plugin_string {
+            plugin_string(bytes: endpoint.nameBytes.bytes, count: UInt64(targetCount))
+        }
+        var action: plugin_string {
+            let name = endpoint.nameBytes
+            return plugin_string(bytes: name.bytes + targetCount + 1, count: name.count - UInt64(targetCount) - 1)
+        }
     }
 
     private static let counter = Atomic<Int>(0)
@@ -136,12 +149,11 @@ final class Generation: @unchecked Sendable {
                 InstanceProvider($0, target: target.name, isShared: target.instance == .shared)
             }
             if let provider { providers.append(provider) }
-            let targetName = plugin_string.immortal(target.name)
             var actions = [String: Endpoint](minimumCapacity: target.actions.count)
             for action in target.actions {
                 let endpoint = endpoint(action, "\(target.name)/\(action.name)", module, provider, gate)
                 actions[action.name] = endpoint
-                addresses.append(Address(target: targetName, action: .immortal(action.name), endpoint: endpoint))
+                addresses.append(Address(endpoint, target: target.name))
             }
             targets[target.name] = actions
             services += manifest.services.filter { $0.target == target.name }.map {
@@ -175,7 +187,7 @@ final class Generation: @unchecked Sendable {
     ) -> Endpoint {
         let function = module.functions[name]!  // The loader has checked that each action has one.
         return Endpoint(
-            name: name, parameters: action.parameters.map(Endpoint.Parameter.init), isAsync: action.isAsync,
+            name: function.name, parameters: action.parameters.map(Endpoint.Parameter.init), isAsync: action.isAsync,
             isRemote: action.isRemote, invoke: function.invoke, data: function.data, generation: self,
             instances: instances, gate: gate)
     }

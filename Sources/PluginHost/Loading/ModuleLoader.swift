@@ -210,6 +210,13 @@ struct ModuleLoader {
         var functions = [String: plugin_function](minimumCapacity: table.count)
         for (index, function) in table.enumerated() {
             let name = try text(function.name, "functions[\(index)].name", file, atMost: 1024)
+            // From here on its bytes are the name: other texts can be equal and have other bytes.
+            guard name.utf8.allSatisfy({ $0 < 0x80 }) else {
+                throw PluginError(
+                    .invalidDescription,
+                    "The name of the function “\(name)” in the description of \(file.original) is not ASCII, as names in a "
+                        + "manifest are.")
+            }
             guard unsafeBitCast(function.invoke, to: UInt.self) != 0 else {
                 throw PluginError(
                     .invalidDescription, "The function “\(name)” in the description of \(file.original) is null.")

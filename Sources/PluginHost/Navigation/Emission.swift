@@ -20,7 +20,8 @@ struct Emission: Sendable {
     /// parameters.
     static func endpoint(of program: Generation, isAsync: Bool) -> Endpoint {
         Endpoint(
-            name: "an event along the chain", parameters: [], isAsync: isAsync, isRemote: false, isVariadic: true,
+            name: .immortal("an event along the chain"), parameters: [], isAsync: isAsync, isRemote: false,
+            isVariadic: true,
             invoke: isAsync ? invokeLater : invokeNow, data: Unmanaged.passUnretained(program).toOpaque(),
             generation: program, instances: nil, gate: nil)
     }
@@ -36,7 +37,7 @@ struct Emission: Sendable {
         let program = Unmanaged<Generation>.fromOpaque(data!).takeUnretainedValue()
         let begun = Emission(arguments!, program, call!.pointee.token)
         let links = ChainLinks(arguments!, program)
-        let task = Task.immediate {
+        let task = Task<Void, any Error>.immediate {  // Nothing in it throws: it would never reply.
             var emission = begun
             for link in links {
                 if Task.isCancelled { break }  // Nobody waits any longer.

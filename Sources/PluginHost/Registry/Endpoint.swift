@@ -15,11 +15,12 @@ final class Endpoint: @unchecked Sendable {
     let invoke: plugin_invoke
     let data: UnsafeMutableRawPointer?
     let generation: Generation
-    /// What the crash report says while it runs.
-    let label: UnsafePointer<CChar>
+    /// The address of the label, once it is made.
+    private let labelWord = Atomic<UInt>(0)
     /// Where its calls are counted; no other endpoint of the process has the same.
     let number = Lane.nextTally()
-    /// Whether a call of it is nothing but a call of its function: see ``Dispatcher/callStraight(_:_:_:_:_:)``.
+    /// Whether a call of it is nothing but a call of its function: see ``Dispatcher/callStraight(_:_:_:_:_:)``, and
+    /// ``Dispatcher/beginStraight(_:_:parent:from:to:_:_:)`` for asynchronous ones.
     let isStraight: Bool
     /// How many parameters such an action has at most.
     static let straightParameters = 8
@@ -32,8 +33,10 @@ final class Endpoint: @unchecked Sendable {
     /// Runs interceptors in the place of an action.
     let isStandIn: Bool
 
-    /// Target and action, type and action, or hook: `A/fetchDetail`, `Cursor#next`, `@setUp`.
-    let name: String
+    /// Target and action, type and action, or hook: `A/fetchDetail`, `Cursor#next`, `@setUp`. The bytes of those of a
+    /// module are the module's own, which stay as long as the process.
+    let nameBytes: plugin_string
+    var name: String { nameBytes.text }
     /// How long some of its calls took.
     let durations = Durations()
     /// Where the instance comes from, for actions of a target that has one.
@@ -59,12 +62,12 @@ final class Endpoint: @unchecked Sendable {
     }
 
     init(
-        name: String, parameters: [Parameter], isAsync: Bool, isRemote: Bool, isVariadic: Bool = false,
+        name: plugin_string, parameters: [Parameter], isAsync: Bool, isRemote: Bool, isVariadic: Bool = false,
         isStandIn: Bool = false, invoke: @escaping plugin_invoke, data: UnsafeMutableRawPointer?,
         generation: Generation,
         instances: InstanceProvider?, gate: SerialGate?
     ) {
-        self.name = name
+        nameBytes = name
         self.parameters = .immortal(parameters)
         self.isAsync = isAsync
         self.isRemote = isRemote
@@ -75,10 +78,25 @@ final class Endpoint: @unchecked Sendable {
         self.generation = generation
         self.instances = instances
         self.gate = gate
-        isStraight =
-            !isAsync && !isVariadic && instances == nil && gate == nil && parameters.count <= Self.straightParameters
-        label = UnsafePointer(strdup("\(name) of \(generation.label)")!)
+        isStraight = !isVariadic && instances == nil && gate == nil && parameters.count <= Self.straightParameters
         if isListed { generation.dispatcher.statistics.add(self) }
+    }
+
+    /// What the crash report says while it runs. Made with its first call: of many modules most actions are never called.
+    var label: UnsafePointer<CChar> {
+        @inline(__always) get { UnsafePointer(bitPattern: labelWord.load(ordering: .acquiring)) ?? makeLabel() }
+    }
+
+    @inline(never)
+    private func makeLabel() -> UnsafePointer<CChar> {
+        let made = strdup("\(name) of \(generation.label)")!
+        let (isFirst, other) = labelWord.compareExchange(
+            expected: 0, desired: UInt(bitPattern: made), ordering: .acquiringAndReleasing)
+        guard isFirst else {
+            free(made)
+            return UnsafePointer(bitPattern: other)!
+        }
+        return UnsafePointer(made)
     }
 
     /// The action in messages: `A/fetchDetail of ModuleA`.
@@ -99,7 +117,7 @@ extension Unmanaged<Endpoint> {
 extension Endpoint.Parameter {
     init(_ declaration: ModuleManifest.Parameter) {
         self.init(
-            key: .immortal(declaration.name), kind: declaration.type, rawKind: declaration.type.raw ?? .max,
+            key: .shared(declaration.name), kind: declaration.type, rawKind: declaration.type.raw ?? .max,
             isRequired: declaration.isRequired, defaultValue: .immortal(declaration.defaultValue ?? .null))
     }
 }
@@ -114,16 +132,32 @@ extension UnsafeBufferPointer {
 }
 
 extension plugin_string {
-    /// A copy that is never freed.
-    static func immortal(_ text: String) -> plugin_string {
-        plugin_string(bytes: UnsafePointer(strdup(text)!), count: UInt64(text.utf8.count))
+    /// A copy that is never freed, made once for all that are equal: what many modules have in common. For names, which
+    /// are ASCII, since other texts can be equal and have other bytes.
+    static func shared(_ text: String) -> plugin_string {
+        sharedTexts.withLock { texts in
+            if let known = texts[text] { return known }
+            let copy = immortal(text)
+            texts[text] = copy
+            return copy
+        }
     }
+    private static let sharedTexts = Mutex<[String: plugin_string]>([:])
 }
 
 extension plugin_value {
     /// A copy that is never freed.
     static func immortal(_ value: Value) -> plugin_value {
-        if case .null = value { return plugin_value_null() }
+        switch value {
+        case .null: plugin_value_null()
+        case [:]: emptyMap
+        default: makeImmortal(value)
+        }
+    }
+
+    private static let emptyMap = makeImmortal([:])
+
+    private static func makeImmortal(_ value: Value) -> plugin_value {
         let parameters = Unmanaged.passRetained(ImmortalParameters(Parameters([("", value)])))
         return parameters.takeUnretainedValue().first
     }

@@ -16,11 +16,20 @@ final class NameTable: @unchecked Sendable {
     }
 
     private struct Slot {
-        var hash: UInt64
-        var target: plugin_string
-        var action: plugin_string
+        var hash: UInt64 = 0
         /// nil in a slot that is free.
         var endpoint: Unmanaged<Endpoint>?
+        /// `target/action`.
+        var name: UnsafePointer<CChar>?
+        var targetCount: UInt32 = 0
+        var actionCount: UInt32 = 0
+
+        @inline(__always)
+        var target: plugin_string { plugin_string(bytes: name, count: UInt64(targetCount)) }
+        @inline(__always)
+        var action: plugin_string {
+            plugin_string(bytes: name.unsafelyUnwrapped + Int(targetCount) + 1, count: UInt64(actionCount))
+        }
     }
 
     /// - Parameter generations: They outlive the table.
@@ -36,7 +45,7 @@ final class NameTable: @unchecked Sendable {
         var capacity = 8
         while capacity < count * 2 { capacity *= 2 }
         slots = .allocate(capacity: capacity)
-        slots.initialize(repeating: Slot(hash: 0, target: plugin_string(), action: plugin_string(), endpoint: nil))
+        slots.initialize(repeating: Slot())
         for generation in generations {
             for address in generation.addresses { insert(address) }
         }
@@ -49,8 +58,8 @@ final class NameTable: @unchecked Sendable {
         var index = Int(truncatingIfNeeded: hash) & (slots.count - 1)
         while slots[index].endpoint != nil { index = (index + 1) & (slots.count - 1) }
         slots[index] = Slot(
-            hash: hash, target: address.target, action: address.action,
-            endpoint: .passUnretained(address.endpoint))
+            hash: hash, endpoint: .passUnretained(address.endpoint), name: address.target.bytes,
+            targetCount: UInt32(address.target.count), actionCount: UInt32(address.action.count))
     }
 
     /// The endpoint of an action, if there is one. Never fails on any bytes.

@@ -21,7 +21,7 @@ final class ServiceMaker: Sendable {
             instances: instances)
         self.type = type
         endpoint = Endpoint(
-            name: "the service \(service.name)", parameters: [], isAsync: false, isRemote: false,
+            name: .immortal("the service \(service.name)"), parameters: [], isAsync: false, isRemote: false,
             invoke: { data, call, _, _ in
                 let type = Unmanaged<ObjectTypeEntry>.fromOpaque(data!).takeUnretainedValue()
                 ServiceMaker.make(type, call!.pointee)
@@ -49,7 +49,7 @@ extension Endpoint {
     /// The same action for objects that bring their instance.
     fileprivate var withoutInstance: Endpoint {
         Endpoint(
-            name: name, parameters: Array(parameters), isAsync: isAsync, isRemote: false, invoke: invoke, data: data,
-            generation: generation, instances: nil, gate: gate)
+            name: nameBytes, parameters: Array(parameters), isAsync: isAsync, isRemote: false, invoke: invoke,
+            data: data, generation: generation, instances: nil, gate: gate)
     }
 }

@@ -180,6 +180,19 @@ import Testing
 
     // MARK: The program
 
+    @Test func `A name may have a zero byte, and all of it counts`() throws {
+        let host = try TestHost.withFixture().host
+        let name = "zero\0" + String(repeating: "x", count: 5000)
+        let running = Mutex<[String]>([])
+        let subscription = host.on(name) { _ in
+            running.withLock { $0 += runningCalls().compactMap { CallRecord.name(of: $0.token) } }
+        }
+        #expect(try host.post(name).delivered == 1)
+        #expect(try host.post("zero").delivered == 0)
+        #expect(running.withLock { $0 }.contains("!" + name))
+        subscription.cancel()
+    }
+
     @Test func `The program subscribes until it cancels`() async throws {
         let test = try TestHost.withFixture()
         let got = Mutex<[[String: Value]]>([])

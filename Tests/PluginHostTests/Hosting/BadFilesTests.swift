@@ -135,6 +135,11 @@ import Testing
         Case("function-twice.so", .invalidDescription, "two functions", "function-twice/answer") {
             $0.moreFunctions = "{TEXT(\"function-twice/answer\"), action_answer, NULL}"
         },
+        Case("function-ascii.so", .invalidDescription, "“\u{212A}/answer”", "ASCII") {
+            // The Kelvin sign and the letter are equal texts.
+            $0.target = "K"
+            $0.moreFunctions = "{TEXT(\"\u{212A}/answer\"), action_answer, NULL}"
+        },
         Case("function-name.so", .invalidDescription, "functions[1].name") {
             $0.moreFunctions = "{{NULL, 5}, action_answer, NULL}"
         },

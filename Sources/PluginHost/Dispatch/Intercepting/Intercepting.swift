@@ -111,7 +111,7 @@ extension Endpoint {
         standIns.withLock { standIns in
             if let made = isAsync ? standIns.asynchronous : standIns.synchronous { return made }
             let made = Endpoint(
-                name: name, parameters: [], isAsync: isAsync, isRemote: isRemote, isVariadic: true,
+                name: nameBytes, parameters: [], isAsync: isAsync, isRemote: isRemote, isVariadic: true,
                 isStandIn: true,
                 invoke: { _, call, _, _ in
                     let call = call!.pointee
