@@ -1,7 +1,9 @@
 import Foundation
 import PluginABI
-import PluginHost
+import Synchronization
 import Testing
+
+@testable import PluginHost
 
 /// What is counted and measured of calls.
 @Suite(.timeLimit(.minutes(30))) struct StatisticsTests {
@@ -37,6 +39,22 @@ import Testing
         #expect(counted.measured >= counted.calls / 64)
         let failed = try #require(statistics(host, "Failing/coded"))
         #expect(failed.calls == 4 * 8 * 50 && failed.errors == failed.calls)
+    }
+
+    @Test func `Durations that two threads add at once are both counted, also where they are the first`() async throws {
+        final class Place: Sendable {
+            let durations = Durations()
+            let arrived = Atomic(0)
+        }
+        let places = (0..<2_000).map { _ in Place() }
+        _ = try await onThreads(2) { number in
+            for place in places {
+                place.arrived.add(1, ordering: .relaxed)
+                while place.arrived.load(ordering: .relaxed) < 2 { sched_yield() }
+                place.durations.add(Int64(number))
+            }
+        }
+        #expect(places.allSatisfy { $0.durations.measured.total == 2 && $0.durations.measured.longest == 1 })
     }
 
     @Test func `Calls that were refused, cancelled or too late are errors of the action, once each`() async throws {
