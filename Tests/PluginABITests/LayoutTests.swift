@@ -21,9 +21,10 @@ import Testing
         expect(plugin_error.self, 48, 8, [(\.code, 0), (\.message, 16), (\.source, 32)])
     }
 
-    @Test func `A call is 32 bytes`() {
+    @Test func `A call is 40 bytes, of which the last 8 came later`() {
         expect(
-            plugin_call.self, 32, 8, [(\.size, 0), (\.flags, 4), (\.token, 8), (\.instance, 16), (\.deadline, 24)])
+            plugin_call.self, 40, 8,
+            [(\.size, 0), (\.flags, 4), (\.token, 8), (\.instance, 16), (\.deadline, 24), (\.result, 32)])
     }
 
     @Test func `A function is 32 bytes, a factory 40`() {
@@ -79,7 +80,7 @@ import Testing
 
     @Test func `The numbers have their values`() {
         #expect(PLUGIN_ABI_MAGIC == 0x5453_4F48_4755_4C50)
-        #expect((PLUGIN_ABI_MAJOR, PLUGIN_ABI_MINOR) == (1, 0))
+        #expect((PLUGIN_ABI_MAJOR, PLUGIN_ABI_MINOR) == (1, 1))
         #expect(PLUGIN_ENTRY_SYMBOL == "plugin_module_entry")
         #expect(PLUGIN_MANIFEST_MAX_BYTES == 1 << 20)
         #expect(PLUGIN_DEPTH_MAX == 128)
@@ -88,6 +89,8 @@ import Testing
                 PLUGIN_KIND_NULL, PLUGIN_KIND_BOOL, PLUGIN_KIND_INT, PLUGIN_KIND_DOUBLE, PLUGIN_KIND_STRING,
                 PLUGIN_KIND_BYTES, PLUGIN_KIND_LIST, PLUGIN_KIND_MAP, PLUGIN_KIND_OBJECT,
             ] == Array(0...8))
+        #expect(PLUGIN_KIND_NONE == .max)
+        #expect([PLUGIN_CALL_REMOTE, PLUGIN_CALL_IN_PLACE] == [1, 2])
         #expect(
             [
                 PLUGIN_ADDRESS_ACTION, PLUGIN_ADDRESS_URL, PLUGIN_ADDRESS_OBJECT, PLUGIN_ADDRESS_SERVICE,

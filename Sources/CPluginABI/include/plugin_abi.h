@@ -35,7 +35,7 @@ extern "C" {
 
 #define PLUGIN_ABI_MAGIC 0x54534F4847554C50 /* "PLUGHOST", read as a little-endian integer */
 #define PLUGIN_ABI_MAJOR 1 /* breaking changes: a host loads modules of its own major only */
-#define PLUGIN_ABI_MINOR 0 /* additions: a host loads modules of any minor */
+#define PLUGIN_ABI_MINOR 1 /* additions: a host loads modules of any minor */
 
 #define PLUGIN_ENTRY_SYMBOL "plugin_module_entry"
 #define PLUGIN_MANIFEST_MAX_BYTES 1048576
@@ -57,6 +57,7 @@ typedef struct plugin_string {
 #define PLUGIN_KIND_LIST 6u   /* as.list, `count` values */
 #define PLUGIN_KIND_MAP 7u    /* as.map, `count` entries; of equal keys the last one counts */
 #define PLUGIN_KIND_OBJECT 8u /* as.object, a handle minted by the host */
+#define PLUGIN_KIND_NONE 0xFFFFFFFFu /* no value: never passed as one (since 1.1) */
 
 typedef uint64_t plugin_object; /* 0 is no object */
 
@@ -101,7 +102,8 @@ typedef struct plugin_host plugin_host;
  * is over is found and reported, never harmful. */
 typedef uint64_t plugin_token;
 
-#define PLUGIN_CALL_REMOTE 1u /* the call comes from another program, by a URL */
+#define PLUGIN_CALL_REMOTE 1u   /* the call comes from another program, by a URL */
+#define PLUGIN_CALL_IN_PLACE 2u /* the result may be written to `result` (since 1.1) */
 
 typedef struct plugin_call {
     uint32_t size;
@@ -109,6 +111,9 @@ typedef struct plugin_call {
     plugin_token token; /* who replies, and what nested calls name as their parent */
     void *instance;     /* of the target or the object type; null where there is none */
     int64_t deadline;   /* CLOCK_MONOTONIC, in nanoseconds; 0 for none */
+    /* Where an action may write null, a bool, an int or a double, as its reply, instead of calling resolve. Only there
+     * with PLUGIN_CALL_IN_PLACE. Nothing has been written as long as the kind is PLUGIN_KIND_NONE. (since 1.1) */
+    plugin_value *result;
 } plugin_call;
 
 /* An action. [any thread, unless the manifest says "concurrency": "serial"]
@@ -119,7 +124,8 @@ typedef struct plugin_call {
  * live until the function returns.
  *
  * The action replies with resolve or reject, exactly once: before it returns if it is synchronous,
- * later and from any thread if the manifest says "async": true. */
+ * later and from any thread if the manifest says "async": true. A synchronous one may reply with plugin_reply (below),
+ * which takes the shorter way where there is one. */
 typedef void (*plugin_invoke)(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count);
 
 /* The function behind one action: "target/action", "type#action", "@hook" for a lifecycle hook, "!event" for a
@@ -511,6 +517,18 @@ static inline plugin_value plugin_value_object(plugin_object object) {
     return value;
 }
 
+/* Replies to a call with a result, before the action returns: in place where the call has a place for it, else with
+ * resolve. Returns PLUGIN_REPLY_... [the thread that the action was called on] */
+static inline int32_t plugin_reply(const plugin_host *host, const plugin_call *call, plugin_value result) {
+    if ((call->flags & PLUGIN_CALL_IN_PLACE) && result.kind <= PLUGIN_KIND_DOUBLE
+        && call->result->kind == PLUGIN_KIND_NONE) {
+        *call->result = result;
+        return PLUGIN_REPLY_ACCEPTED;
+    }
+    plugin_value lent = result;
+    return host->resolve(host, call->token, &lent);
+}
+
 /* ----------------------------------------------------------------------------------- layout -- */
 
 PLUGIN_ABI_ASSERT(sizeof(void *) == 8, "64-bit machines only");
@@ -519,7 +537,8 @@ PLUGIN_ABI_ASSERT(sizeof(plugin_value) == 16, "plugin_value");
 PLUGIN_ABI_ASSERT(offsetof(plugin_value, as) == 8, "plugin_value.as");
 PLUGIN_ABI_ASSERT(sizeof(plugin_entry) == 32, "plugin_entry");
 PLUGIN_ABI_ASSERT(sizeof(plugin_error) == 48, "plugin_error");
-PLUGIN_ABI_ASSERT(sizeof(plugin_call) == 32, "plugin_call");
+PLUGIN_ABI_ASSERT(offsetof(plugin_call, result) == 32, "plugin_call.result");
+PLUGIN_ABI_ASSERT(sizeof(plugin_call) == 40, "plugin_call");
 PLUGIN_ABI_ASSERT(sizeof(plugin_function) == 32, "plugin_function");
 PLUGIN_ABI_ASSERT(sizeof(plugin_factory) == 40, "plugin_factory");
 PLUGIN_ABI_ASSERT(offsetof(plugin_module, toolchain) == 16, "plugin_module.toolchain");

@@ -41,8 +41,12 @@ extension UnsafePointer<plugin_host> {
                 _ = pointee.resolve(self, call, &raw)
             }
         } catch {
-            reject(call, PluginError(.invalidResult, "The result cannot be passed on. " + error.message))
+            rejectResult(call, error)
         }
+    }
+
+    @usableFromInline func rejectResult(_ call: plugin_token, _ error: PluginError) {
+        reject(call, PluginError(.invalidResult, "The result cannot be passed on. " + error.message))
     }
 
     @inlinable func resolve(_ call: plugin_token) { _ = pointee.resolve(self, call, nil) }

@@ -1,3 +1,5 @@
+public import CPluginABI
+
 /// One action of a target or of an object type: a name and a typed closure.
 ///
 ///     Action("fetchDetail", .required("key", String.self), .optional("page", Int.self, default: 1)) { key, page in
@@ -47,8 +49,15 @@ public struct ActionDeclaration: Sendable {
 }
 
 extension Invocation {
-    @inlinable func resolve(_ result: some ActionResult) { host.resolve(token, result) }
-    @inlinable func resolve() { host.resolve(token) }
+    /// Replies with the result of a synchronous action.
+    @inlinable func resolve(_ result: some ActionResult) {
+        do throws(PluginError) {
+            try result.lend { raw in _ = plugin_reply(host, call, raw) }
+        } catch {
+            host.rejectResult(token, error)
+        }
+    }
+    @inlinable func resolve() { _ = plugin_reply(host, call, plugin_value_null()) }
     func reject(_ error: any Error) { host.reject(token, error) }
 
     /// The reply that a task gives, for an asynchronous closure.

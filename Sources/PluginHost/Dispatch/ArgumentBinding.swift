@@ -61,7 +61,7 @@ extension Endpoint {
             guard entry.pointee.value.kind == parameter.pointee.rawKind,
                 isPositional ? entry.pointee.key.count == 0 : entry.pointee.key == parameter.pointee.key
             else { return false }
-            argument.initialize(to: entry.pointee.value)
+            argument.initialize(byWordsOf: entry.pointee.value)
             (entry, parameter, argument) = (entry + 1, parameter + 1, argument + 1)
         }
         return true
@@ -112,6 +112,19 @@ extension Value.Kind {
         case PLUGIN_KIND_MAP: self = .map
         case PLUGIN_KIND_OBJECT: self = .object
         default: return nil
+        }
+    }
+}
+
+extension UnsafeMutablePointer<plugin_value> {
+    /// Copies a value as the two words that its giver has just written. Asked for both at once, a processor has to wait
+    /// until they have left its store buffer.
+    @inline(__always)
+    fileprivate func initialize(byWordsOf value: plugin_value) {
+        withUnsafeBytes(of: value) { words in
+            let place = UnsafeMutableRawPointer(self)
+            place.storeBytes(of: words.load(as: UInt64.self), as: UInt64.self)
+            place.storeBytes(of: words.load(fromByteOffset: 8, as: UInt64.self), toByteOffset: 8, as: UInt64.self)
         }
     }
 }

@@ -128,14 +128,17 @@ struct CallRecord {
     static let isOutsideGate: UInt32 = 1
 
     /// Begins to await a reply, and returns the token that it must name.
+    ///
+    /// - Parameter lane: The one whose record it is, for ``answer(_:_:)``; nil in the pool.
     @inline(__always)
-    func open(_ completion: @escaping plugin_completion, _ data: UnsafeMutableRawPointer?, deadline: Int64)
-        -> plugin_token
-    {
+    func open(
+        _ completion: @escaping plugin_completion, _ data: UnsafeMutableRawPointer?, deadline: Int64,
+        in lane: Lane? = nil
+    ) -> plugin_token {
         pointer.pointee.completion = unsafeBitCast(completion, to: type(of: pointer.pointee.completion))
         pointer.pointee.data = data
         deadlineWord.pointee.store(deadline, ordering: .relaxed)
-        replierWord.pointee.store(0, ordering: .relaxed)
+        replierWord.pointee.store(lane?.id ?? 0, ordering: .relaxed)
         let sequence = (state.pointee.load(ordering: .relaxed) >> 2 &+ 1) & Self.sequenceMask
         state.pointee.store(sequence << 2 | Phase.open.rawValue, ordering: .releasing)
         return UInt64(pointer.pointee.index) << 41 | sequence
@@ -181,6 +184,18 @@ struct CallRecord {
         lane?.beginReply(self, token)
         pointer.pointee.completion?(pointer.pointee.data, value, error)
         lane?.endReply(self)
+    }
+
+    /// Answers a call that runs on this thread, in the record of its lane, with a result. False, with nothing done, where
+    /// somebody has answered.
+    ///
+    /// That its lane is the one that replies was said in advance, and a call that runs on a lane blocks it anyway.
+    @inline(__always)
+    func answer(_ token: plugin_token, _ result: UnsafePointer<plugin_value>) -> Bool {
+        guard move(token, from: .open, to: .replying) else { return false }
+        pointer.pointee.completion?(pointer.pointee.data, result, nil)
+        close(token)
+        return true
     }
 
     /// Takes the right to reply from whoever else may reply, and returns the phase of the call until then. nil when the

@@ -74,13 +74,16 @@ extension Dispatcher {
                 arguments in
                 guard endpoint.take(entries, as: arguments) else { return false }
                 let start = lane.count(endpoint) ? monotonicNow() : 0
-                let token = record.open(receiver.completion, receiver.data, deadline: 0)
+                let token = record.open(receiver.completion, receiver.data, deadline: 0, in: lane)
                 lane.push()
-                var context = plugin_call(
-                    size: UInt32(MemoryLayout<plugin_call>.size), flags: 0, token: token, instance: nil, deadline: 0)
-                endpoint.invoke(
-                    endpoint.data, &context, arguments.baseAddress, UInt32(truncatingIfNeeded: entries.count))
-                settle(endpoint, record, token)
+                withResult { result in
+                    var context = plugin_call(
+                        size: UInt32(MemoryLayout<plugin_call>.size), flags: PLUGIN_CALL_IN_PLACE, token: token,
+                        instance: nil, deadline: 0, result: result)
+                    endpoint.invoke(
+                        endpoint.data, &context, arguments.baseAddress, UInt32(truncatingIfNeeded: entries.count))
+                    settle(endpoint, record, token, result, deadline: 0)
+                }
                 if start != 0 { endpoint.durations.add(since: start) }
                 record.vacate()
                 lane.pop()
@@ -103,17 +106,19 @@ extension Dispatcher {
     ) {
         let deadline = deadline(in: call.timeout)
         let start = lane.count(endpoint) ? monotonicNow() : 0
-        let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline)
+        let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline, in: lane)
         lane.push()
         var isInside = false
-        do throws(PluginError) {
-            try endpoint.gate?.enter(record)
-            isInside = true
-            try run(endpoint, arguments, call, record, token, deadline, instance)
-        } catch {
-            fail(record, token, error)
+        withResult { result in
+            do throws(PluginError) {
+                try endpoint.gate?.enter(record)
+                isInside = true
+                try run(endpoint, arguments, call, record, token, deadline, instance, result)
+            } catch {
+                fail(record, token, error)
+            }
+            settle(endpoint, record, token, result, deadline: deadline)
         }
-        settle(endpoint, record, token)
         if start != 0 { endpoint.durations.add(since: start) }
         if let own = record.pointer.pointee.instance { endpoint.instances?.destroy(own) }
         if isInside { endpoint.gate?.leave() }
@@ -124,44 +129,77 @@ extension Dispatcher {
     }
 
     /// Gets the instance and calls into the module.
+    ///
+    /// - Parameter result: Where the action may write its result; nil for one that replies by its token.
     @inline(__always)
     private func run(
         _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ record: CallRecord,
-        _ token: plugin_token, _ deadline: Int64, _ instance: UnsafeMutableRawPointer?
+        _ token: plugin_token, _ deadline: Int64, _ instance: UnsafeMutableRawPointer?,
+        _ result: UnsafeMutablePointer<plugin_value>? = nil
     ) throws(PluginError) {
         var context = plugin_call(
             size: UInt32(MemoryLayout<plugin_call>.size), flags: call.isRemote ? PLUGIN_CALL_REMOTE : 0, token: token,
-            instance: instance, deadline: deadline)
+            instance: instance, deadline: deadline, result: nil)
         if let instances = endpoint.instances {
             let isOwn = call.isFresh || !instances.isShared
             let made = try isOwn ? instances.make(&context) : instances.instance(for: record, &context)
             context.instance = made
             if isOwn { record.pointer.pointee.instance = made }
         }
+        if let result {
+            context.flags |= PLUGIN_CALL_IN_PLACE
+            context.result = result
+        }
         endpoint.invoke(endpoint.data, &context, arguments.baseAddress, UInt32(arguments.count))
     }
 
-    /// Makes sure that a synchronous call has been answered when it has returned.
+    /// Lends the place to which a synchronous action may write its result.
     @inline(__always)
-    private func settle(_ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
-        if record.phase(of: token) != .over { failUnanswered(endpoint, record, token) }
+    private func withResult(_ body: (UnsafeMutablePointer<plugin_value>) -> Void) {
+        var result = plugin_value(kind: PLUGIN_KIND_NONE, count: 0, as: .init())
+        withUnsafeMutablePointer(to: &result, body)
+    }
+
+    /// Passes on what a synchronous action has written as its result, and makes sure that the call has been answered.
+    @inline(__always)
+    private func settle(
+        _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token, _ result: UnsafePointer<plugin_value>,
+        deadline: Int64
+    ) {
+        let kind = result.pointee.kind
+        if kind <= PLUGIN_KIND_DOUBLE, !isOver(deadline), record.answer(token, result) { return }
+        if kind == PLUGIN_KIND_NONE, record.phase(of: token) == .over { return }
+        settleSlowly(endpoint, record, token, kind)
     }
 
     @inline(never)
-    private func failUnanswered(_ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
-        fail(
-            record, token,
-            PluginError(
+    private func settleSlowly(_ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token, _ kind: UInt32) {
+        let failure: PluginError
+        if kind == PLUGIN_KIND_NONE {
+            failure = PluginError(
                 .noReply, "\(endpoint.title) returned without a reply. It must call resolve or reject before.",
-                source: endpoint.generation.name))
+                source: endpoint.generation.name)
+        } else if kind <= PLUGIN_KIND_DOUBLE {
+            failure = .deadlineExceeded(endpoint)
+        } else {
+            failure = PluginError(
+                .invalidResult,
+                "\(endpoint.title) wrote a value of the kind \(kind) as its result, which may be null, a bool, an int or a "
+                    + "double. It must call resolve with any other.",
+                source: endpoint.generation.name)
+        }
+        if fail(record, token, failure) { return }
+        if kind != PLUGIN_KIND_NONE { reportStaleReply(token, endpoint.generation) }
         while record.phase(of: token) == .replying { sched_yield() }  // Another thread is about to.
     }
 
-    /// Answers with an error of the host's in place of the action, if nobody has answered.
-    func fail(_ record: CallRecord, _ token: plugin_token, _ failure: PluginError) {
-        guard let phase = record.beginReply(token) else { return }
+    /// Answers with an error of the host's in place of the action. False where somebody has answered, or is about to.
+    @discardableResult
+    func fail(_ record: CallRecord, _ token: plugin_token, _ failure: PluginError) -> Bool {
+        guard let phase = record.beginReply(token) else { return false }
         if phase == .open { failure.lend { record.complete(token, nil, $0) } }
         finishReply(record, token)
+        return true
     }
 
     // MARK: In the pool
@@ -278,7 +316,7 @@ extension Dispatcher {
         lane.pop()
         mirror.vacate()
         if !endpoint.isAsync {
-            settle(endpoint, record, token)
+            if record.phase(of: token) != .over { settleSlowly(endpoint, record, token, PLUGIN_KIND_NONE) }
         } else if deadline != 0, record.phase(of: token) == .open {
             Deadlines.note(deadline)
         }

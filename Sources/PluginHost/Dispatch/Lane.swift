@@ -10,8 +10,13 @@ struct Lane {
     @inline(__always)
     static var current: Lane? { plugin_host_lane_current().map(Lane.init) }
 
-    /// A number for this thread's lane, never 0.
-    static var currentID: UInt64 { UInt64(UInt(bitPattern: plugin_host_lane_current())) | 1 }
+    /// A number for the lane, never 0.
+    var id: UInt64 { Self.id(of: pointer) }
+    /// The same for this thread's.
+    static var currentID: UInt64 { id(of: plugin_host_lane_current()) }
+    private static func id(of pointer: UnsafeMutablePointer<plugin_host_lane>?) -> UInt64 {
+        UInt64(UInt(bitPattern: pointer)) | 1
+    }
 
     /// The call that this thread works on, or 0.
     @inline(__always)

@@ -72,7 +72,7 @@ extension Dispatcher {
         return nil
     }
 
-    private func reportStaleReply(_ token: plugin_token, _ module: Generation) {
+    func reportStaleReply(_ token: plugin_token, _ module: Generation) {
         settings.log(
             LogEntry(
                 level: .warning, module: module.sourceName,
