@@ -39,6 +39,19 @@ extension plugin_string {
     }
 }
 
+extension UnsafeMutablePointer<plugin_value> {
+    /// Copies a value as two words, which is how it was written a moment ago, or will be read in a moment. A processor that
+    /// is asked for other pieces than those waits until they have left its store buffer.
+    @inlinable @inline(__always)
+    package func initialize(byWordsOf value: plugin_value) {
+        withUnsafeBytes(of: value) { words in
+            let place = UnsafeMutableRawPointer(self)
+            place.storeBytes(of: words.load(as: UInt64.self), as: UInt64.self)
+            place.storeBytes(of: words.load(fromByteOffset: 8, as: UInt64.self), toByteOffset: 8, as: UInt64.self)
+        }
+    }
+}
+
 extension String {
     /// Lends the text in the form in which it crosses the border, for as long as `body` runs.
     @inlinable public func withPluginString<Result>(_ body: (plugin_string) throws -> Result) rethrows -> Result {

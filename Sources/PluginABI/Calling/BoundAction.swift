@@ -182,11 +182,14 @@ extension BoundAction {
 /// Takes the outcome of a typed call, on the caller's stack: a scalar as it is, anything else in a box.
 @usableFromInline struct BoundOutcome {
     @usableFromInline let host: UnsafePointer<plugin_host>
-    @usableFromInline var scalar = plugin_value_null()
+    @usableFromInline var scalar: plugin_value
     /// Retained; nil for a scalar.
     @usableFromInline var other: Unmanaged<OtherOutcome>?
 
-    @inlinable init(host: UnsafePointer<plugin_host>) { self.host = host }
+    @inlinable init(host: UnsafePointer<plugin_host>) {
+        self.host = host
+        scalar = plugin_value_null()
+    }
 
     mutating func set(_ outcome: Result<Value, PluginError>) { other = .passRetained(OtherOutcome(outcome)) }
 
@@ -198,7 +201,7 @@ extension BoundAction {
     @usableFromInline static let completion: plugin_completion = { data, value, error in
         let outcome = data!.assumingMemoryBound(to: BoundOutcome.self)
         if let value, value.pointee.kind <= PLUGIN_KIND_DOUBLE {
-            outcome.pointee.scalar = value.pointee
+            withUnsafeMutablePointer(to: &outcome.pointee.scalar) { $0.initialize(byWordsOf: value.pointee) }
         } else if let value {
             outcome.pointee.set(.success(Value(copying: value.pointee, host: outcome.pointee.host)))
         } else if let error {

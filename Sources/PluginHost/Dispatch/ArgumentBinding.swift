@@ -115,16 +115,3 @@ extension Value.Kind {
         }
     }
 }
-
-extension UnsafeMutablePointer<plugin_value> {
-    /// Copies a value as the two words that its giver has just written. Asked for both at once, a processor has to wait
-    /// until they have left its store buffer.
-    @inline(__always)
-    fileprivate func initialize(byWordsOf value: plugin_value) {
-        withUnsafeBytes(of: value) { words in
-            let place = UnsafeMutableRawPointer(self)
-            place.storeBytes(of: words.load(as: UInt64.self), as: UInt64.self)
-            place.storeBytes(of: words.load(fromByteOffset: 8, as: UInt64.self), toByteOffset: 8, as: UInt64.self)
-        }
-    }
-}
