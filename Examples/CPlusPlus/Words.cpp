@@ -34,7 +34,7 @@ void reject(plugin_token token, std::string_view code, std::string_view message)
 }
 
 // The function that the host calls for an action. No exception may leave it: what the action throws is the error of the
-// call. The result is borrowed until resolve returns, so the action replies itself, while its strings are alive.
+// call. The result is borrowed until plugin_reply returns, so the action replies itself, while its strings are alive.
 template <void (*action)(const plugin_call &, const plugin_value *)>
 void guarded(void *, const plugin_call *call, const plugin_value *arguments, uint32_t) noexcept {
     try {
@@ -48,7 +48,7 @@ void guarded(void *, const plugin_call *call, const plugin_value *arguments, uin
     }
 }
 
-void reply(const plugin_call &call, const plugin_value &value) { host->resolve(host, call.token, &value); }
+void reply(const plugin_call &call, const plugin_value &value) { plugin_reply(host, &call, value); }
 
 // ------------------------------------------------------------------------------------------- the actions
 

@@ -7,7 +7,7 @@ use std::mem::{offset_of, size_of};
 
 pub const MAGIC: u64 = 0x5453_4F48_4755_4C50;
 pub const MAJOR: u16 = 1;
-pub const MINOR: u16 = 0;
+pub const MINOR: u16 = 1;
 
 pub const KIND_NULL: u32 = 0;
 pub const KIND_BOOL: u32 = 1;
@@ -18,6 +18,10 @@ pub const KIND_BYTES: u32 = 5;
 pub const KIND_LIST: u32 = 6;
 pub const KIND_MAP: u32 = 7;
 pub const KIND_OBJECT: u32 = 8;
+pub const KIND_NONE: u32 = u32::MAX;
+
+pub const CALL_REMOTE: u32 = 1;
+pub const CALL_IN_PLACE: u32 = 2;
 
 pub const ADDRESS_ACTION: u32 = 0;
 pub const ADDRESS_URL: u32 = 1;
@@ -114,6 +118,8 @@ pub struct Call {
     pub token: Token,
     pub instance: *mut c_void,
     pub deadline: i64,
+    /// With CALL_IN_PLACE: where null, a bool, an int or a double may be written, instead of calling `resolve`.
+    pub result: *mut Value,
 }
 
 pub type Invoke = unsafe extern "C" fn(*mut c_void, *const Call, *const Value, u32);
@@ -225,7 +231,8 @@ const _: () = assert!(size_of::<Value>() == 16);
 const _: () = assert!(offset_of!(Value, payload) == 8);
 const _: () = assert!(size_of::<Entry>() == 32);
 const _: () = assert!(size_of::<Error>() == 48);
-const _: () = assert!(size_of::<Call>() == 32);
+const _: () = assert!(offset_of!(Call, result) == 32);
+const _: () = assert!(size_of::<Call>() == 40);
 const _: () = assert!(size_of::<Function>() == 32);
 const _: () = assert!(offset_of!(Module, toolchain) == 16);
 const _: () = assert!(size_of::<Module>() == 112);

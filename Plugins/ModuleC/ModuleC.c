@@ -23,8 +23,7 @@ static void add(void *data, const plugin_call *call, const plugin_value *argumen
         host->reject(host, call->token, &error);
         return;
     }
-    plugin_value result = plugin_value_int(sum);
-    host->resolve(host, call->token, &result);
+    plugin_reply(host, call, plugin_value_int(sum));
 }
 
 /* Where the bytes lie, and how many there are: they were not copied on the way in. */
@@ -34,8 +33,7 @@ static void measure(void *data, const plugin_call *call, const plugin_value *arg
         {PLUGIN_STRING("address"), plugin_value_int((int64_t)(intptr_t)arguments[0].as.bytes)},
         {PLUGIN_STRING("count"), plugin_value_int(arguments[0].count)},
     };
-    plugin_value result = plugin_value_map(entries, 2);
-    host->resolve(host, call->token, &result);
+    plugin_reply(host, call, plugin_value_map(entries, 2));
 }
 
 static void pass_on(void *data, const plugin_value *value, const plugin_error *error) {
@@ -43,7 +41,7 @@ static void pass_on(void *data, const plugin_value *value, const plugin_error *e
     if (error) {
         host->reject(host, call->token, error);
     } else {
-        host->resolve(host, call->token, value);
+        plugin_reply(host, call, *value);
     }
 }
 
@@ -66,14 +64,12 @@ static int64_t sales;
 static void count_sale(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
     (void)data, (void)arguments, (void)count;
     __atomic_fetch_add(&sales, 1, __ATOMIC_RELAXED);
-    plugin_value result = plugin_value_null();
-    host->resolve(host, call->token, &result);
+    plugin_reply(host, call, plugin_value_null());
 }
 
 static void sold(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
     (void)data, (void)arguments, (void)count;
-    plugin_value result = plugin_value_int(__atomic_load_n(&sales, __ATOMIC_RELAXED));
-    host->resolve(host, call->token, &result);
+    plugin_reply(host, call, plugin_value_int(__atomic_load_n(&sales, __ATOMIC_RELAXED)));
 }
 
 static int32_t activate(void *data, const plugin_host *table) {

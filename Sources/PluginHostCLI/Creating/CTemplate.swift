@@ -28,8 +28,7 @@ enum CTemplate {
             for (const char *part = "Hello, "; *part; part++) text[length++] = *part;
             for (uint32_t index = 0; index < arguments[0].count; index++) text[length++] = arguments[0].as.string[index];
             text[length++] = '!';
-            plugin_value result = plugin_value_string(text, (uint32_t)length);
-            host->resolve(host, call->token, &result);
+            plugin_reply(host, call, plugin_value_string(text, (uint32_t)length));
             free(text);
         }
 
