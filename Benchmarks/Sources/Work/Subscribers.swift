@@ -22,9 +22,14 @@ struct Subscribers {
     func tell(_ number: Int64) {
         withUnsafePointer(to: plugin_value_int(number)) { argument in
             for function in functions {
-                var call = plugin_call()
-                call.size = UInt32(MemoryLayout<plugin_call>.size)
-                function.invoke(function.data, &call, argument, 1)
+                var result = plugin_value(kind: PLUGIN_KIND_NONE, count: 0, as: .init())
+                withUnsafeMutablePointer(to: &result) { result in
+                    var call = plugin_call()
+                    call.size = UInt32(MemoryLayout<plugin_call>.size)
+                    call.flags = PLUGIN_CALL_IN_PLACE
+                    call.result = result
+                    function.invoke(function.data, &call, argument, 1)
+                }
             }
         }
     }

@@ -111,8 +111,9 @@ typedef struct plugin_call {
     plugin_token token; /* who replies, and what nested calls name as their parent */
     void *instance;     /* of the target or the object type; null where there is none */
     int64_t deadline;   /* CLOCK_MONOTONIC, in nanoseconds; 0 for none */
-    /* Where an action may write null, a bool, an int or a double, as its reply, instead of calling resolve. Only there
-     * with PLUGIN_CALL_IN_PLACE. Nothing has been written as long as the kind is PLUGIN_KIND_NONE. (since 1.1) */
+    /* With PLUGIN_CALL_IN_PLACE: where the action may write null, a bool, an int or a double as its reply, instead of
+     * calling resolve; until then the kind is PLUGIN_KIND_NONE. The host takes it when the action returns: a resolve or
+     * reject before that counts in its place, and the deadline is looked at then. (since 1.1) */
     plugin_value *result;
 } plugin_call;
 
@@ -123,9 +124,8 @@ typedef struct plugin_call {
  * parameter without a value is PLUGIN_KIND_NULL. Strings are valid UTF-8. `call` and `arguments`
  * live until the function returns.
  *
- * The action replies with resolve or reject, exactly once: before it returns if it is synchronous,
- * later and from any thread if the manifest says "async": true. A synchronous one may reply with plugin_reply (below),
- * which takes the shorter way where there is one. */
+ * The action replies exactly once. If it is synchronous it does so before it returns, with plugin_reply (below) or reject;
+ * if the manifest says "async": true with resolve or reject, before or after that and from any thread. */
 typedef void (*plugin_invoke)(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count);
 
 /* The function behind one action: "target/action", "type#action", "@hook" for a lifecycle hook, "!event" for a
@@ -518,14 +518,15 @@ static inline plugin_value plugin_value_object(plugin_object object) {
 }
 
 /* Replies to a call with a result, before the action returns: in place where the call has a place for it, else with
- * resolve. Returns PLUGIN_REPLY_... [the thread that the action was called on] */
+ * resolve. Not for a call that has returned: that one has nothing left but its token. Returns PLUGIN_REPLY_...
+ * [any thread, one at a time] */
 static inline int32_t plugin_reply(const plugin_host *host, const plugin_call *call, plugin_value result) {
     if ((call->flags & PLUGIN_CALL_IN_PLACE) && result.kind <= PLUGIN_KIND_DOUBLE
         && call->result->kind == PLUGIN_KIND_NONE) {
         *call->result = result;
         return PLUGIN_REPLY_ACCEPTED;
     }
-    plugin_value lent = result;
+    plugin_value lent = result; /* so that the way above needs no memory for it */
     return host->resolve(host, call->token, &lent);
 }
 

@@ -68,7 +68,7 @@ extension Endpoint {
     }
 
     /// Marks a place that no entry has filled; no kind of value.
-    static var isMissing: UInt32 { .max }
+    static var isMissing: UInt32 { PLUGIN_KIND_NONE }
 
     /// Callers mostly write parameters in declared order, so that place is tried first.
     @inline(__always)

@@ -186,10 +186,11 @@ struct CallRecord {
         lane?.endReply(self)
     }
 
-    /// Answers a call that runs on this thread, in the record of its lane, with a result. False, with nothing done, where
+    /// Answers a call that runs on this thread, and was opened in its lane, with a result. False, with nothing done, where
     /// somebody has answered.
     ///
-    /// That its lane is the one that replies was said in advance, and a call that runs on a lane blocks it anyway.
+    /// Nothing need be noted for that: ``open(_:_:deadline:in:)`` has noted that the lane replies, and a call that runs on
+    /// a lane is among those that it blocks.
     @inline(__always)
     func answer(_ token: plugin_token, _ result: UnsafePointer<plugin_value>) -> Bool {
         guard move(token, from: .open, to: .replying) else { return false }

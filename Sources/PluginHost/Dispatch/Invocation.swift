@@ -146,7 +146,7 @@ extension Dispatcher {
             context.instance = made
             if isOwn { record.pointer.pointee.instance = made }
         }
-        if let result {
+        if let result {  // Set behind the factory, which gets the same call and has no result.
             context.flags |= PLUGIN_CALL_IN_PLACE
             context.result = result
         }
@@ -168,29 +168,49 @@ extension Dispatcher {
     ) {
         let kind = result.pointee.kind
         if kind <= PLUGIN_KIND_DOUBLE, !isOver(deadline), record.answer(token, result) { return }
-        if kind == PLUGIN_KIND_NONE, record.phase(of: token) == .over { return }
-        settleSlowly(endpoint, record, token, kind)
+        if kind == PLUGIN_KIND_NONE {
+            settle(endpoint, record, token)
+        } else {
+            refuseResult(kind, endpoint, record, token)
+        }
+    }
+
+    /// Makes sure that a synchronous call has been answered when it has returned, by the action itself.
+    @inline(__always)
+    private func settle(_ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
+        if record.phase(of: token) != .over { failUnanswered(endpoint, record, token) }
     }
 
     @inline(never)
-    private func settleSlowly(_ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token, _ kind: UInt32) {
-        let failure: PluginError
-        if kind == PLUGIN_KIND_NONE {
-            failure = PluginError(
-                .noReply, "\(endpoint.title) returned without a reply. It must call resolve or reject before.",
-                source: endpoint.generation.name)
-        } else if kind <= PLUGIN_KIND_DOUBLE {
-            failure = .deadlineExceeded(endpoint)
-        } else {
-            failure = PluginError(
+    private func failUnanswered(_ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
+        fail(
+            record, token,
+            PluginError(
+                .noReply, "\(endpoint.title) returned without a reply. It must reply before.",
+                source: endpoint.generation.name))
+        waitForOther(record, token)
+    }
+
+    /// What an action has written as its result is none, or comes too late.
+    @inline(never)
+    private func refuseResult(_ kind: UInt32, _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
+        let failure =
+            kind <= PLUGIN_KIND_DOUBLE
+            ? .deadlineExceeded(endpoint)  // Or it was answered before: then nobody is told this.
+            : PluginError(
                 .invalidResult,
                 "\(endpoint.title) wrote a value of the kind \(kind) as its result, which may be null, a bool, an int or a "
-                    + "double. It must call resolve with any other.",
+                    + "double. It must reply to the host with any other.",
                 source: endpoint.generation.name)
+        if !fail(record, token, failure) {
+            reportStaleReply(token, endpoint.generation)
+            waitForOther(record, token)
         }
-        if fail(record, token, failure) { return }
-        if kind != PLUGIN_KIND_NONE { reportStaleReply(token, endpoint.generation) }
-        while record.phase(of: token) == .replying { sched_yield() }  // Another thread is about to.
+    }
+
+    /// Another thread may be about to answer: it uses the record until it has.
+    private func waitForOther(_ record: CallRecord, _ token: plugin_token) {
+        while record.phase(of: token) == .replying { sched_yield() }
     }
 
     /// Answers with an error of the host's in place of the action. False where somebody has answered, or is about to.
@@ -316,7 +336,7 @@ extension Dispatcher {
         lane.pop()
         mirror.vacate()
         if !endpoint.isAsync {
-            if record.phase(of: token) != .over { settleSlowly(endpoint, record, token, PLUGIN_KIND_NONE) }
+            settle(endpoint, record, token)
         } else if deadline != 0, record.phase(of: token) == .open {
             Deadlines.note(deadline)
         }

@@ -171,7 +171,7 @@ struct ActionCheck: Sendable {
                     + "Correct its \"result\".")
         case .failure(let error):
             switch error.code {
-            case .noReply: result.fail("\(error.message) Resolve or reject every call.")
+            case .noReply: result.fail("\(error.message) Answer every call.")
             case .invalidResult: result.fail(error.message)
             default:
                 guard error.source == manifest.name, error.message.isEmpty else { return }
@@ -221,7 +221,7 @@ struct ActionCheck: Sendable {
             examine(outcome, call, &result)
             if case .failure(let error) = outcome, error.code == .deadlineExceeded {
                 result.fail(
-                    "\(call.title) did not reply within \(inSeconds(timeout)). Resolve or reject every call; if it "
+                    "\(call.title) did not reply within \(inSeconds(timeout)). Answer every call; if it "
                         + "takes longer by intention, give a longer '--timeout', of which one call has a quarter.")
             }
             if log.staleReplies > before {

@@ -143,7 +143,7 @@ struct BadModule: Sendable, CustomTestStringConvertible {
             $0.code = "static int busy;"
             $0.body = "if (__atomic_exchange_n(&busy, 1, __ATOMIC_SEQ_CST)) abort(); usleep(2000); busy = 0;"
         },
-        BadModule("a call without a reply", "replies", "Bad/silent", "Resolve or reject") {
+        BadModule("a call without a reply", "replies", "Bad/silent", "Answer every call") {
             $0.actions = [("silent", "")]
         },
         BadModule("an asynchronous call without a reply", "replies", "Bad/read", "did not reply") {

@@ -19,7 +19,7 @@ import Testing
         #expect(test.staleReplies == 0)
     }
 
-    @Test func `Every way to a synchronous action has a place for its result`() async throws {
+    @Test func `An action that runs on its caller's thread has a place for its result`() async throws {
         #expect(try host.perform("Place", "isThere") == true)
         #expect(try await host.call("Place", "isThere") == true)
         #expect(try host.perform("Place", "isThere", timeout: .seconds(600)) == true)
@@ -48,16 +48,26 @@ import Testing
         #expect(test.staleReplies == 2)
         #expect(try host.perform("Place", "twice", ["reply"]) == 2)
         #expect(test.staleReplies == 3)
-        _ = try test.failure("Place", "twice", ["rejectAndWriteText"])
+        #expect(try test.failure("Place", "twice", ["rejectAndWriteText"]).code == "first")
         #expect(test.staleReplies == 4)
     }
 
-    @Test func `A result in place that races with another thread's reply is taken once, or not at all`() throws {
-        for number in 1...300 {
-            #expect([1, 2].contains(try host.perform("Place", "racing")))
-            #expect(try host.perform("Place", "join") == nil)
-            #expect(test.staleReplies == number)
-        }
+    @Test func `A second reply from within the completion, on the same thread, is stale`() throws {
+        #expect(try host.perform("Place", "replyWithin") == 1)
+        #expect(test.staleReplies == 1)
+    }
+
+    @Test func `Of a result in place and of another thread's reply, at the same moment, one is taken`() throws {
+        let calls = 2_000
+        var taken = [0, 0]
+        for _ in 0..<calls { taken[try #require(try host.perform("Place", "contested").int)] += 1 }
+        #expect(try host.perform("Place", "takenFromRival").int == taken[1])
+        #expect(taken[0] + taken[1] == calls && test.staleReplies == calls)
+    }
+
+    @Test func `A result in place waits for the reply that another thread is giving`() throws {
+        #expect(try host.perform("Place", "overtaken") == 2)
+        #expect(test.staleReplies == 1)
     }
 
     @Test func `A result in place after the deadline is deadlineExceeded`() throws {
@@ -72,7 +82,10 @@ import Testing
         name: "Place",
         code: """
             static int is_there_for_factory = -1;
-            static pthread_t racer;
+            static _Atomic plugin_token contested;
+            static atomic_int rival_replied, is_replying;
+            static int taken, status;
+            static plugin_token inner_token;
             static plugin_value value_of(plugin_string kind) {
                 static const uint8_t bytes[] = {1, 2};
                 static const plugin_value list[] = {{PLUGIN_KIND_INT, 0, {.integer = 1}}};
@@ -98,7 +111,30 @@ import Testing
                 plugin_error error = {text("first"), text("It was first."), {0, 0}};
                 host->reject(host, token, &error);
             }
-            static void *race(void *token) { reply_int((plugin_token)token, 2); return 0; }
+            /* Replies to each call that it finds contested, at about the moment when the action does. */
+            static void *rival(void *data) {
+                (void)data;
+                while (1) {
+                    plugin_token token;
+                    while (!(token = atomic_exchange(&contested, 0))) sched_yield();
+                    if (token == 1) return 0;
+                    plugin_value value = plugin_value_int(1);
+                    if (host->resolve(host, token, &value) == PLUGIN_REPLY_ACCEPTED) taken++;
+                    atomic_store(&rival_replied, 1);
+                }
+            }
+            static void reply_again(void *data, const plugin_value *value, const plugin_error *error) {
+                (void)data, (void)value, (void)error;
+                plugin_value second = plugin_value_int(9);
+                status = host->resolve(host, inner_token, &second);
+            }
+            static void *overtake(void *token) { reply_int((plugin_token)token, 2); return 0; }
+            /* The outcome of `slowlyReplied`, on the thread that replies: the action has returned, or soon will. */
+            static void pass_on_slowly(void *data, const plugin_value *value, const plugin_error *error) {
+                atomic_store(&is_replying, 1);
+                usleep(20000);
+                pass_on(data, value, error);
+            }
             static void *make(void *data, const plugin_call *call) {
                 is_there_for_factory = (call->flags & PLUGIN_CALL_IN_PLACE) != 0;
                 return malloc(1);
@@ -130,14 +166,53 @@ import Testing
                             else plugin_reply(host, call, plugin_value_int(2));
                             """),
                     .init(
-                        name: "racing",
+                        name: "contested",
                         body: """
-                            if (pthread_create(&racer, 0, race, (void *)call->token)) abort();
+                            static unsigned round;
+                            if (round++ == 0) start(rival, 0);
+                            atomic_store(&rival_replied, 0);
+                            atomic_store(&contested, call->token);
+                            while (atomic_load(&contested) != 0) sched_yield(); // Now both are here.
+                            for (volatile int wait = round % 64; wait > 0; wait--) {}
+                            plugin_reply(host, call, plugin_value_int(0));
+                            if (round % 2) while (!atomic_load(&rival_replied)) sched_yield();
+                            """),
+                    .init(
+                        name: "takenFromRival",
+                        body: """
+                            atomic_store(&contested, 1); // Ends it, once it has replied.
+                            while (atomic_load(&contested) != 0) sched_yield();
+                            plugin_reply(host, call, plugin_value_int(taken));
+                            """),
+                    .init(
+                        name: "inner", body: "inner_token = call->token; plugin_reply(host, call, plugin_value_int(1));"
+                    ),
+                    .init(
+                        name: "replyWithin",
+                        body: """
+                            plugin_request request = ask("Place", "inner");
+                            host->perform(host, call->token, &request, reply_again, 0);
+                            plugin_reply(host, call, plugin_value_int(status));
+                            """),
+                    .init(
+                        name: "slowlyReplied",
+                        body: """
+                            start(overtake, (void *)call->token);
+                            while (!atomic_load(&is_replying)) sched_yield();
                             plugin_reply(host, call, plugin_value_int(1));
                             """),
-                    .init(name: "join", body: "pthread_join(racer, 0); plugin_reply(host, call, plugin_value_null());"),
+                    .init(
+                        name: "overtaken",
+                        body: """
+                            plugin_request request = ask("Place", "slowlyReplied");
+                            host->perform(host, call->token, &request, pass_on_slowly, (void *)call->token);
+                            """),
                     .init(name: "slow", body: "usleep(60000); plugin_reply(host, call, plugin_value_int(4));"),
                 ]),
+            .init(
+                name: "Serial", manifest: "\"concurrency\": \"serial\",",
+                actions: [.init(name: "isThere", body: "plugin_reply(host, call, plugin_value_bool(has_place(call)));")]
+            ),
             .init(
                 name: "Instances", manifest: "\"instance\": \"shared\",",
                 actions: [
