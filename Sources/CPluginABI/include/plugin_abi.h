@@ -124,8 +124,8 @@ typedef struct plugin_call {
  * parameter without a value is PLUGIN_KIND_NULL. Strings are valid UTF-8. `call` and `arguments`
  * live until the function returns.
  *
- * The action replies exactly once. If it is synchronous it does so before it returns, with plugin_reply (below) or reject;
- * if the manifest says "async": true with resolve or reject, before or after that and from any thread. */
+ * The action replies exactly once. If it is synchronous it does so before it returns, with plugin_reply (below), resolve or
+ * reject; if the manifest says "async": true with resolve or reject, before or after that and from any thread. */
 typedef void (*plugin_invoke)(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count);
 
 /* The function behind one action: "target/action", "type#action", "@hook" for a lifecycle hook, "!event" for a
