@@ -28,7 +28,7 @@ extension Endpoint {
                 place = position
                 position += 1
             } else {
-                guard let named = self.place(of: entry.key, near: index) else {
+                guard let named = parameters.place(of: entry.key, near: index) else {
                     throw .unknownParameter(entry.key.text, self)
                 }
                 place = named
@@ -70,13 +70,6 @@ extension Endpoint {
     /// Marks a place that no entry has filled; no kind of value.
     static var isMissing: UInt32 { PLUGIN_KIND_NONE }
 
-    /// Callers mostly write parameters in declared order, so that place is tried first.
-    @inline(__always)
-    func place(of key: plugin_string, near index: Int) -> Int? {
-        if index < parameters.count, parameters[index].key == key { return index }
-        return parameters.indices.first { parameters[$0].key == key }
-    }
-
     /// The value as the declared kind, if nothing is lost. Null stands for a missing value where one may be missing.
     @inline(__always)
     private func convert(_ value: plugin_value, _ parameter: Parameter) throws(PluginError) -> plugin_value {
@@ -91,6 +84,15 @@ extension Endpoint {
         default: break
         }
         throw .mistypedParameter(parameter, value, self)
+    }
+}
+
+extension UnsafeBufferPointer<Endpoint.Parameter> {
+    /// Callers mostly write parameters in declared order, so that place is tried first.
+    @inline(__always)
+    func place(of key: plugin_string, near index: Int) -> Int? {
+        if index < count, self[index].key == key { return index }
+        return indices.first { self[$0].key == key }
     }
 }
 

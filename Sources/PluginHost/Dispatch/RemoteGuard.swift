@@ -42,14 +42,16 @@ extension Dispatcher {
         _ body: (URLResolution) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         defer { withExtendedLifetime(table) {} }  // What the URL leads to is its.
-        return try URLText.read(text) { (url) throws(PluginError) in
+        return try URLText.readPath(text) { (url) throws(PluginError) in
             if table.isStopped { throw table.missing(url.writtenHost.string, url.segments.last?.string ?? "") }
-            if isRemote, let other = try askGuard(url, given, table) {
+            let match = table.routes.table.match(url)
+            try url.takeQuery()  // Meanwhile what was found comes from memory.
+            if isRemote, let other = try askGuard(url, match, given, table) {
                 return try URLText.read(other) { (url) throws(PluginError) in
-                    try body(try table.resolve(url, schemes: settings.schemes))
+                    try body(try table.resolve(url, table.routes.table.match(url), schemes: settings.schemes))
                 }
             }
-            return try body(try table.resolve(url, schemes: settings.schemes))
+            return try body(try table.resolve(url, match, schemes: settings.schemes))
         }
     }
 
@@ -57,10 +59,10 @@ extension Dispatcher {
     ///
     /// - Throws: `refused`.
     private func askGuard(
-        _ url: URLText, _ given: UnsafeBufferPointer<plugin_entry>, _ table: Table
+        _ url: URLText, _ match: RouteMatch?, _ given: UnsafeBufferPointer<plugin_entry>, _ table: Table
     ) throws(PluginError) -> String? {
         guard let remoteGuard = remoteGuard.withLock({ $0 }) else { return nil }
-        let found = try? table.resolve(url, schemes: settings.schemes)
+        let found = try? table.resolve(url, match, schemes: settings.schemes)
         let program = program.hostTable!
         let parameters = Dictionary(
             given.map { ($0.key.text, Value(copying: $0.value, host: program)) }, uniquingKeysWith: { a, _ in a })
@@ -98,11 +100,12 @@ extension Dispatcher {
     private func check(
         _ resolution: URLResolution, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table
     ) throws(PluginError) {
-        guard let endpoint = table.find(resolution.target, resolution.action)?.takeUnretainedValue() else {
+        guard let found = table.find(resolution.target, resolution.action) else {
             return try checkFallback(resolution.target.text, resolution.action.text, isRemote: isRemote, table)
         }
+        let endpoint = found.takeUnretainedValue()
         if isRemote, !endpoint.isRemote { throw .notRemote(endpoint) }
-        try URLArguments.lend(of: resolution, to: endpoint, besides: given, asksForObject: false) {
+        try URLArguments.lend(of: resolution, to: found, besides: given, asksForObject: false) {
             (entries) throws(PluginError) in try endpoint.checkBinding(entries)
         }
     }

@@ -103,14 +103,14 @@ extension Dispatcher {
                 (resolution) throws(PluginError) -> plugin_token? in
                 if call.isRemote, !isAnnounced {
                     isAnnounced = true
-                    postHostEvent("host.openURL", ["url": .string(resolution.url.text)])
+                    postHostEvent("host.openURL", ["url": .string(resolution.url.string)])
                 }
                 let (target, action) = (resolution.target, resolution.action)
                 let found = table.find(target, action)
                 var call = call
                 call.route = resolution.route
                 return try URLArguments.lend(
-                    of: resolution, to: found?.takeUnretainedValue(), besides: given, asksForObject: asksForObject
+                    of: resolution, to: found, besides: given, asksForObject: asksForObject
                 ) { [call] (entries) throws(PluginError) -> plugin_token? in
                     guard let found else { return try self.call(target, action, entries, call, lane, record) }
                     let isThere = registry.read(lane) { present in

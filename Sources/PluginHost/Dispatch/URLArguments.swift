@@ -5,17 +5,19 @@ import PluginABI
 /// the query, then the defaults of the route. Of equal names only the first one is taken in, converted to the type that
 /// the action declares.
 struct URLArguments: ~Copyable {
-    /// What is to be called; nil where that is not known, and everything is text.
-    private let endpoint: Endpoint?
+    /// What is to be called; nil where that is not known, and everything is text. Never freed, hence not counted.
+    private let endpoint: Unmanaged<Endpoint>?
+    /// What it declares.
+    private let parameters: UnsafeBufferPointer<Endpoint.Parameter>
     private let given: UnsafeBufferPointer<plugin_entry>
     /// What the caller has given; then a place for each parameter that the endpoint declares, or what was found so far.
     private let entries: UnsafeMutableBufferPointer<plugin_entry>
     /// How many entries the URL and the defaults have made.
     private var count = 0
     /// Where there is no endpoint: the names that are taken.
-    private var names: Set<String> = []
-    /// Lists and bytes that were made of text.
-    private var owned: [UnsafeMutableRawPointer] = []
+    private var names: Set<String>?
+    /// Lists and bytes that were made of text; nil where there are none, as almost always.
+    private var owned: [UnsafeMutableRawPointer]?
 
     /// Names that an action may declare to be told about the URL.
     private enum Reserved: String, CaseIterable {
@@ -28,21 +30,21 @@ struct URLArguments: ~Copyable {
     }
 
     private init(
-        _ endpoint: Endpoint?, _ given: UnsafeBufferPointer<plugin_entry>,
-        _ entries: UnsafeMutableBufferPointer<plugin_entry>
+        _ endpoint: Unmanaged<Endpoint>?, _ parameters: UnsafeBufferPointer<Endpoint.Parameter>,
+        _ given: UnsafeBufferPointer<plugin_entry>, _ entries: UnsafeMutableBufferPointer<plugin_entry>
     ) {
         self.endpoint = endpoint
+        self.parameters = parameters
         self.given = given
         self.entries = entries
         _ = entries.update(fromContentsOf: given)
-        if let endpoint {
-            for place in endpoint.parameters.indices { entries[given.count + place].value.kind = Endpoint.isMissing }
-        } else {
-            names = Set(given.lazy.map(\.key.text))
-        }
+        for place in parameters.indices { entries[given.count + place].value.kind = Endpoint.isMissing }
+        if endpoint == nil { names = Set(given.lazy.map(\.key.text)) }
     }
 
-    deinit { for memory in owned { memory.deallocate() } }
+    deinit { if let owned { for memory in owned { memory.deallocate() } } }
+
+    private mutating func own(_ memory: UnsafeMutableRawPointer) { owned = (owned ?? []) + [memory] }
 
     /// Lends the parameters of a URL as a call takes them.
     ///
@@ -50,23 +52,33 @@ struct URLArguments: ~Copyable {
     ///   the action does not declare.
     @inline(__always)
     static func lend<Result>(
-        of resolution: URLResolution, to endpoint: Endpoint?, besides given: UnsafeBufferPointer<plugin_entry>,
-        asksForObject: Bool, _ body: (UnsafeBufferPointer<plugin_entry>) throws(PluginError) -> Result
+        of resolution: URLResolution, to endpoint: Unmanaged<Endpoint>?,
+        besides given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool,
+        _ body: (UnsafeBufferPointer<plugin_entry>) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
-        let query = resolution.url.query
+        let query = resolution.query
+        let (parameters, asksAboutURL) =
+            endpoint?._withUnsafeGuaranteedRef { ($0.parameters, $0.asksAboutURL) } ?? (
+                .init(start: nil, count: 0), false
+            )
         let (groups, defaults) =
-            resolution.route?._withUnsafeGuaranteedRef {
-                ($0.destination.groups.count, $0.hasDefaults ? $0.defaults.count : 0)
+            resolution.match.map { match in
+                let (groups, hasDefaults) = match.destination._withUnsafeGuaranteedRef {
+                    ($0.groups.count, $0.hasDefaults)
+                }
+                return (groups, hasDefaults ? match.entry._withUnsafeGuaranteedRef { $0.defaults.count } : 0)
             } ?? (0, 0)
         let found = groups + query.count + defaults + 3
-        let room = given.count + max(found, endpoint?.parameters.count ?? 0)
+        let room = given.count + max(found, parameters.count)
         return try withUnsafeTemporaryAllocation(of: plugin_entry.self, capacity: room) {
             (entries) throws(PluginError) in
-            var arguments = URLArguments(endpoint, given, entries)
-            if let match = resolution.match { try arguments.addGroups(match, resolution.url) }
+            var arguments = URLArguments(endpoint, parameters, given, entries)
+            if let match = resolution.match { try arguments.addGroups(match, resolution.segments) }
             // Of items with one name the last one counts.
-            for index in query.indices.reversed() { try arguments.add(query[index], at: index, of: query) }
-            guard defaults == 0, endpoint?.asksAboutURL != true else {
+            for index in query.indices.reversed() {
+                try arguments.add(query[index], of: query[...index], near: groups + index)
+            }
+            guard defaults == 0, !asksAboutURL else {
                 return try arguments.lendWithDefaults(resolution, asksForObject, body)
             }
             return try body(arguments.inOrder())
@@ -77,9 +89,9 @@ struct URLArguments: ~Copyable {
     @inline(__always)
     private func inOrder() -> UnsafeBufferPointer<plugin_entry> {
         var end = given.count + count
-        if let endpoint, count < endpoint.parameters.count {
+        if endpoint != nil, count < parameters.count {
             end = given.count
-            for place in endpoint.parameters.indices where !isMissing(place) {
+            for place in parameters.indices where !isMissing(place) {
                 entries[end] = entries[given.count + place]
                 end += 1
             }
@@ -90,23 +102,29 @@ struct URLArguments: ~Copyable {
     // MARK: The path
 
     @inline(__always)
-    private mutating func addGroups(_ match: RouteMatch, _ url: URLText) throws(PluginError) {
-        let groups = match.entry._withUnsafeGuaranteedRef { $0.destination.groups }
+    private mutating func addGroups(
+        _ match: RouteMatch, _ segments: UnsafeBufferPointer<RawText>
+    ) throws(PluginError) {
+        let groups = match.destination._withUnsafeGuaranteedRef { $0.groups }
         if let taken = match.groups {
-            for (group, text) in zip(groups, taken) { if let text { try addGroup(group.name, text) } }
+            for (index, text) in taken.enumerated() {
+                if let text { try addGroup(groups[index].name, text, near: index) }
+            }
         } else {
-            for group in groups { try addGroup(group.name, url.segments[group.place]) }
+            for index in groups.indices {
+                try addGroup(groups[index].name, segments[groups[index].place], near: index)
+            }
         }
     }
 
     @inline(__always)
-    private mutating func addGroup(_ name: plugin_string, _ text: RawText) throws(PluginError) {
+    private mutating func addGroup(_ name: plugin_string, _ text: RawText, near index: Int) throws(PluginError) {
         // What a group without a name takes is for those who ask for it.
-        if isNumber(name), endpoint?.place(of: name, near: 0) == nil { return }
+        if isNumber(name), endpoint == nil || parameters.place(of: name, near: 0) == nil { return }
         try refuseReserved(name)
-        guard let (place, parameter) = try take(name) else { return }
+        guard let place = try take(name, near: index) else { return }
         let text = text.contains(RawText.escapedSlash) ? withoutMarks(text) : text
-        put(name, try convert(text, parameter), place)
+        put(name, try convert(text, kind(at: place), place), place)
     }
 
     private func isNumber(_ name: plugin_string) -> Bool {
@@ -116,7 +134,7 @@ struct URLArguments: ~Copyable {
 
     private mutating func withoutMarks(_ text: RawText) -> RawText {
         let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: text.count)
-        owned.append(UnsafeMutableRawPointer(copy.baseAddress!))
+        own(UnsafeMutableRawPointer(copy.baseAddress!))
         for (index, byte) in text.enumerated() { copy[index] = byte == RawText.escapedSlash ? 0x2F : byte }
         return RawText(copy)
     }
@@ -125,19 +143,19 @@ struct URLArguments: ~Copyable {
 
     @inline(__always)
     private mutating func add(
-        _ item: URLText.Item, at index: Int, of query: UnsafeBufferPointer<URLText.Item>
+        _ item: URLText.Item, of query: Slice<UnsafeBufferPointer<URLText.Item>>, near index: Int
     ) throws(PluginError) {
-        try refuseReserved(plugin_string(item.name))
-        guard let (place, parameter) = try take(plugin_string(item.name)) else { return }
-        let value =
-            parameter?.kind == .list ? list(of: item.name, in: query[...index]) : try convert(item.value, parameter)
-        put(plugin_string(item.name), value, place)
+        let name = plugin_string(item.name)
+        try refuseReserved(name)
+        guard let place = try take(name, near: index) else { return }
+        let kind = kind(at: place)
+        put(name, kind == .list ? list(of: item.name, in: query) : try convert(item.value, kind, place), place)
     }
 
     private mutating func list(of name: RawText, in query: Slice<UnsafeBufferPointer<URLText.Item>>) -> plugin_value {
         let items = query.filter { $0.name == name }
         let list = UnsafeMutablePointer<plugin_value>.allocate(capacity: items.count)
-        owned.append(UnsafeMutableRawPointer(list))
+        own(list)
         for (index, item) in items.enumerated() { (list + index).initialize(to: .text(item.value)) }
         return plugin_value_list(list, UInt32(items.count))
     }
@@ -157,17 +175,17 @@ struct URLArguments: ~Copyable {
     ) throws(PluginError) -> Result {
         let route = resolution.route?.takeUnretainedValue()
         var more = route?.defaults ?? [:]
-        for reserved in Reserved.allCases where endpoint?.declares(reserved.rawValue) == true {
+        for reserved in Reserved.allCases where parameters.contains(where: { $0.name == reserved.rawValue }) {
             more[reserved.rawValue] =
                 switch reserved {
-                case .url: .string(resolution.url.text)
+                case .url: .string(resolution.url.string)
                 case .pattern: route.map { .string($0.pattern.text) } ?? .null
                 case .object: .bool(asksForObject)
                 }
         }
         return try Parameters(more).withEntries { (defaults, number) throws(PluginError) in
             for index in 0..<number {
-                if let (place, _) = try take(defaults[index].key) {
+                if let place = try take(defaults[index].key, near: count) {
                     put(defaults[index].key, defaults[index].value, place)
                 }
             }
@@ -177,27 +195,31 @@ struct URLArguments: ~Copyable {
 
     // MARK: Names and values
 
-    /// The place of a name that is not taken yet, and what is declared there; nil where it is taken.
+    /// The place of a name that is not taken yet; nil where it is taken.
+    ///
+    /// - Parameter index: Where it stands in the URL: most name what an action declares in its order.
     @inline(__always)
-    private mutating func take(
-        _ name: plugin_string
-    ) throws(PluginError) -> (place: Int, parameter: Endpoint.Parameter?)? {
-        guard let endpoint else { return names.insert(name.text).inserted ? (count, nil) : nil }
-        guard let place = endpoint.place(of: name, near: count) else { throw .unknownParameter(name.text, endpoint) }
+    private mutating func take(_ name: plugin_string, near index: Int) throws(PluginError) -> Int? {
+        guard let endpoint else { return names!.insert(name.text).inserted ? count : nil }
+        guard let place = parameters.place(of: name, near: index) else {
+            throw .unknownParameter(name.text, endpoint.takeUnretainedValue())
+        }
         guard isMissing(place) else { return nil }
-        let parameter = endpoint.parameters[place]
-        return given.isEmpty || !isGiven(parameter, place) ? (place, parameter) : nil
+        return given.isEmpty || !isGiven(place) ? place : nil
     }
+
+    /// What is declared for a place.
+    private func kind(at place: Int) -> Value.Kind { endpoint == nil ? .any : parameters[place].kind }
 
     private func isMissing(_ place: Int) -> Bool { entries[given.count + place].value.kind == Endpoint.isMissing }
 
-    private func isGiven(_ parameter: Endpoint.Parameter, _ place: Int) -> Bool {
+    private func isGiven(_ place: Int) -> Bool {
         var position = 0
         for entry in given {
             if entry.key.count == 0 {
                 if position == place { return true }
                 position += 1
-            } else if entry.key == parameter.key {
+            } else if entry.key == parameters[place].key {
                 return true
             }
         }
@@ -207,37 +229,45 @@ struct URLArguments: ~Copyable {
     /// Enters a value under the declared name, or the one that it was given by.
     @inline(__always)
     private mutating func put(_ name: plugin_string, _ value: plugin_value, _ place: Int) {
-        entries[given.count + place] = plugin_entry(key: endpoint?.parameters[place].key ?? name, value: value)
+        let key = endpoint == nil ? name : parameters[place].key
+        entries[given.count + place] = plugin_entry(key: key, value: value)
         count += 1
     }
 
     @inline(__always)
     private mutating func convert(
-        _ text: RawText, _ parameter: Endpoint.Parameter?
+        _ text: RawText, _ kind: Value.Kind, _ place: Int
     ) throws(PluginError) -> plugin_value {
-        switch parameter?.kind ?? .any {
-        case .string, .any: return .text(text)
+        if kind == .string || kind == .any { return .text(text) }
+        return try convertSlowly(text, kind, place)
+    }
+
+    @inline(never)
+    private mutating func convertSlowly(
+        _ text: RawText, _ kind: Value.Kind, _ place: Int
+    ) throws(PluginError) -> plugin_value {
+        switch kind {
         case .int: if let number = text.integer { return plugin_value_int(number) }
         case .double: if let number = text.number { return plugin_value_double(number) }
         case .bool: if let flag = text.flag { return plugin_value_bool(flag ? 1 : 0) }
         case .bytes: if let bytes = decodeBytes(text) { return bytes }
         case .list:
             let list = UnsafeMutablePointer<plugin_value>.allocate(capacity: 1)
-            owned.append(UnsafeMutableRawPointer(list))
+            own(list)
             list.initialize(to: .text(text))
             return plugin_value_list(list, 1)
-        case .map, .object, .null: break
+        case .string, .any, .map, .object, .null: break
         }
         throw PluginError(
             .mistypedParameter,
-            "The parameter “\(parameter!.name.shortened)” is declared \(parameter!.kind); the URL has "
+            "The parameter “\(parameters[place].name.shortened)” is declared \(kind); the URL has "
                 + "“\(text.string.shortened)”.")
     }
 
     private mutating func decodeBytes(_ text: RawText) -> plugin_value? {
         guard let bytes = Bytes(base64: text.string) else { return nil }
         let copy = UnsafeMutablePointer<UInt8>.allocate(capacity: max(1, bytes.count))
-        owned.append(UnsafeMutableRawPointer(copy))
+        own(copy)
         bytes.withUnsafeBytes { source in
             if let start = source.baseAddress {
                 UnsafeMutableRawPointer(copy).copyMemory(from: start, byteCount: source.count)
@@ -251,15 +281,6 @@ extension PluginError {
     fileprivate static func reservedParameter(_ name: String) -> PluginError {
         PluginError(
             .unknownParameter, "The parameter “\(name)” is what the host tells about a URL; a URL cannot give it.")
-    }
-}
-
-extension Endpoint {
-    fileprivate func declares(_ name: String) -> Bool { parameters.contains { $0.name == name } }
-
-    /// Whether it declares a reserved name.
-    fileprivate var asksAboutURL: Bool {
-        parameters.contains { $0.key.count > 3 && $0.key.bytes!.pointee == 0x5F }
     }
 }
 

@@ -3,22 +3,38 @@ import PluginABI
 
 /// What a URL leads to. Borrows from the URL and from the table.
 struct URLResolution {
-    let url: URLText
+    /// As it was given.
+    let url: RawText
+    let segments: UnsafeBufferPointer<RawText>
+    let query: UnsafeBufferPointer<URLText.Item>
     let target: plugin_string
     let action: plugin_string
     /// The route that matched; nil where the URL names target and action itself.
     let match: RouteMatch?
 
     var route: Unmanaged<RouteEntry>? { match?.entry }
+
+    @inline(__always)
+    fileprivate init(_ url: URLText, target: plugin_string, action: plugin_string, match: RouteMatch? = nil) {
+        (self.url, segments, query) = (url.bytes, url.segments, url.query)
+        (self.target, self.action, self.match) = (target, action, match)
+    }
+
+    @inline(__always)
+    fileprivate init(_ url: URLText, _ match: RouteMatch) {
+        let address = match.destination._withUnsafeGuaranteedRef { $0.address }
+        self.init(url, target: address.target, action: address.action, match: match)
+    }
 }
 
 extension Table {
     /// Finds what a URL leads to: a declared route, then `scheme://target/action`, then the fallback of the scheme.
     ///
+    /// - Parameter match: The declared route that matches.
     /// - Throws: `invalidURL` for a URL that leads nowhere.
     @inline(__always)
-    func resolve(_ url: URLText, schemes: Set<String>) throws(PluginError) -> URLResolution {
-        if let match = routes.table.match(url) { return URLResolution(url, match) }
+    func resolve(_ url: URLText, _ match: RouteMatch?, schemes: Set<String>) throws(PluginError) -> URLResolution {
+        if let match { return URLResolution(url, match) }
         return try resolveWithoutRoute(url, schemes)
     }
 
@@ -28,19 +44,11 @@ extension Table {
         if isKnown, let (target, action) = named,
             find(target, action) != nil || find(target, plugin_string("notFound")) != nil
         {
-            return URLResolution(url: url, target: target, action: action, match: nil)
+            return URLResolution(url, target: target, action: action)
         }
         if let match = routes.table.fallback(url) { return URLResolution(url, match) }
         guard isKnown, let (target, action) = named else { throw url.leadsNowhere(schemes) }
-        return URLResolution(url: url, target: target, action: action, match: nil)
-    }
-}
-
-extension URLResolution {
-    @inline(__always)
-    fileprivate init(_ url: URLText, _ match: RouteMatch) {
-        let address = match.entry._withUnsafeGuaranteedRef { $0.destination.address }
-        self.init(url: url, target: address.target, action: address.action, match: match)
+        return URLResolution(url, target: target, action: action)
     }
 }
 

@@ -47,11 +47,13 @@ extension Dispatcher {
             try Parameters(given).withEntries { (entries, count) throws(PluginError) in
                 let given = UnsafeBufferPointer(start: entries, count: count)
                 return try resolve(url, given, isRemote: isRemote, table) { (resolution) throws(PluginError) in
-                    let found = table.find(resolution.target, resolution.action)?.takeUnretainedValue()
+                    let found = table.find(resolution.target, resolution.action)
                     return try URLArguments.lend(of: resolution, to: found, besides: given, asksForObject: true) {
                         (entries) throws(PluginError) in
                         let pairs = entries.map { ($0.key.text, Value(copying: $0.value, host: program.hostTable)) }
-                        return Dictionary(pairs + defaults(of: found).map { ($0, $1) }) { first, _ in first }
+                        return Dictionary(pairs + defaults(of: found?.takeUnretainedValue()).map { ($0, $1) }) {
+                            first, _ in first
+                        }
                     }
                 }
             }

@@ -32,6 +32,8 @@ final class Endpoint: @unchecked Sendable {
     let isRemote: Bool
     /// Runs interceptors in the place of an action.
     let isStandIn: Bool
+    /// Whether it may declare a name by which the host tells about a URL: one that begins with `_`.
+    let asksAboutURL: Bool
 
     /// Target and action, type and action, or hook: `A/fetchDetail`, `Cursor#next`, `@setUp`. The bytes of those of a
     /// module are the module's own, which stay as long as the process.
@@ -78,6 +80,7 @@ final class Endpoint: @unchecked Sendable {
         self.generation = generation
         self.instances = instances
         self.gate = gate
+        asksAboutURL = parameters.contains { $0.key.count > 3 && $0.key.bytes!.pointee == UInt8(ascii: "_") }
         isStraight = !isVariadic && instances == nil && gate == nil && parameters.count <= Self.straightParameters
         if isListed { generation.dispatcher.statistics.add(self) }
     }

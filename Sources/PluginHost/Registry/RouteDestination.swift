@@ -1,16 +1,24 @@
 import CPluginABI
 import PluginABI
 
-/// Where a route leads, and which groups of its pattern go with it: in one piece of memory, which routes share that say
-/// the same one after the other. Of many routes hardly any is in the processor's cache; what they share is.
-final class RouteDestination: ManagedBuffer<RouteDestination.Counts, RouteDestination.Group> {
+/// Where a route leads, which groups of its pattern go with it, and what else almost every call of it asks: in one piece
+/// of memory, which routes share that say the same one after the other. Of many routes hardly any is in the processor's
+/// cache; what they share is.
+final class RouteDestination: ManagedBuffer<RouteDestination.Header, RouteDestination.Group> {
     // Immutable. Behind the groups stand the texts of target and action, then the names of the groups.
 
-    struct Counts {
+    struct Header {
+        let facts: Facts
         let groups: Int
         /// Of bytes.
         let target: Int
         let action: Int
+    }
+
+    struct Facts: Equatable {
+        let segmentCount: Int
+        let hasPlaces: Bool
+        let hasDefaults: Bool
     }
 
     /// A group of the pattern.
@@ -23,15 +31,21 @@ final class RouteDestination: ManagedBuffer<RouteDestination.Counts, RouteDestin
 
     /// - Parameter previous: What the route before leads to; taken again if it is the same.
     static func make(
-        _ target: String, _ action: String, _ pattern: RoutePattern, after previous: RouteDestination?
+        _ target: String, _ action: String, _ pattern: RoutePattern, hasDefaults: Bool,
+        after previous: RouteDestination?
     ) -> RouteDestination {
         let (names, places) = (pattern.names, pattern.places)
-        if let previous, previous.isSame(target, action, names, places) { return previous }
-        let counts = Counts(groups: names.count, target: target.utf8.count, action: action.utf8.count)
-        let texts = names.reduce(counts.target + counts.action) { $0 + $1.utf8.count }
+        let facts = Facts(
+            segmentCount: pattern.path?.segments.count ?? 0, hasPlaces: pattern.hasPlaces, hasDefaults: hasDefaults)
+        if let previous, previous.header.facts == facts, previous.isSame(target, action, names, places) {
+            return previous
+        }
+        let header = Header(
+            facts: facts, groups: names.count, target: target.utf8.count, action: action.utf8.count)
+        let texts = names.reduce(header.target + header.action) { $0 + $1.utf8.count }
         let size = MemoryLayout<Group>.stride
         let made = unsafeDowncast(
-            create(minimumCapacity: names.count + (texts + size - 1) / size) { _ in counts }, to: RouteDestination.self)
+            create(minimumCapacity: names.count + (texts + size - 1) / size) { _ in header }, to: RouteDestination.self)
         made.withUnsafeMutablePointerToElements { groups in
             var end = UnsafeMutableRawPointer(groups + names.count)
             _ = plugin_string(copying: target, to: &end)
@@ -56,20 +70,32 @@ final class RouteDestination: ManagedBuffer<RouteDestination.Counts, RouteDestin
         }
     }
 
+    /// How many segments of the path are decided alone: all of them, where no `*` or the like follows.
+    @inline(__always)
+    var segmentCount: Int { withUnsafeMutablePointerToHeader { $0.pointee.facts.segmentCount } }
+
+    /// Whether all groups are whole segments of the path.
+    @inline(__always)
+    var hasPlaces: Bool { withUnsafeMutablePointerToHeader { $0.pointee.facts.hasPlaces } }
+
+    /// Whether there are values for parameters that neither the caller nor the URL gives.
+    @inline(__always)
+    var hasDefaults: Bool { withUnsafeMutablePointerToHeader { $0.pointee.facts.hasDefaults } }
+
     /// The groups of the pattern, in their order; they live as long as this does.
     @inline(__always)
     var groups: UnsafeBufferPointer<Group> {
-        withUnsafeMutablePointers { counts, groups in UnsafeBufferPointer(start: groups, count: counts.pointee.groups) }
+        withUnsafeMutablePointers { header, groups in UnsafeBufferPointer(start: groups, count: header.pointee.groups) }
     }
 
     /// Target and action as the binary interface has them; they live as long as this does.
     @inline(__always)
     var address: (target: plugin_string, action: plugin_string) {
-        withUnsafeMutablePointers { counts, groups in
-            let texts = UnsafeRawPointer(groups + counts.pointee.groups).assumingMemoryBound(to: CChar.self)
+        withUnsafeMutablePointers { header, groups in
+            let texts = UnsafeRawPointer(groups + header.pointee.groups).assumingMemoryBound(to: CChar.self)
             return (
-                plugin_string(bytes: texts, count: UInt64(counts.pointee.target)),
-                plugin_string(bytes: texts + counts.pointee.target, count: UInt64(counts.pointee.action))
+                plugin_string(bytes: texts, count: UInt64(header.pointee.target)),
+                plugin_string(bytes: texts + header.pointee.target, count: UInt64(header.pointee.action))
             )
         }
     }

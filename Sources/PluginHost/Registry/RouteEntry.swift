@@ -5,17 +5,10 @@ import PluginABI
 final class RouteEntry: PathNode, @unchecked Sendable {
     // Immutable, and so is its destination; hence @unchecked Sendable.
 
-    // First what a call reads, in as few bytes as it takes: of many routes hardly one is in the processor's cache.
-
-    /// Whether all groups are whole segments of the path.
-    let hasPlaces: Bool
-    /// Whether it has values for parameters that neither the caller nor the URL gives.
-    let hasDefaults: Bool
-    /// How many segments of the path are decided alone: all of them, where no `*` or the like follows.
-    let segmentCount: UInt16
+    /// What almost every call needs of it.
     let destination: RouteDestination
-
     let pattern: RoutePattern
+    /// Values for parameters that neither the caller nor the URL gives.
     let defaults: [String: Value]
     /// What `url(for:)` may call it by.
     let name: String?
@@ -44,9 +37,10 @@ final class RouteEntry: PathNode, @unchecked Sendable {
         _ pattern: RoutePattern, target: String, action: String, name: String?, summary: String,
         defaults: [String: Value], owner: Owner, after previous: RouteEntry? = nil
     ) {
+        let destination = RouteDestination.make(
+            target, action, pattern, hasDefaults: !defaults.isEmpty, after: previous?.destination)
         self.init(
-            pattern, .make(target, action, pattern, after: previous?.destination), name: name, summary: summary,
-            defaults: defaults, owner: owner, overridden: nil)
+            pattern, destination, name: name, summary: summary, defaults: defaults, owner: owner, overridden: nil)
     }
 
     private init(
@@ -60,9 +54,6 @@ final class RouteEntry: PathNode, @unchecked Sendable {
         self.defaults = defaults
         self.owner = owner
         self.overridden = overridden
-        hasPlaces = pattern.hasPlaces
-        hasDefaults = !defaults.isEmpty
-        segmentCount = UInt16(pattern.path?.segments.count ?? 0)
         super.init(isEntry: true)
     }
 
@@ -71,7 +62,7 @@ final class RouteEntry: PathNode, @unchecked Sendable {
 
     /// What its groups take of a URL that it matches, where they are whole segments.
     func taken(_ url: URLText) -> [RawText?] {
-        hasPlaces ? destination.groups.map { url.segments[$0.place] } : []
+        destination.hasPlaces ? destination.groups.map { url.segments[$0.place] } : []
     }
 
     /// The same route of another owner's.

@@ -16,6 +16,19 @@ extension PathNode {
     var tree: PathTree? { isEntry ? nil : unsafeDowncast(self, to: PathTree.self) }
 }
 
+/// A node as the one before refers to it.
+struct PathReference: TextMapReference {
+    let object: Unmanaged<PathNode>
+    /// Of a route, whose entry need not be read then; nil for a tree.
+    fileprivate let destination: Unmanaged<RouteDestination>?
+
+    @inline(__always)
+    init(to node: PathNode) {
+        object = .passUnretained(node)
+        destination = node.entry.map { .passUnretained($0.destination) }
+    }
+}
+
 /// Paths as a tree of their segments, searched from the most specific branch to the least specific one.
 ///
 /// A pattern is entered segment by segment, as long as each segment can be decided alone; what follows (`*`, `:rest+`,
@@ -27,7 +40,7 @@ extension PathNode {
 final class PathTree: PathNode, @unchecked Sendable {
     // Written only while it has one owner, hence @unchecked Sendable; and hence without checks of exclusive access.
 
-    @exclusivity(unchecked) private var literals = TextMap<PathNode>()
+    @exclusivity(unchecked) private var literals = TextMap<PathReference>()
     /// What is more specific than any segment, in the order in which it is tried.
     @exclusivity(unchecked) private var specific: [Edge] = []
     /// Behind any segment that is not empty.
@@ -75,8 +88,12 @@ final class PathTree: PathNode, @unchecked Sendable {
 
 /// What a URL leads to.
 struct RouteMatch {
-    /// Not counted: the table that it was found in keeps it.
+    // Neither is counted: the table that they were found in keeps them.
+
     let entry: Unmanaged<RouteEntry>
+    /// Of the entry: what a call needs of it. Many entries share it, and so it is in the processor's cache where they are
+    /// not.
+    let destination: Unmanaged<RouteDestination>
     /// What the groups of the pattern have taken, nil for one that took no part. Where all groups are whole segments
     /// this is nil, and the entry's destination says which ones.
     var groups: [RawText?]?
@@ -87,8 +104,8 @@ extension PathTree {
     @inline(__always)
     static func match(_ url: URLText, in tree: Unmanaged<PathTree>) -> RouteMatch? {
         var search = Search(path: url.path, segments: url.segments)
-        guard let entry = search.visit(tree, 0) else { return nil }
-        return RouteMatch(entry: entry, groups: search.groups)
+        guard let entry = search.visit(tree, 0), let destination = search.destination else { return nil }
+        return RouteMatch(entry: entry, destination: destination, groups: search.groups)
     }
 
     private struct Search {
@@ -96,30 +113,33 @@ extension PathTree {
         let segments: UnsafeBufferPointer<RawText>
         /// The path as automata read it, once one has needed it.
         var scalars: [UInt32]?
+        /// Of what was found.
+        var destination: Unmanaged<RouteDestination>?
         var groups: [RawText?]?
 
         /// Goes on behind the segment before the index.
         @inline(__always)
-        mutating func enter(_ node: Unmanaged<PathNode>, _ index: Int) -> Unmanaged<RouteEntry>? {
-            node._withUnsafeGuaranteedRef { node in
-                if let tree = node.tree { return visit(.passUnretained(tree), index) }
-                guard let entry = node.entry, Int(entry.segmentCount) == segments.count else { return nil }
-                for segment in segments[index...] where segment.isEmpty { return nil }
-                return takes(.passUnretained(entry)) ? .passUnretained(entry) : nil
+        mutating func enter(_ node: PathReference, _ index: Int) -> Unmanaged<RouteEntry>? {
+            guard let destination = node.destination else {
+                return visit(.fromOpaque(node.object.toOpaque()), index)  // Not an entry, hence a tree.
             }
+            guard destination._withUnsafeGuaranteedRef({ $0.segmentCount }) == segments.count else { return nil }
+            for segment in segments[index...] where segment.isEmpty { return nil }
+            let entry = Unmanaged<RouteEntry>.fromOpaque(node.object.toOpaque())
+            return takes(entry, destination) ? entry : nil
         }
 
         mutating func visit(_ tree: Unmanaged<PathTree>, _ index: Int) -> Unmanaged<RouteEntry>? {
             tree._withUnsafeGuaranteedRef { tree in
                 let isEnd = index == segments.count
                 if isEnd {
-                    if let entry = tree.end.map(Unmanaged.passUnretained), takes(entry) { return entry }
+                    if let entry = tree.end, takes(entry) { return .passUnretained(entry) }
                 } else if let child = tree.literals.find(segments[index]), let found = enter(child, index + 1) {
                     return found
                 }
                 if !tree.specific.isEmpty, let found = follow(tree.specific, index) { return found }
-                if let child = tree.name.map(Unmanaged.passUnretained), !isEnd, !segments[index].isEmpty,
-                    let found = enter(child, index + 1)
+                if let child = tree.name, !isEnd, !segments[index].isEmpty,
+                    let found = enter(PathReference(to: child), index + 1)
                 {
                     return found
                 }
@@ -135,17 +155,25 @@ extension PathTree {
                     guard index < segments.count,
                         automaton.match(PathScalars.scalars(segments[index])[...]) != nil
                     else { continue }
-                    if let found = enter(.passUnretained(child), index + 1) { return found }
+                    if let found = enter(PathReference(to: child), index + 1) { return found }
                 case .rest(_, let entry):
-                    if takes(.passUnretained(entry)) { return .passUnretained(entry) }
+                    if takes(entry) { return .passUnretained(entry) }
                 }
             }
             return nil
         }
 
+        private mutating func takes(_ entry: RouteEntry) -> Bool {
+            takes(.passUnretained(entry), .passUnretained(entry.destination))
+        }
+
         @inline(__always)
-        private mutating func takes(_ entry: Unmanaged<RouteEntry>) -> Bool {
-            entry._withUnsafeGuaranteedRef { $0.hasPlaces } || matches(entry.takeUnretainedValue().pattern)
+        private mutating func takes(
+            _ entry: Unmanaged<RouteEntry>, _ destination: Unmanaged<RouteDestination>
+        ) -> Bool {
+            self.destination = destination
+            return destination._withUnsafeGuaranteedRef { $0.hasPlaces }
+                || matches(entry.takeUnretainedValue().pattern)
         }
 
         @inline(never)
@@ -212,7 +240,9 @@ extension PathTree {
         case let known? where !known.isEntry: tree = unsafeDowncast(known, to: PathTree.self)
         case let other:
             var entry = other?.entry
-            if path.hasOnlyNames(behind: depth), entry.map({ $0.segmentCount == path.segments.count }) ?? true {
+            if path.hasOnlyNames(behind: depth),
+                entry.map({ $0.destination.segmentCount == path.segments.count }) ?? true
+            {
                 change(&entry)
                 node = entry
                 return
@@ -226,7 +256,7 @@ extension PathTree {
 
     /// Gives a route that was alone its place in an empty tree, behind so many segments.
     private func take(_ entry: RouteEntry, behind depth: Int) {
-        if Int(entry.segmentCount) == depth { end = entry } else { name = entry }
+        if entry.destination.segmentCount == depth { end = entry } else { name = entry }
     }
 
     private func updateEnd(_ path: PathPattern, _ change: (inout RouteEntry?) -> Void) {
@@ -270,14 +300,14 @@ extension PathTree {
         }
         let child = child(path.segments[depth])
         guard let entry = child?.entry else { return child?.tree?.entry(like: path, behind: depth + 1) }
-        let isSame = entry.segmentCount == path.segments.count && path.hasOnlyNames(behind: depth + 1)
+        let isSame = entry.destination.segmentCount == path.segments.count && path.hasOnlyNames(behind: depth + 1)
         return isSame ? entry : nil
     }
 
     /// What is behind a segment of that shape.
     private func child(_ segment: PathSegment) -> PathNode? {
         switch segment {
-        case .literal(let text): return text.withUnsafeBufferPointer { literals.find($0)?.takeUnretainedValue() }
+        case .literal(let text): return text.withUnsafeBufferPointer { literals.find($0)?.object.takeUnretainedValue() }
         case .name: return name
         case .mixed(let parts), .expression(let parts):
             let shape = parts.shape

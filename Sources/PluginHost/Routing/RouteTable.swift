@@ -10,10 +10,10 @@ struct RouteTable: Sendable {
     // Written only while they have one owner, hence @unchecked Sendable; and hence without checks of exclusive access.
 
     private final class Root: @unchecked Sendable {
-        @exclusivity(unchecked) var schemes = TextMap<Hosts>()
+        @exclusivity(unchecked) var schemes = TextMap<Unmanaged<Hosts>>()
         @exclusivity(unchecked) var anyScheme = Hosts()
-        @exclusivity(unchecked) var fallbacks = TextMap<RouteEntry>()
-        @exclusivity(unchecked) var names = TextMap<RouteEntry>()
+        @exclusivity(unchecked) var fallbacks = TextMap<Unmanaged<RouteEntry>>()
+        @exclusivity(unchecked) var names = TextMap<Unmanaged<RouteEntry>>()
         @exclusivity(unchecked) var count = 0
 
         init() {}
@@ -28,7 +28,7 @@ struct RouteTable: Sendable {
     }
 
     fileprivate final class Hosts: @unchecked Sendable {
-        @exclusivity(unchecked) var literals = TextMap<PathTree>()
+        @exclusivity(unchecked) var literals = TextMap<Unmanaged<PathTree>>()
         /// In order of their text.
         @exclusivity(unchecked) var patterns: [(PathPattern, PathTree)] = []
         @exclusivity(unchecked) var any = PathTree()
@@ -56,7 +56,9 @@ struct RouteTable: Sendable {
 
     /// The fallback of the URL's scheme.
     func fallback(_ url: URLText) -> RouteMatch? {
-        url.scheme.flatMap { root.fallbacks.find($0) }.map { RouteMatch(entry: $0, groups: []) }
+        url.scheme.flatMap { root.fallbacks.find($0) }.map { entry in
+            RouteMatch(entry: entry, destination: .passUnretained(entry.takeUnretainedValue().destination), groups: [])
+        }
     }
 
     /// The route of a name.

@@ -1,9 +1,22 @@
+/// How a map refers to an object: the object, and what a search asks of it, so that it need not be fetched from memory.
+protocol TextMapReference {
+    associatedtype Object: AnyObject
+    var object: Unmanaged<Object> { get }
+    init(to object: Object)
+}
+
+extension Unmanaged: TextMapReference {
+    var object: Self { self }
+    init(to object: Instance) { self = .passUnretained(object) }
+}
+
 /// A map from texts to objects whose copies share what they have in common, so that changing a copy of a large one
 /// costs little: a page of about eight objects, and the list of the pages. A small map has one page.
 ///
 /// Made to be searched: nothing is counted on the way, and a text of up to 15 bytes stands in its slot itself.
-struct TextMap<Value: AnyObject>: ~Copyable {
-    fileprivate typealias Page = TextPage<Value>
+struct TextMap<Reference: TextMapReference>: ~Copyable {
+    typealias Value = Reference.Object
+    fileprivate typealias Page = TextPage<Reference>
 
     private enum Pages {
         case none
@@ -42,9 +55,10 @@ struct TextMap<Value: AnyObject>: ~Copyable {
 
     var isEmpty: Bool { count == 0 }
 
-    /// The object of a text, if there is one. It lives as long as this map, or a copy with the same object.
+    /// What refers to the object of a text, if there is one. That lives as long as this map, or a copy with the same
+    /// object.
     @inline(__always)
-    func find(_ text: RawText) -> Unmanaged<Value>? {
+    func find(_ text: RawText) -> Reference? {
         switch pages {
         case .none: return nil
         case .one(let page): return Page.find(TextKey(text), in: page)
@@ -134,13 +148,15 @@ struct TextMap<Value: AnyObject>: ~Copyable {
 }
 
 // Who changes a map owns it alone; what it shares, nobody changes.
-extension TextMap: @unchecked Sendable where Value: Sendable {}
+extension TextMap: @unchecked Sendable where Reference.Object: Sendable {}
 
 /// Some texts and their objects, one behind the other. The header is their number.
-private final class TextPage<Value: AnyObject>: ManagedBuffer<Int, TextPage.Slot> {
+private final class TextPage<Reference: TextMapReference>: ManagedBuffer<Int, TextPage.Slot> {
+    typealias Value = Reference.Object
+
     struct Slot {
         let key: TextKey
-        var value: Unmanaged<Value>
+        var value: Reference
     }
 
     static func make(room: Int) -> TextPage {
@@ -152,7 +168,7 @@ private final class TextPage<Value: AnyObject>: ManagedBuffer<Int, TextPage.Slot
         let copy = make(room: room)
         page.withUnsafeMutablePointers { count, slots in
             for slot in UnsafeBufferPointer(start: slots, count: count.pointee) where isMeant(slot.key) {
-                copy.add(slot.key, slot.value.takeUnretainedValue())
+                copy.add(slot.key, slot.value.object.takeUnretainedValue())
             }
         }
         return copy
@@ -161,7 +177,7 @@ private final class TextPage<Value: AnyObject>: ManagedBuffer<Int, TextPage.Slot
     deinit {
         withUnsafeMutablePointers { count, slots in
             for slot in UnsafeBufferPointer(start: slots, count: count.pointee) {
-                slot.value.release()
+                slot.value.object.release()
                 slot.key.free()
             }
         }
@@ -170,7 +186,7 @@ private final class TextPage<Value: AnyObject>: ManagedBuffer<Int, TextPage.Slot
     var room: Int { capacity }
 
     @inline(__always)
-    static func find(_ key: TextKey, in page: Unmanaged<TextPage>) -> Unmanaged<Value>? {
+    static func find(_ key: TextKey, in page: Unmanaged<TextPage>) -> Reference? {
         page._withUnsafeGuaranteedRef { page in
             page.withUnsafeMutablePointers { count, slots in
                 for index in 0..<count.pointee where slots[index].key == key { return slots[index].value }
@@ -188,16 +204,24 @@ private final class TextPage<Value: AnyObject>: ManagedBuffer<Int, TextPage.Slot
 
     func add(_ key: TextKey, _ value: Value) {
         withUnsafeMutablePointers { count, slots in
-            (slots + count.pointee).initialize(to: Slot(key: key.copy(), value: .passRetained(value)))
+            (slots + count.pointee).initialize(to: Slot(key: key.copy(), value: Self.retained(value)))
             count.pointee += 1
         }
     }
 
     /// Takes an object out, until another one is put in its place, or the place removed.
-    func take(_ place: Int) -> Value { withUnsafeMutablePointerToElements { $0[place].value.takeRetainedValue() } }
+    func take(_ place: Int) -> Value {
+        withUnsafeMutablePointerToElements { $0[place].value.object.takeRetainedValue() }
+    }
 
     func put(_ value: Value, _ place: Int) {
-        withUnsafeMutablePointerToElements { $0[place].value = .passRetained(value) }
+        withUnsafeMutablePointerToElements { $0[place].value = Self.retained(value) }
+    }
+
+    private static func retained(_ value: Value) -> Reference {
+        let reference = Reference(to: value)
+        _ = reference.object.retain()
+        return reference
     }
 
     func remove(_ place: Int) {
@@ -211,7 +235,7 @@ private final class TextPage<Value: AnyObject>: ManagedBuffer<Int, TextPage.Slot
     func visit(_ body: (Value) -> Void) {
         withUnsafeMutablePointers { count, slots in
             for slot in UnsafeBufferPointer(start: slots, count: count.pointee) {
-                body(slot.value.takeUnretainedValue())
+                body(slot.value.object.takeUnretainedValue())
             }
         }
     }

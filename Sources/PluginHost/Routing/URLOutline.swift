@@ -31,18 +31,18 @@ struct URLOutline {
         if index + 1 < count, bytes[index] == UInt8(ascii: "/"), bytes[index + 1] == UInt8(ascii: "/") {
             index += 2
             hostStart = index
-            while index < count, !Self.endsHost(bytes[index]) { index += 1 }
+            while index < count, !Self.endsHost(bytes[index]) { index &+= 1 }
             if let at = bytes[hostStart..<index].lastIndex(of: UInt8(ascii: "@")) { throw .namesUser(bytes, at) }
         } else if schemeEnd > 0 {
             throw PluginError(.invalidURL, "“\(bytes.string.shortened)” has no // behind its scheme.")
         }
         pathStart = index
-        var before = UInt8(ascii: "/")
+        mayHaveDots = isEscaped || startsWithDot(bytes, index)  // %2E
         while index < count, case let byte = bytes[index], byte != UInt8(ascii: "?"), byte != UInt8(ascii: "#") {
-            if byte == UInt8(ascii: "/") { slashes += 1 }
-            if byte == UInt8(ascii: "."), before == UInt8(ascii: "/") { mayHaveDots = true }
-            before = byte
-            index += 1
+            index &+= 1
+            guard byte == UInt8(ascii: "/") else { continue }
+            slashes &+= 1
+            if startsWithDot(bytes, index) { mayHaveDots = true }
         }
         pathEnd = index
         queryStart = index
@@ -50,12 +50,11 @@ struct URLOutline {
             index += 1
             (queryStart, items) = (index, 1)
             while index < count, bytes[index] != UInt8(ascii: "#") {
-                if bytes[index] == UInt8(ascii: "&") { items += 1 }
-                index += 1
+                if bytes[index] == UInt8(ascii: "&") { items &+= 1 }
+                index &+= 1
             }
         }
         end = index
-        if isEscaped { mayHaveDots = true }  // %2E
         guard items <= URLText.mostItems else {
             throw PluginError(
                 .invalidURL, "“\(bytes.string.shortened)” has more than \(URLText.mostItems) query items.")
@@ -108,6 +107,11 @@ struct URLOutline {
             }
         }
         return -1
+    }
+
+    @inline(__always)
+    private func startsWithDot(_ bytes: RawText, _ segment: Int) -> Bool {
+        segment < count && bytes[segment] == UInt8(ascii: ".")
     }
 
     @inline(__always)

@@ -19,7 +19,14 @@ struct URLText {
     private(set) var path = RawText(start: nil, count: 0)
     /// Between the slashes of the path.
     private(set) var segments = UnsafeBufferPointer<RawText>(start: nil, count: 0)
+    /// What stands behind the `?`, once ``takeQuery()`` has taken it apart.
     private(set) var query = UnsafeBufferPointer<Item>(start: nil, count: 0)
+
+    /// What ``takeQuery()`` needs: the text, room for its items, and whether any of it is escaped.
+    private var rawQuery = RawText(start: nil, count: 0)
+    private let items: UnsafeMutablePointer<Item>
+    private let isEscaped: Bool
+    private var decoder: URLDecoder
 
     struct Item {
         let name: RawText
@@ -33,38 +40,50 @@ struct URLText {
     /// The ports that schemes have anyway (WHATWG URL, "special scheme").
     static let defaultPorts = ["http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"]
 
-    /// Takes a URL apart and lends the pieces.
+    /// Takes a URL apart, all but its query, and lends the pieces.
     ///
     /// - Throws: `invalidURL`, with the position of what is wrong.
     @inline(__always)
-    static func read<Result>(
-        _ bytes: RawText, _ body: (URLText) throws(PluginError) -> Result
+    static func readPath<Result>(
+        _ bytes: RawText, _ body: (inout URLText) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         let outline = try URLOutline(bytes)
         return try withUnsafeTemporaryAllocation(byteCount: outline.memory, alignment: 16) {
             (memory) throws(PluginError) in
-            try body(URLText(bytes, outline, memory))
+            var url = try URLText(bytes, outline, memory)
+            return try body(&url)
         }
     }
 
+    /// Takes a URL apart and lends the pieces.
+    ///
+    /// - Throws: `invalidURL`, with the position of what is wrong.
     static func read<Result>(
         _ text: String, _ body: (URLText) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
-        try text.withRawText { (bytes) throws(PluginError) in try read(bytes, body) }
+        try text.withRawText { (bytes) throws(PluginError) in
+            try readPath(bytes) { (url) throws(PluginError) in
+                try url.takeQuery()
+                return try body(url)
+            }
+        }
     }
 
+    @inline(__always)
     private init(
         _ bytes: RawText, _ outline: URLOutline, _ memory: UnsafeMutableRawBufferPointer
     ) throws(PluginError) {
         self.bytes = bytes
+        isEscaped = outline.isEscaped
         let segments = memory.baseAddress!.bindMemory(to: RawText.self, capacity: outline.slashes + 1)
-        let items = UnsafeMutableRawPointer(segments + outline.slashes + 1)
+        items = UnsafeMutableRawPointer(segments + outline.slashes + 1)
             .bindMemory(to: Item.self, capacity: outline.items)
         let text = UnsafeMutableRawPointer(items + outline.items).assumingMemoryBound(to: UInt8.self)
-        var decoder = URLDecoder(url: bytes, text: text)
+        decoder = URLDecoder(url: bytes, text: text)
 
         if outline.schemeEnd > 0 { scheme = decoder.lowerCase(bytes.part(0, outline.schemeEnd)) }
-        try takeHost(bytes.part(outline.hostStart, outline.pathStart), outline, &decoder)
+        try takeHost(bytes.part(outline.hostStart, outline.pathStart))
+        rawQuery = bytes.part(outline.queryStart, outline.end)
         path = bytes.part(outline.pathStart, outline.pathEnd)
         if outline.isEscaped { path = try decoder.decode(path, as: .path) }
         self.segments = Self.split(path, into: segments)
@@ -72,17 +91,14 @@ struct URLText {
             path = decoder.join(self.segments)
             self.segments = Self.split(path, into: segments)
         }
-        query = try Self.split(bytes.part(outline.queryStart, outline.end), into: items, outline, &decoder)
     }
 
     /// The text of the URL, copied.
     var text: String { bytes.string }
 
-    private mutating func takeHost(
-        _ authority: RawText, _ outline: URLOutline, _ decoder: inout URLDecoder
-    ) throws(PluginError) {
+    private mutating func takeHost(_ authority: RawText) throws(PluginError) {
         if scheme == nil, authority.isEmpty { return }
-        writtenHost = outline.isEscaped ? try decoder.decode(authority, as: .host) : authority
+        writtenHost = isEscaped ? try decoder.decode(authority, as: .host) : authority
         var host = decoder.lowerCase(writtenHost)
         if let colon = host.lastIndex(of: UInt8(ascii: ":")),
             let scheme, let port = Self.defaultPorts[scheme.string], host[(colon + 1)...].elementsEqual(port.utf8)
@@ -101,8 +117,8 @@ struct URLText {
         var (count, start) = (0, 0)
         for index in 0..<path.count where path[index] == UInt8(ascii: "/") {
             segments[count] = path.part(start, index)
-            count += 1
-            start = index + 1
+            count &+= 1
+            start = index &+ 1
         }
         segments[count] = path.part(start, path.count)
         return UnsafeBufferPointer(start: segments, count: count + 1)
@@ -130,22 +146,24 @@ struct URLText {
 
     // MARK: The query
 
+    /// Takes the query apart. On the way of a call that comes last: what the path leads to is on its way from memory then.
+    ///
+    /// - Throws: `invalidURL`, with the position of what is wrong.
     @inline(__always)
-    private static func split(
-        _ query: RawText, into items: UnsafeMutablePointer<Item>, _ outline: URLOutline, _ decoder: inout URLDecoder
-    ) throws(PluginError) -> UnsafeBufferPointer<Item> {
+    mutating func takeQuery() throws(PluginError) {
+        let query = rawQuery
         var (count, start) = (0, 0)
         while start < query.count {
             var equals = -1
             var end = start
             while end < query.count, query[end] != UInt8(ascii: "&") {
                 if query[end] == UInt8(ascii: "="), equals < 0 { equals = end }
-                end += 1
+                end &+= 1
             }
             if end > start {
                 var name = query.part(start, equals < 0 ? end : equals)
                 var value = equals < 0 ? query.part(end, end) : query.part(equals + 1, end)
-                if outline.isEscaped {
+                if isEscaped {
                     name = try decoder.decode(name, as: .query)
                     value = try decoder.decode(value, as: .query)
                 }
@@ -155,6 +173,6 @@ struct URLText {
             }
             start = end + 1
         }
-        return UnsafeBufferPointer(start: items, count: count)
+        self.query = UnsafeBufferPointer(start: items, count: count)
     }
 }
