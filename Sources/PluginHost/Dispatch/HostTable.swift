@@ -28,14 +28,15 @@ enum HostTable {
             UnsafePointer<plugin_host>?, plugin_token, UnsafePointer<plugin_request>?, plugin_completion?,
             UnsafeMutableRawPointer?
         ) -> Void = { host, parent, request, completion, data in
-            caller(host)._withUnsafeGuaranteedRef { caller in
-                let receiver = Dispatcher.Receiver(completion: completion ?? ignore, data: data)
-                guard let request else { return receiver.receive(noRequest) }
+            let receiver = Dispatcher.Receiver(completion: completion ?? ignore, data: data)
+            guard let request else { return receiver.receive(noRequest) }
+            // A function instead of a closure, which would not be compiled into this one.
+            @inline(__always) func dispatch(_ caller: Generation) {
                 _ = withWhole(request) {
-                    caller.dispatcher.dispatch(
-                        $0, parent: parent, from: caller, mode: .synchronous, to: receiver)
+                    caller.dispatcher.dispatch($0, parent: parent, from: caller, mode: .synchronous, to: receiver)
                 }
             }
+            caller(host)._withUnsafeGuaranteedRef(dispatch)
         }
 
     private static let call:
@@ -43,16 +44,17 @@ enum HostTable {
             UnsafePointer<plugin_host>?, plugin_token, UnsafePointer<plugin_request>?, plugin_completion?,
             UnsafeMutableRawPointer?
         ) -> plugin_token = { host, parent, request, completion, data in
-            caller(host)._withUnsafeGuaranteedRef { caller in
-                let receiver = Dispatcher.Receiver(completion: completion ?? ignore, data: data)
-                guard let request else {
-                    receiver.receive(noRequest)
-                    return 0
-                }
-                return withWhole(request) {
+            let receiver = Dispatcher.Receiver(completion: completion ?? ignore, data: data)
+            guard let request else {
+                receiver.receive(noRequest)
+                return 0
+            }
+            @inline(__always) func dispatch(_ caller: Generation) -> plugin_token {
+                withWhole(request) {
                     caller.dispatcher.dispatch($0, parent: parent, from: caller, mode: .any, to: receiver)
                 }
             }
+            return caller(host)._withUnsafeGuaranteedRef(dispatch)
         }
 
     /// Lends the request; one of an earlier minor version is shorter, and what it lacks is zero.

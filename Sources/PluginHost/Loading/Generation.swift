@@ -41,9 +41,8 @@ final class Generation: @unchecked Sendable {
     /// By name.
     private(set) var interceptors: [String: Endpoint] = [:]
     private(set) var providers: [InstanceProvider] = []
-    // Made when they are first needed.
-    private let synchronousCallbacks = AtomicLazyReference<ObjectTypeEntry>()
-    private let asynchronousCallbacks = AtomicLazyReference<ObjectTypeEntry>()
+    /// Made when they are first needed.
+    private let callbackTypes = Mutex<(synchronous: ObjectTypeEntry?, asynchronous: ObjectTypeEntry?)>((nil, nil))
     private let description: UnsafePointer<plugin_module>?
     /// Whether its `setUp` has succeeded. Used by changes of modules only, one at a time.
     private var isSetUp = false
@@ -127,12 +126,14 @@ final class Generation: @unchecked Sendable {
         hostTable = HostTable.make(for: self)
     }
 
-    /// The type of callbacks made from synchronous or from asynchronous closures. Of two threads that make it at once, one
-    /// drops its own, which nobody has seen.
+    /// The type of callbacks made from synchronous or from asynchronous closures.
     func callbackType(isAsync: Bool) -> ObjectTypeEntry {
-        func make() -> ObjectTypeEntry { CallbackBox.type(in: self, isAsync: isAsync) }
-        if isAsync { return asynchronousCallbacks.load() ?? asynchronousCallbacks.storeIfNil(make()) }
-        return synchronousCallbacks.load() ?? synchronousCallbacks.storeIfNil(make())
+        callbackTypes.withLock { types in
+            if let known = isAsync ? types.asynchronous : types.synchronous { return known }
+            let made = CallbackBox.type(in: self, isAsync: isAsync)
+            if isAsync { types.asynchronous = made } else { types.synchronous = made }
+            return made
+        }
     }
 
     private func addActions(_ module: LoadedModule) {

@@ -6,42 +6,52 @@ import Synchronization
 /// One in 64 calls is measured, so threads that share its memory do not get into each other's way; and it takes none
 /// before the first.
 struct Durations: ~Copyable, Sendable {
-    private final class Buckets: Sendable {
-        // Sound: Atomic<T> has the layout of T, and zero is zero.
-        nonisolated(unsafe) let counts: UnsafeMutablePointer<Atomic<UInt32>>
+    private struct Buckets: ~Copyable {
+        let counts = InlineArray<328, Atomic<UInt32>> { _ in Atomic(0) }
         let longest = Atomic<Int64>(0)
-
-        init() {
-            let memory = UnsafeMutablePointer<UInt32>.allocate(capacity: Durations.places)
-            memory.initialize(repeating: 0, count: Durations.places)
-            counts = UnsafeMutableRawPointer(memory).assumingMemoryBound(to: Atomic<UInt32>.self)
-        }
-
-        deinit { counts.deallocate() }
     }
 
-    private let buckets = AtomicLazyReference<Buckets>()
+    /// Nil before the first duration; then the same until the end. Sound: all in it is atomic.
+    private nonisolated(unsafe) let buckets = Atomic<UnsafeMutablePointer<Buckets>?>(nil)
 
     /// Up to 2^43 nanoseconds, more than two hours; what takes longer counts as that.
     private static let powers = 43
     private static let places = (powers - 2) * 8
+
+    deinit {
+        guard let buckets = buckets.load(ordering: .acquiring) else { return }
+        buckets.deinitialize(count: 1)
+        buckets.deallocate()
+    }
 
     /// Adds a duration: from a moment of CLOCK_MONOTONIC, in nanoseconds, until now.
     @inline(never)
     func add(since start: Int64) { add(max(0, monotonicNow() - start)) }
 
     func add(_ nanoseconds: Int64) {
-        let buckets = buckets.load() ?? buckets.storeIfNil(Buckets())
-        buckets.counts[Self.place(of: UInt64(nanoseconds))].add(1, ordering: .relaxed)
-        buckets.longest.max(nanoseconds, ordering: .relaxed)
+        let buckets = buckets.load(ordering: .acquiring) ?? makeBuckets()
+        buckets.pointee.counts[Self.place(of: UInt64(nanoseconds))].add(1, ordering: .relaxed)
+        buckets.pointee.longest.max(nanoseconds, ordering: .relaxed)
+    }
+
+    @inline(never)
+    private func makeBuckets() -> UnsafeMutablePointer<Buckets> {
+        let made = UnsafeMutablePointer<Buckets>.allocate(capacity: 1)
+        made.initialize(to: Buckets())
+        let (isFirst, other) = buckets.compareExchange(
+            expected: nil, desired: made, ordering: .acquiringAndReleasing)
+        guard !isFirst, let other else { return made }
+        made.deinitialize(count: 1)
+        made.deallocate()
+        return other
     }
 
     /// What was measured until now.
     var measured: Measured {
-        guard let buckets = buckets.load() else { return Measured(counts: [], longest: 0) }
+        guard let buckets = buckets.load(ordering: .acquiring) else { return Measured(counts: [], longest: 0) }
         return Measured(
-            counts: (0..<Self.places).map { Int(buckets.counts[$0].load(ordering: .relaxed)) },
-            longest: buckets.longest.load(ordering: .relaxed))
+            counts: (0..<Self.places).map { Int(buckets.pointee.counts[$0].load(ordering: .relaxed)) },
+            longest: buckets.pointee.longest.load(ordering: .relaxed))
     }
 
     /// A number below 8 has a place of its own; from there on its highest bit and the three behind it tell the place.

@@ -43,24 +43,26 @@ import Testing
             ("app://a/x/:id", "T/a"), ("app://a/y/:id", "T/a"), ("app://a/z/:other", "T/a"),
             ("app://a/:other/z", "T/a"),
             ("app://a/w/:other", "T/b"), ("app://a/v/:other", "U/b"), ("app://a/v", "U/b"), ("app://a/u", "U/b"),
+            ("app://a/u/w", "U/b"), ("app://a/u/d", "U/b"), ("app://a/u/e", "U/b"), ("app://a/u/*", "U/b"),
             ("app://a/t/:id/:other", "U/b"), ("app://a/s/:other/:id", "U/b"), ("app://a/r-:id/:other", "U/b"),
             ("app://:id.a/t/:other", "U/b"), ("app://a/q/:id/:other", "U/b"),
         ]
-        var entries: [RouteEntry] = []
-        for (pattern, action) in routes {
-            entries.append(
-                try RouteEntry(
-                    RoutePattern(pattern), to: action, name: nil, summary: "", defaults: [:], owner: .program,
-                    after: entries.last))
+        func entry(_ pattern: String, _ action: String, after previous: RouteEntry? = nil) throws -> RouteEntry {
+            try RouteEntry(
+                RoutePattern(pattern), to: action, name: nil, summary: "",
+                defaults: pattern == "app://a/u/d" ? ["n": 1] : [:], owner: .program, after: previous)
         }
-        for (entry, (pattern, action)) in zip(entries, routes) {
-            let alone = try RouteEntry(
-                RoutePattern(pattern), to: action, name: nil, summary: "", defaults: [:], owner: .program)
-            #expect("\(entry.target)/\(entry.action)" == action)
+        var entries: [RouteEntry] = []
+        for (pattern, action) in routes { entries.append(try entry(pattern, action, after: entries.last)) }
+        for (made, (pattern, action)) in zip(entries, routes) {
+            let alone = try entry(pattern, action)
+            #expect("\(made.target)/\(made.action)" == action)
             func said(_ entry: RouteEntry) -> [String] {
-                entry.destination.groups.map { "\($0.name.text) \($0.place)" }
+                let to = entry.destination
+                return to.groups.map { "\($0.name.text) \($0.place)" }
+                    + ["\(to.segmentCount) segments, \(to.hasPlaces), \(to.hasDefaults)"]
             }
-            #expect(said(entry) == said(alone), "\(pattern)")
+            #expect(said(made) == said(alone), "\(pattern)")
         }
         let shared = zip(entries, entries.dropFirst()).filter { $0.destination === $1.destination }
         #expect(shared.map(\.1.pattern.text) == ["app://a/y/:id", "app://a/u", "app://:id.a/t/:other"])
