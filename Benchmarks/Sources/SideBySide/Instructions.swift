@@ -6,7 +6,7 @@ import Work
 
 /// The calls whose instructions are counted, each as often as one wants.
 enum CountedCall: String, CaseIterable {
-    case namedThree, namedThreeMade, namedOne, bound, asynchronous, url, service, event
+    case namedThree, namedThreeMade, namedOne, bound, asynchronous, url, service, event, eventOfProgram
 
     func run(_ count: Int) throws {
         let host = try PluginHost.bench(["BenchModule"])
@@ -23,9 +23,12 @@ enum CountedCall: String, CaseIterable {
             Manifest("Listener", version: "1.0.0") {
                 Subscribe { Action("bench.happened", .required("n", Int.self)) { _ in } }
             })
+        let subscription = host.on("bench.told") { (_: [String: Value]) in }
+        defer { subscription.cancel() }
         var sum = 0
         for n in 0..<count {
             switch self {
+            case .eventOfProgram: sum &+= try host.post("bench.told", one).delivered
             case .namedThreeMade:
                 let made: Parameters = ["text": .string(text), "n": .int(n), "word": "word"]
                 sum &+= try host.perform("Bench", "three", made).int ?? 0

@@ -3,16 +3,20 @@ import PluginABI
 
 /// A closure of the program that waits for an event: the instance of an object whose one action calls it.
 final class EventHandlerBox: Sendable {
-    typealias Completion = @Sendable (PluginError?) -> Void
+    enum Handler: Sendable {
+        case synchronous(@Sendable ([String: Value]) throws -> Void)
+        case asynchronous(@Sendable ([String: Value]) async throws -> Void)
 
+        var isAsync: Bool { if case .asynchronous = self { true } else { false } }
+    }
+
+    private let handler: Handler
     /// The program's table, which lives as long as the process.
     private nonisolated(unsafe) let host: UnsafePointer<plugin_host>
-    private let run: @Sendable ([String: Value], @escaping Completion) -> Void
 
-    /// - Parameter run: Calls the closure, and then, once, the completion.
-    init(_ program: Generation, _ run: @escaping @Sendable ([String: Value], @escaping Completion) -> Void) {
+    init(_ program: Generation, _ handler: Handler) {
         host = program.hostTable
-        self.run = run
+        self.handler = handler
     }
 
     /// An object that holds the box; 0 when there are too many objects.
@@ -34,13 +38,40 @@ final class EventHandlerBox: Sendable {
         return ObjectTypeEntry(name: event, actions: ["handle": endpoint], generation: program)
     }
 
+    static func endpoint(of type: ObjectTypeEntry) -> Endpoint { type.actions["handle"]! }
+
     private func handle(_ parameters: [String: Value], _ token: plugin_token) {
-        run(parameters) { [self] error in
-            if let error {
-                error.lend { _ = host.pointee.reject(host, token, $0) }
-            } else {
-                _ = host.pointee.resolve(host, token, nil)
+        switch handler {
+        case .synchronous: answer(token, run(parameters))
+        case .asynchronous(let handler):
+            Task {
+                do {
+                    try await handler(parameters)
+                    answer(token, nil)
+                } catch {
+                    answer(token, PluginError(thrown: error))
+                }
             }
+        }
+    }
+
+    /// Runs a synchronous handler; returns what it has thrown.
+    @inline(__always)
+    func run(_ parameters: [String: Value]) -> PluginError? {
+        guard case .synchronous(let handler) = handler else { return nil }
+        do {
+            try handler(parameters)
+            return nil
+        } catch {
+            return PluginError(thrown: error)
+        }
+    }
+
+    private func answer(_ token: plugin_token, _ error: PluginError?) {
+        if let error {
+            error.lend { _ = host.pointee.reject(host, token, $0) }
+        } else {
+            _ = host.pointee.resolve(host, token, nil)
         }
     }
 }

@@ -145,7 +145,7 @@ extension Dispatcher {
     ) {
         guard ObjectTable.retain(handler) else { return }
         let (type, instance) = ObjectTable.contents(of: handler)
-        let endpoint = type.actions["handle"]!  // Handlers have no other type.
+        let endpoint = EventHandlerBox.endpoint(of: type)
         var argument = plugin_entry()
         argument.value = plugin_value_map(entries.baseAddress, UInt32(entries.count))
         _ = withUnsafePointer(to: argument) { argument in

@@ -73,23 +73,36 @@ extension Dispatcher {
             return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.straightParameters) {
                 arguments in
                 guard endpoint.take(entries, as: arguments) else { return false }
-                let start = lane.count(endpoint) ? monotonicNow() : 0
-                let token = record.open(receiver.completion, receiver.data, deadline: 0, in: lane)
-                lane.push()
-                withResult { result in
+                runStraight(endpoint, receiver, lane, record) { token, result in
                     var context = plugin_call(
                         size: UInt32(MemoryLayout<plugin_call>.size), flags: PLUGIN_CALL_IN_PLACE, token: token,
                         instance: nil, deadline: 0, result: result)
                     endpoint.invoke(
                         endpoint.data, &context, arguments.baseAddress, UInt32(truncatingIfNeeded: entries.count))
-                    settle(endpoint, record, token, result, deadline: 0)
                 }
-                if start != 0 { endpoint.durations.add(since: start) }
-                record.vacate()
-                lane.pop()
                 return true
             }
         }
+    }
+
+    /// Runs what cannot fail any more before it begins, in its record of this lane, which is free after that.
+    ///
+    /// - Parameter body: Answers the call of the token, or writes its result.
+    @inline(__always)
+    func runStraight(
+        _ endpoint: Endpoint, _ receiver: Receiver, _ lane: Lane, _ record: CallRecord,
+        _ body: (plugin_token, UnsafeMutablePointer<plugin_value>) -> Void
+    ) {
+        let start = lane.count(endpoint) ? monotonicNow() : 0
+        let token = record.open(receiver.completion, receiver.data, deadline: 0, in: lane)
+        lane.push()
+        withResult { result in
+            body(token, result)
+            settle(endpoint, record, token, result, deadline: 0)
+        }
+        if start != 0 { endpoint.durations.add(since: start) }
+        record.vacate()
+        lane.pop()
     }
 
     /// Whether nothing but its parameters can stand in the way of a straight call.

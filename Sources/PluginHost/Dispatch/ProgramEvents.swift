@@ -46,43 +46,25 @@ extension PluginHost {
     public func on(
         _ event: String, _ handler: @escaping @Sendable (_ parameters: [String: Value]) throws -> Void
     ) -> Subscription {
-        subscribe(event, isAsync: false) { parameters, completion in
-            do {
-                try handler(parameters)
-                completion(nil)
-            } catch {
-                completion(PluginError(thrown: error))
-            }
-        }
+        subscribe(event, .synchronous(handler))
     }
 
     /// Subscribes the program to an event with an asynchronous handler.
     public func on(
         _ event: String, _ handler: @escaping @Sendable (_ parameters: [String: Value]) async throws -> Void
     ) -> Subscription {
-        subscribe(event, isAsync: true) { parameters, completion in
-            Task {
-                do {
-                    try await handler(parameters)
-                    completion(nil)
-                } catch {
-                    completion(PluginError(thrown: error))
-                }
-            }
-        }
+        subscribe(event, .asynchronous(handler))
     }
 
-    private func subscribe(
-        _ event: String, isAsync: Bool,
-        _ run: @escaping @Sendable ([String: Value], @escaping EventHandlerBox.Completion) -> Void
-    ) -> Subscription {
+    private func subscribe(_ event: String, _ handler: EventHandlerBox.Handler) -> Subscription {
         let program = dispatcher.program!
+        let isAsync = handler.isAsync
         let type = dispatcher.events.type(of: event, isAsync: isAsync) {
             EventHandlerBox.type(for: event, in: program, isAsync: isAsync)
         }
-        let handler = EventHandlerBox(program, run).object(of: type)
+        let handler = EventHandlerBox(program, handler).object(of: type)
         let subscription = Subscription(handler, to: event, on: dispatcher.events)
-        let sticky = dispatcher.events.add(handler, to: event)
+        let sticky = dispatcher.events.add(handler, EventHandlerBox.endpoint(of: type), to: event)
         lifecycle.withLock { $0 }?.watchMemoryIfAwaited()
         if let sticky { dispatcher.deliverSticky(sticky, to: .program(handler)) }
         return subscription

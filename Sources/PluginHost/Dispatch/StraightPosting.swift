@@ -4,10 +4,10 @@ import Glibc
 import PluginABI
 
 extension Dispatcher {
-    /// The way of almost every event: to modules that handle it here and at once, for a poster who waits for nobody else.
-    /// It means what ``post(_:_:from:_:)`` does, which is for all events. Once the profile is full no lock is taken (unless
-    /// the program subscribes to events, too), and of what all threads share nothing is written but the durations that
-    /// are measured now and then, and the count of who keeps a list of many subscribers.
+    /// The way of almost every event: to modules, and the program, that handle it here and at once, for a poster who waits
+    /// for nobody else. It means what ``post(_:_:from:_:)`` does, which is for all events. Once the profile is full no lock
+    /// is taken (unless the program subscribes, too), and of what all threads share nothing is written but the durations
+    /// that are measured now and then, and the count of who keeps a list of many subscribers.
     ///
     /// - Parameter record: Free, of this lane.
     /// - Returns: false, with nothing done, for any other event, and where something is wrong.
@@ -18,21 +18,25 @@ extension Dispatcher {
         let (event, entries) = (asked.pointee.target, asked.pointee.entries)
         guard asked.pointee.flags == 0, asked.pointee.timeout <= 0, asked.pointee.isNamedEvent,
             caller.isProgram || !event.isOfHost,
-            !events.hasHandlers(of: event), let depth = try? depth(of: event.text, below: parent)
+            let depth = try? depth(of: event.text, below: parent)
         else { return false }
+        let hash = NameTable.hash(event)
+        let program = events.program(for: event, hash: hash)
+        if let program, program.synchronous == nil { return false }
         return withUnsafeTemporaryAllocation(of: Unmanaged<Endpoint>.self, capacity: Subscribers.fewAreUpTo) { few in
-            guard let subscribers = straightSubscribers(of: event, few, lane) else { return false }
+            guard let subscribers = straightSubscribers(of: event, hash, few, lane) else { return false }
             let start = profiler.started(lane)
             record.occupy(
                 .passUnretained(posting), label: posting.label, parent: parent, depth: depth,
                 caller: .passUnretained(caller))
             let token = record.open(receiver.completion, receiver.data, deadline: 0)
             lane.push()
-            let delivery = deliver(
-                Post(
-                    event: event, entries: entries, caller: caller, token: token, depth: depth + 1,
-                    since: record.since, table: subscribers.table), to: subscribers.endpoints, lane)
+            let post = Post(
+                event: event, entries: entries, caller: caller, token: token, depth: depth + 1, since: record.since,
+                table: subscribers.table)
+            var delivery = deliver(post, to: subscribers.endpoints, lane)
             subscribers.retained?.release()
+            if let program { deliver(post, to: program, lane, &delivery) }
             if let start { profiler.note(.event, event.text, from: start) }
             delivery.lend { record.complete(token, $0, $1) }
             record.close(token)  // Only the program might have answered, and it has never been told the token.
@@ -59,11 +63,11 @@ extension Dispatcher {
     ///   that all threads share.
     @inline(__always)
     private func straightSubscribers(
-        of event: plugin_string, _ few: UnsafeMutableBufferPointer<Unmanaged<Endpoint>>, _ lane: Lane
+        of event: plugin_string, _ hash: UInt64, _ few: UnsafeMutableBufferPointer<Unmanaged<Endpoint>>, _ lane: Lane
     ) -> Subscribers? {
         registry.read(lane) { table in
             guard table.interception == nil else { return nil }
-            guard let found = table.subscribers(of: event) else {
+            guard let found = table.subscribers(of: event, hash: hash) else {
                 return Subscribers(endpoints: .init(start: nil, count: 0), retained: nil, table: table.number)
             }
             return found._withUnsafeGuaranteedRef { subscribers in
@@ -105,6 +109,8 @@ extension Dispatcher {
             var isAtLimit = false
         }
 
+        var isAtLimit: Bool { failed?.isAtLimit ?? false }
+
         func lend(to body: (UnsafePointer<plugin_value>?, UnsafePointer<plugin_error>?) -> Void) {
             guard let failed else { return EventOutcome.lend(delivered: delivered) { body($0, nil) } }
             if failed.isAtLimit { return failed.errors.last!.lend { body(nil, $0) } }
@@ -127,14 +133,47 @@ extension Dispatcher {
                 delivery.delivered += 1
                 guard let error = failure.pointee else { continue }
                 failure.pointee = nil
-                let failed = delivery.failed ?? Delivery.Failed()
-                delivery.failed = failed
-                failed.errors.append(report(error, of: post.event.text, in: reached.takeUnretainedValue()))
-                failed.isAtLimit = error.code == .recursionLimit
-                if failed.isAtLimit { break }
+                note(error, of: post, in: reached.takeUnretainedValue(), &delivery)
+                if delivery.isAtLimit { break }
             }
         }
         return delivery
+    }
+
+    /// Notes that a subscriber has failed.
+    @inline(never)
+    private func note(_ error: PluginError, of post: Post, in endpoint: Endpoint, _ delivery: inout Delivery) {
+        let failed = delivery.failed ?? Delivery.Failed()
+        delivery.failed = failed
+        failed.errors.append(report(error, of: post.event.text, in: endpoint))
+        failed.isAtLimit = error.code == .recursionLimit
+    }
+
+    /// Calls the handlers of the program, one after the other, with the same parameters.
+    @inline(never)
+    private func deliver(_ post: Post, to program: ProgramSubscribers, _ lane: Lane, _ delivery: inout Delivery) {
+        guard !delivery.isAtLimit, let endpoint = program.synchronous else { return }
+        let map = plugin_value_map(post.entries.baseAddress, UInt32(post.entries.count))
+        let parameters = Value(copying: map, host: self.program.hostTable).map ?? [:]
+        for object in program.objects where ObjectTable.retain(object) {
+            defer { _ = ObjectTable.release(object) }
+            guard let instance = ObjectTable.contents(of: object).1 else { continue }
+            delivery.delivered += 1
+            guard let record = lane.next, post.depth <= PLUGIN_DEPTH_MAX else {
+                return note(.recursionLimit, of: post, in: endpoint, &delivery)
+            }
+            record.occupy(
+                .passUnretained(endpoint), label: endpoint.label, parent: post.token, depth: post.depth,
+                caller: .passUnretained(post.caller))
+            record.object = object
+            var thrown: PluginError?
+            runStraight(endpoint, Receiver(completion: { _, _, _ in }, data: nil), lane, record) { token, result in
+                thrown = Unmanaged<EventHandlerBox>.fromOpaque(instance)._withUnsafeGuaranteedRef { $0.run(parameters) }
+                if let thrown { fail(record, token, thrown) } else { result.pointee = plugin_value_null() }
+            }
+            if let thrown { note(thrown, of: post, in: endpoint, &delivery) }
+            if delivery.isAtLimit { return }
+        }
     }
 
     /// Calls one subscriber or, when it was replaced since the subscribers were listed, its successor. Returns who was

@@ -27,7 +27,7 @@ final class NameIndex<Element: AnyObject & Sendable>: @unchecked Sendable {
         slots.initialize(repeating: Slot(hash: 0, name: plugin_string(), element: nil))
         for element in elements {
             let name = name(element)
-            let hash = NameTable.hash(name, plugin_string())
+            let hash = NameTable.hash(name)
             var index = Int(truncatingIfNeeded: hash) & (capacity - 1)
             while slots[index].element != nil { index = (index + 1) & (capacity - 1) }
             slots[index] = Slot(hash: hash, name: name, element: .passUnretained(element))
@@ -38,8 +38,11 @@ final class NameIndex<Element: AnyObject & Sendable>: @unchecked Sendable {
 
     /// What has a name. Never fails on any bytes.
     @inline(__always)
-    func find(_ name: plugin_string) -> Unmanaged<Element>? {
-        let hash = NameTable.hash(name, plugin_string())
+    func find(_ name: plugin_string) -> Unmanaged<Element>? { find(name, hash: NameTable.hash(name)) }
+
+    /// The same, for who has hashed the name.
+    @inline(__always)
+    func find(_ name: plugin_string, hash: UInt64) -> Unmanaged<Element>? {
         var index = Int(truncatingIfNeeded: hash) & (slots.count - 1)
         while let element = slots[index].element {
             if slots[index].hash == hash, slots[index].name == name { return element }

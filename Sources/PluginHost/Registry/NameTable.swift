@@ -89,6 +89,10 @@ final class NameTable: @unchecked Sendable {
         return hash ^ hash >> 32
     }
 
+    /// Of one name alone, as in a ``NameIndex``.
+    @inline(__always)
+    static func hash(_ name: plugin_string) -> UInt64 { hash(name, plugin_string()) }
+
     @inline(__always)
     private static func mix(_ string: plugin_string, into hash: inout UInt64) {
         guard let start = UnsafeRawPointer(string.bytes) else { return }

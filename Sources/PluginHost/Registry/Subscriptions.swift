@@ -13,12 +13,15 @@ enum Subscriber {
 /// The subscriptions of the program, and the sticky events. Those of modules stand in the table.
 final class EventBoard: Sendable {
     private let state = Mutex(State())
-    /// How many handlers of the program there are, for all events.
-    private let handlerCount = Atomic(0)
+    /// A bit for each event that the program handles, by the hash of its name: most events that it does not handle have
+    /// none, and need not take the lock to find that out. (A Bloom filter with one hash.)
+    private let handled = Atomic<UInt64>(0)
 
     private struct State {
         /// By event, in the order in which they came.
         var handlers: [String: [Handler]] = [:]
+        /// The same, to be found by the bytes of their names. Nil after a change, until it is asked.
+        var index: NameIndex<ProgramSubscribers>?
         /// The types of handlers, for each event that the program has ever subscribed to.
         var types: [String: ObjectTypeEntry] = [:]
         /// In the order in which they were posted.
@@ -26,8 +29,10 @@ final class EventBoard: Sendable {
         var stickyCount = 0
     }
 
-    private struct Handler {
+    fileprivate struct Handler {
         let object: plugin_object
+        /// The one action of its type. Handlers of one event share it if they are synchronous, or asynchronous.
+        let endpoint: Endpoint
         /// The number of the last sticky event that it gets as one that was posted before it came.
         let lastMissed: Int
     }
@@ -40,18 +45,36 @@ final class EventBoard: Sendable {
 
     /// The subscriptions of the program to an event; of a sticky one those that were there before it.
     func handlers(of event: String, number: Int? = nil) -> [plugin_object] {
-        if handlerCount.load(ordering: .acquiring) == 0 { return [] }
+        if handled.load(ordering: .acquiring) == 0 { return [] }
         return state.withLock { state in
             (state.handlers[event] ?? []).filter { number ?? .max > $0.lastMissed }.map(\.object)
         }
     }
 
+    /// The program as a subscriber of an event; nil where it does not handle it.
+    ///
+    /// - Parameter hash: Of the event.
     @inline(__always)
-    func hasHandlers(of event: plugin_string) -> Bool {
-        handlerCount.load(ordering: .acquiring) > 0 && isHandled(event.text)
+    func program(for event: plugin_string, hash: UInt64) -> ProgramSubscribers? {
+        handled.load(ordering: .acquiring) & Self.bit(hash) == 0 ? nil : findProgram(for: event, hash: hash)
     }
 
-    private func isHandled(_ event: String) -> Bool { state.withLock { $0.handlers[event] != nil } }
+    @inline(never)
+    private func findProgram(for event: plugin_string, hash: UInt64) -> ProgramSubscribers? {
+        state.withLock { state in
+            let index = state.index ?? NameIndex(state.handlers.map(ProgramSubscribers.init), by: \.event)
+            if state.index == nil {
+                state.index = index
+                handled.store(state.handlers.keys.reduce(0) { $0 | Self.bit(of: $1) }, ordering: .releasing)
+            }
+            return index.find(event, hash: hash)?.takeUnretainedValue()
+        }
+    }
+
+    private static func bit(of event: String) -> UInt64 { bit(event.withPluginString(NameTable.hash)) }
+
+    @inline(__always)
+    private static func bit(_ hash: UInt64) -> UInt64 { 1 << (hash & 63) }
 
     /// The type of the handlers of an event, made once.
     func type(of event: String, isAsync: Bool, _ make: () -> ObjectTypeEntry) -> ObjectTypeEntry {
@@ -65,10 +88,12 @@ final class EventBoard: Sendable {
     }
 
     /// - Returns: The event, if it is sticky and was posted before.
-    func add(_ handler: plugin_object, to event: String) -> StickyEvent? {
+    func add(_ handler: plugin_object, _ endpoint: Endpoint, to event: String) -> StickyEvent? {
         state.withLock { state in
-            handlerCount.add(1, ordering: .releasing)
-            state.handlers[event, default: []].append(Handler(object: handler, lastMissed: state.stickyCount))
+            state.handlers[event, default: []].append(
+                Handler(object: handler, endpoint: endpoint, lastMissed: state.stickyCount))
+            state.index = nil
+            handled.bitwiseOr(Self.bit(of: event), ordering: .releasing)
             return state.sticky.first { $0.name == event }
         }
     }
@@ -76,8 +101,9 @@ final class EventBoard: Sendable {
     func remove(_ handler: plugin_object, from event: String) {
         state.withLock { state in
             state.handlers[event]?.removeAll { $0.object == handler }
-            handlerCount.subtract(1, ordering: .releasing)
             if state.handlers[event]?.isEmpty == true { state.handlers[event] = nil }
+            state.index = nil
+            if state.handlers.isEmpty { handled.store(0, ordering: .releasing) }
         }
     }
 
@@ -115,6 +141,25 @@ extension Subscriber {
     }
 }
 
+/// The handlers of the program for one event.
+final class ProgramSubscribers: @unchecked Sendable {
+    // Nothing changes after init, and the memory of the name is freed in deinit; hence @unchecked Sendable.
+
+    fileprivate let event: plugin_string
+    /// In the order in which they came. An object may be gone by now.
+    let objects: [plugin_object]
+    /// What all of them do; nil where some are asynchronous.
+    let synchronous: Endpoint?
+
+    fileprivate init(_ event: String, _ handlers: [EventBoard.Handler]) {
+        self.event = plugin_string(allocating: event)
+        objects = handlers.map(\.object)
+        synchronous = handlers.contains(where: \.endpoint.isAsync) ? nil : handlers.first?.endpoint
+    }
+
+    deinit { event.deallocate() }
+}
+
 /// The modules that subscribe to one event.
 final class ModuleSubscribers: @unchecked Sendable {
     // Nothing changes after init, and the memory of the name and of the list is freed in deinit; hence @unchecked
@@ -128,7 +173,7 @@ final class ModuleSubscribers: @unchecked Sendable {
     let areSynchronous: Bool
 
     private init(_ event: String, _ endpoints: [Endpoint]) {
-        self.event = plugin_string(bytes: UnsafePointer(strdup(event)!), count: UInt64(event.utf8.count))
+        self.event = plugin_string(allocating: event)
         let memory = UnsafeMutableBufferPointer<Unmanaged<Endpoint>>.allocate(capacity: endpoints.count)
         _ = memory.initialize(from: endpoints.lazy.map(Unmanaged.passUnretained))
         self.endpoints = UnsafeBufferPointer(memory)
@@ -136,7 +181,7 @@ final class ModuleSubscribers: @unchecked Sendable {
     }
 
     deinit {
-        free(UnsafeMutableRawPointer(mutating: event.bytes))
+        event.deallocate()
         endpoints.deallocate()
     }
 
@@ -170,6 +215,17 @@ public final class Subscription: Sendable {
     }
 
     deinit { cancel() }
+}
+
+extension plugin_string {
+    /// A copy of a text, which may have zero bytes; to be deallocated.
+    fileprivate init(allocating text: String) {
+        let bytes = UnsafeMutableBufferPointer<CChar>.allocate(capacity: text.utf8.count)
+        _ = bytes.initialize(from: text.utf8.lazy.map(CChar.init(bitPattern:)))
+        self.init(bytes: bytes.baseAddress, count: UInt64(bytes.count))
+    }
+
+    fileprivate func deallocate() { bytes.deallocate() }
 }
 
 extension Table {

@@ -94,6 +94,12 @@ final class Table: Sendable {
     /// The modules that subscribe to an event; only while the table lives. Never fails on any bytes.
     func subscribers(of event: plugin_string) -> Unmanaged<ModuleSubscribers>? { subscribers.find(event) }
 
+    /// The same, for who has hashed the name.
+    @inline(__always)
+    func subscribers(of event: plugin_string, hash: UInt64) -> Unmanaged<ModuleSubscribers>? {
+        subscribers.find(event, hash: hash)
+    }
+
     /// What the names lead to, for errors and lists.
     var targets: [String: NameTable.TargetEntry] { names.targets }
 }

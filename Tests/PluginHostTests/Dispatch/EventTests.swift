@@ -220,6 +220,89 @@ import Testing
         subscription.cancel()
     }
 
+    // With an asynchronous handler beside them an event takes the way that is for all events.
+
+    @Test(arguments: [false, true])
+    func `Handlers of the program run in their order behind the modules, and each failure is told`(
+        besideAsynchronous: Bool
+    ) throws {
+        let test = try TestHost.withFixture()
+        let host = test.host
+        struct Broken: Error {}
+        let heard = Mutex<[String]>([])
+        let subscriptions = [
+            host.on("fixture.sync") { parameters in
+                heard.withLock { $0.append("first \(parameters)") }
+                throw PluginError("tired", "Not now.")
+            },
+            host.on("fixture.sync") { parameters in heard.withLock { $0.append("second \(parameters)") } },
+            host.on("fixture.sync") { _ in throw Broken() },
+            besideAsynchronous ? host.on("fixture.sync") { _ in await Task.yield() } : nil,
+        ]
+        let outcome = try host.post("fixture.sync", ["item": "tea"])
+        #expect(outcome.delivered == (besideAsynchronous ? 5 : 4))
+        #expect(outcome.failures.map(\.code) == ["tired", .actionFailed])
+        #expect(heard.withLock { $0 } == ["first", "second"].map { "\($0) \(["item": Value.string("tea")])" })
+        for subscription in subscriptions { subscription?.cancel() }
+    }
+
+    @Test(arguments: [false, true])
+    func `A handler that one before it cancels gets nothing any more`(besideAsynchronous: Bool) throws {
+        let test = try TestHost([])
+        let host = test.host
+        let later = Mutex<Subscription?>(nil)
+        let heard = Mutex(0)
+        let first = host.on("mine") { _ in later.withLock { $0.take() }?.cancel() }
+        later.withLock { $0 = host.on("mine") { _ in heard.withLock { $0 += 1 } } }
+        let other = besideAsynchronous ? host.on("mine") { _ in await Task.yield() } : nil
+        #expect(try host.post("mine").delivered == (besideAsynchronous ? 2 : 1))
+        #expect(heard.withLock { $0 } == 0)
+        first.cancel()
+        other?.cancel()
+    }
+
+    @Test(arguments: [false, true])
+    func `What a handler of the program calls is called for the event`(besideAsynchronous: Bool) throws {
+        let test = try TestHost([])
+        let host = test.host
+        let seen = Mutex<[String]>([])
+        try host.register(
+            Manifest("Asked", version: "1.0.0") {
+                Target("Asked") {
+                    Action("who") {
+                        var call = Lane.current?.top
+                        while let present = call {
+                            seen.withLock { $0.append("\(present.depth) \(present.endpoint?.name ?? "")") }
+                            call = CallRecord(token: present.parent)
+                        }
+                    }
+                }
+            })
+        let subscription = host.on("mine") { [weak host] _ in try host?.perform("Asked", "who") }
+        let other = besideAsynchronous ? host.on("mine") { _ in await Task.yield() } : nil
+        #expect(try host.post("mine").failures.isEmpty)
+        #expect(seen.withLock { $0 } == ["3 Asked/who", "2 !mine", "1 posting of an event"])
+        subscription.cancel()
+        other?.cancel()
+    }
+
+    @Test func `Threads that subscribe, post and cancel hear what they subscribe to, while they do`() async throws {
+        let test = try TestHost([])
+        let host = test.host
+        let outcomes = try await onThreads(4) { number in
+            try (0..<500).map { round -> [Int] in
+                let event = "rang\(number).\(round % 7)"
+                let heard = Mutex(0)
+                let subscription = host.on(event) { _ in heard.withLock { $0 += 1 } }
+                let during = try host.post(event).delivered
+                subscription.cancel()
+                let after = try host.post(event).delivered
+                return [during, after, heard.withLock { $0 }]
+            }
+        }
+        #expect(outcomes.joined().allSatisfy { $0 == [1, 0, 1] })
+    }
+
     // MARK: Sticky
 
     /// A module of the program that notes what it hears.
