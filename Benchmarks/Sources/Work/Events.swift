@@ -33,7 +33,8 @@ extension Comparison {
                     withExtendedLifetime(place) {}
                 },
                 Comparison(
-                    "event, per closure of the program", size: size, peer: "event", share: size, floors: [floor]
+                    "event, per closure of the program", size: size, peer: "event", share: size,
+                    goal: Goal(atMost: 80), floors: [floor]
                 ) { count in
                     for _ in 0..<count { keep(try program.post("bench.happened", parameters).delivered) }
                     withExtendedLifetime(subscriptions) {}
