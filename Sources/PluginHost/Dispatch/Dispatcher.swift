@@ -24,6 +24,9 @@ final class Dispatcher: Sendable {
         var log: @Sendable (LogEntry) -> Void
     }
 
+    /// What every module is told, as the binary interface has it.
+    let context: plugin_value
+
     /// What is counted of calls.
     let statistics = Statistics()
 
@@ -66,6 +69,7 @@ final class Dispatcher: Sendable {
 
     init(_ settings: Settings) {
         self.settings = settings
+        context = .immortal(settings.context)
         program = Generation(programOf: self)
         serviceWaiter = Self.makeServiceWaiter(program)
         emission = (Emission.endpoint(of: program, isAsync: false), Emission.endpoint(of: program, isAsync: true))

@@ -1,7 +1,8 @@
 import Foundation
 import PluginABI
 
-/// What the host knows of one file in a plugins folder.
+/// What the host knows of one file in a plugins folder. Of many files most hold a module: what the others have to say
+/// takes memory of its own, so that a record is small.
 struct FileRecord {
     let path: String
     let folder: String
@@ -19,8 +20,8 @@ struct FileRecord {
         /// Somebody writes it; it is taken when it is whole.
         case beingWritten
         /// With the module in it, if it came so far.
-        case failed(PluginError, LoadedModule?)
-        case quarantined(PluginError)
+        indirect case failed(PluginError, LoadedModule?)
+        indirect case quarantined(PluginError)
         /// No module, but a library that one finds beside itself.
         case library(of: String)
         case module(LoadedModule)
@@ -33,9 +34,9 @@ struct FileRecord {
         /// Another file of the same module serves.
         case superseded(by: String)
         /// Something that it requires is not there.
-        case waits(PluginError)
+        indirect case waits(PluginError)
         /// What it claims belongs to another one.
-        case refused(PluginError)
+        indirect case refused(PluginError)
         /// The host has been shut down.
         case ended
     }

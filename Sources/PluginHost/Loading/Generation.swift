@@ -121,7 +121,7 @@ final class Generation: @unchecked Sendable {
             to: plugin_context(
                 size: UInt32(MemoryLayout<plugin_context>.size), reserved: 0, module: .immortal(name),
                 file: .immortal(file), folder: .immortal((file as NSString).deletingLastPathComponent),
-                configuration: .immortal(configuration), values: .immortal(dispatcher.settings.context)))
+                configuration: .immortal(configuration), values: dispatcher.context))
         self.context = UnsafePointer(context)
         hostTable = HostTable.make(for: self)
     }

@@ -73,6 +73,13 @@ final class Registry: Sendable {
         }
     }
 
+    /// The table that will be. Only the writer's.
+    private var proposed: Table? {
+        UnsafeRawPointer(bitPattern: proposal.load(ordering: .acquiring)).map {
+            Unmanaged<Table>.fromOpaque($0).takeUnretainedValue()
+        }
+    }
+
     /// Puts a table in the place of another, waits until nobody reads that, and lets go of it. Only the writer's.
     private func replace(_ place: borrowing Atomic<UInt>, with table: Table?) {
         let new = table.map { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) } ?? 0
@@ -107,7 +114,7 @@ final class Registry: Sendable {
     /// Publishes a table with these modules, and the other things as they are.
     func publish(_ generations: [Generation], absences: Absences? = nil, isStopped: Bool = false) {
         try? update { table in
-            table.changed { contents in
+            table.changed(sharing: proposed) { contents in
                 contents.generations = generations
                 if let absences { contents.absences = absences }
                 contents.isStopped = isStopped

@@ -51,16 +51,19 @@ final class Table: Sendable {
 
     deinit { Self.count.subtract(1, ordering: .relaxed) }
 
-    private init(_ contents: Contents, from before: Table) {
+    private init(_ contents: Contents, from before: Table, or proposed: Table?) {
         Self.count.add(1, ordering: .relaxed)
         let generations = contents.generations
         let hasOtherModules = !generations.elementsEqual(before.generations, by: ===)
         var contents = contents
         if hasOtherModules { contents.routes = contents.routes.with(generations, insteadOf: before.generations) }
         self.contents = contents
-        names = hasOtherModules ? NameTable(generations) : before.names
-        interceptors = hasOtherModules ? Self.interceptors(of: generations) : before.interceptors
-        subscribers = hasOtherModules ? ModuleSubscribers.index(of: generations) : before.subscribers
+        let known = [before, proposed].lazy.compactMap(\.self).first {
+            generations.elementsEqual($0.generations, by: ===)
+        }
+        names = known?.names ?? NameTable(generations)
+        interceptors = known?.interceptors ?? Self.interceptors(of: generations)
+        subscribers = known?.subscribers ?? ModuleSubscribers.index(of: generations)
         if hasOtherModules || contents.serviceFiles != before.serviceFiles {
             let ofFiles: [ServiceEntry]
             (ofFiles, refusedServiceFiles) = contents.serviceFiles.standing(with: generations, names.targets)
@@ -81,10 +84,12 @@ final class Table: Sendable {
     }
 
     /// The same, but for what `change` does. What is not concerned is shared.
-    func changed(_ change: (inout Contents) -> Void) -> Table {
+    ///
+    /// - Parameter proposed: A table that may have the same modules, to share what is theirs alone.
+    func changed(sharing proposed: Table? = nil, _ change: (inout Contents) -> Void) -> Table {
         var contents = contents
         change(&contents)
-        return Table(contents, from: self)
+        return Table(contents, from: self, or: proposed)
     }
 
     /// The endpoint of an action, if there is one. Never fails on any bytes.
