@@ -58,7 +58,7 @@ final class EventHandlerBox: Sendable {
     /// Runs a synchronous handler; returns what it has thrown.
     @inline(__always)
     func run(_ parameters: [String: Value]) -> PluginError? {
-        guard case .synchronous(let handler) = handler else { return nil }
+        guard case .synchronous(let handler) = handler else { preconditionFailure("An asynchronous handler was run.") }
         do {
             try handler(parameters)
             return nil
@@ -77,8 +77,10 @@ final class EventHandlerBox: Sendable {
 }
 
 extension PluginError {
-    /// What a closure of the program has thrown.
+    /// What a closure of the program has thrown. An error without a code is an action's.
     init(thrown error: any Error) {
         self = error as? PluginError ?? PluginError(.actionFailed, String(describing: error))
+        if code.rawValue.isEmpty { self = PluginError(.actionFailed, message, source: source) }
+        if source?.isEmpty == true { source = nil }
     }
 }

@@ -6,8 +6,8 @@ import PluginABI
 extension Dispatcher {
     /// The way of almost every event: to modules, and the program, that handle it here and at once, for a poster who waits
     /// for nobody else. It means what ``post(_:_:from:_:)`` does, which is for all events. Once the profile is full no lock
-    /// is taken (unless the program subscribes, too), and of what all threads share nothing is written but the durations
-    /// that are measured now and then, and the count of who keeps a list of many subscribers.
+    /// is taken (unless the program seems to subscribe, too), and of what all threads share nothing is written but the
+    /// durations that are measured now and then, and the count of who keeps a list of many subscribers.
     ///
     /// - Parameter record: Free, of this lane.
     /// - Returns: false, with nothing done, for any other event, and where something is wrong.
@@ -133,20 +133,37 @@ extension Dispatcher {
                 delivery.delivered += 1
                 guard let error = failure.pointee else { continue }
                 failure.pointee = nil
-                note(error, of: post, in: reached.takeUnretainedValue(), &delivery)
+                note(error, of: post, in: reached.takeUnretainedValue(), lane, &delivery)
                 if delivery.isAtLimit { break }
             }
         }
         return delivery
     }
 
-    /// Notes that a subscriber has failed.
+    /// Notes and logs that a subscriber has failed.
     @inline(never)
-    private func note(_ error: PluginError, of post: Post, in endpoint: Endpoint, _ delivery: inout Delivery) {
+    private func note(
+        _ error: PluginError, of post: Post, in endpoint: Endpoint, _ lane: Lane, _ delivery: inout Delivery
+    ) {
         let failed = delivery.failed ?? Delivery.Failed()
         delivery.failed = failed
-        failed.errors.append(report(error, of: post.event.text, in: endpoint))
         failed.isAtLimit = error.code == .recursionLimit
+        // What the log posts is posted from inside the subscriber, whose call stands here again until then: else it could
+        // log and fail without end.
+        let record = lane.next
+        if let record {
+            record.occupy(
+                .passUnretained(endpoint), label: endpoint.label, parent: post.token, depth: post.depth,
+                caller: .passUnretained(post.caller))
+            _ = record.open({ _, _, _ in }, nil, deadline: 0, in: lane)
+            lane.push()
+        }
+        failed.errors.append(report(error, of: post.event.text, in: endpoint))
+        if let record {
+            record.close(record.token)
+            record.vacate()
+            lane.pop()
+        }
     }
 
     /// Calls the handlers of the program, one after the other, with the same parameters.
@@ -155,12 +172,12 @@ extension Dispatcher {
         guard !delivery.isAtLimit, let endpoint = program.synchronous else { return }
         let map = plugin_value_map(post.entries.baseAddress, UInt32(post.entries.count))
         let parameters = Value(copying: map, host: self.program.hostTable).map ?? [:]
-        for object in program.objects where ObjectTable.retain(object) {
+        for object in program.handlers.lazy.map(\.object) where ObjectTable.retain(object) {
             defer { _ = ObjectTable.release(object) }
             guard let instance = ObjectTable.contents(of: object).1 else { continue }
             delivery.delivered += 1
             guard let record = lane.next, post.depth <= PLUGIN_DEPTH_MAX else {
-                return note(.recursionLimit, of: post, in: endpoint, &delivery)
+                return note(.recursionLimit, of: post, in: endpoint, lane, &delivery)
             }
             record.occupy(
                 .passUnretained(endpoint), label: endpoint.label, parent: post.token, depth: post.depth,
@@ -171,7 +188,7 @@ extension Dispatcher {
                 thrown = Unmanaged<EventHandlerBox>.fromOpaque(instance)._withUnsafeGuaranteedRef { $0.run(parameters) }
                 if let thrown { fail(record, token, thrown) } else { result.pointee = plugin_value_null() }
             }
-            if let thrown { note(thrown, of: post, in: endpoint, &delivery) }
+            if let thrown { note(thrown, of: post, in: endpoint, lane, &delivery) }
             if delivery.isAtLimit { return }
         }
     }

@@ -107,6 +107,7 @@ struct URLArguments: ~Copyable {
     ) throws(PluginError) {
         let groups = match.destination._withUnsafeGuaranteedRef { $0.groups }
         if let taken = match.groups {
+            assert(taken.count <= groups.count)
             for (index, text) in taken.enumerated() {
                 if let text { try addGroup(groups[index].name, text, near: index) }
             }

@@ -7,7 +7,7 @@ import Synchronization
 /// before the first.
 struct Durations: ~Copyable, Sendable {
     private struct Buckets: ~Copyable {
-        let counts = InlineArray<328, Atomic<UInt32>> { _ in Atomic(0) }
+        let counts = InlineArray<328, Atomic<UInt32>> { _ in Atomic(0) }  // As many as `places`.
         let longest = Atomic<Int64>(0)
     }
 

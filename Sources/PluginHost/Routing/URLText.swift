@@ -146,7 +146,8 @@ struct URLText {
 
     // MARK: The query
 
-    /// Takes the query apart. On the way of a call that comes last: what the path leads to is on its way from memory then.
+    /// Takes the query apart, once: there is room for what is decoded once. On the way of a call that comes last: what
+    /// the path leads to is on its way from memory then.
     ///
     /// - Throws: `invalidURL`, with the position of what is wrong.
     @inline(__always)

@@ -286,6 +286,84 @@ import Testing
         other?.cancel()
     }
 
+    private enum Failing: CaseIterable { case handlers, besideAsynchronous, modules }
+
+    @Test(arguments: Failing.allCases)
+    private func `A log that posts the event which failed ends soon`(_ failing: Failing) throws {
+        let running = Mutex<PluginHost?>(nil)
+        let test = try TestHost([]) { configuration in
+            configuration.log = { _ in _ = try? running.withLock { $0 }?.post("log.line") }
+        }
+        let host = test.host
+        running.withLock { $0 = host }
+        defer { running.withLock { $0 = nil } }
+        let calls = Mutex(0)
+        @Sendable func fail() throws {
+            calls.withLock { $0 += 1 }
+            if calls.withLock({ $0 }) > 5000 { running.withLock { $0 = nil } }
+            throw PluginError("full", "No space left.")
+        }
+        var subscriptions: [Subscription] = []
+        switch failing {
+        case .modules:
+            for name in ["A", "B"] {
+                try host.register(
+                    Manifest(name, version: "1.0.0") { Subscribe { Action("log.line") { try fail() } } })
+            }
+        case .handlers, .besideAsynchronous:
+            subscriptions = (0..<2).map { _ in host.on("log.line") { _ in try fail() } }
+            if failing == .besideAsynchronous { subscriptions.append(host.on("log.line") { _ in await Task.yield() }) }
+        }
+        _ = try? host.post("log.line")
+        #expect(calls.withLock { $0 } < 1000)
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test(arguments: [false, true])
+    func `Two spellings of one character are two names`(besideAsynchronous: Bool) throws {
+        let test = try TestHost([])
+        let host = test.host
+        let heard = Mutex<[String]>([])
+        let subscriptions = ["caf\u{E9}", "cafe\u{301}"].enumerated().map { number, name in
+            host.on(name) { _ in heard.withLock { $0.append("\(number)") } }
+        }
+        let other = besideAsynchronous ? host.on("cafe\u{301}") { _ in await Task.yield() } : nil
+        #expect(try host.post("cafe\u{301}").delivered == (besideAsynchronous ? 2 : 1))
+        #expect(heard.withLock { $0 } == ["1"])
+        #expect(try host.post("caf\u{E9}").delivered == 1)
+        #expect(heard.withLock { $0 } == ["1", "0"])
+        for subscription in subscriptions { subscription.cancel() }
+        other?.cancel()
+    }
+
+    @Test func `An event may be named like asynchronous handlers of another one`() async throws {
+        let test = try TestHost([])
+        let host = test.host
+        let heard = Mutex<[String]>([])
+        let subscriptions = [
+            host.on("async mine") { _ in heard.withLock { $0.append("synchronous") } },
+            host.on("mine") { _ in
+                await Task.yield()
+                heard.withLock { $0.append("asynchronous") }
+            },
+        ]
+        #expect(try await host.post("mine").failures.isEmpty)
+        #expect(try await host.post("async mine").failures.isEmpty)
+        #expect(heard.withLock { $0 } == ["asynchronous", "synchronous"])
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test(arguments: [false, true])
+    func `An error without a code is one of the handler's`(besideAsynchronous: Bool) throws {
+        let test = try TestHost([])
+        let host = test.host
+        let subscription = host.on("mine") { _ in throw PluginError("", "Nothing.", source: "") }
+        let other = besideAsynchronous ? host.on("mine") { _ in await Task.yield() } : nil
+        #expect(try host.post("mine").failures == [PluginError(.actionFailed, "Nothing.")])
+        subscription.cancel()
+        other?.cancel()
+    }
+
     @Test func `Threads that subscribe, post and cancel hear what they subscribe to, while they do`() async throws {
         let test = try TestHost([])
         let host = test.host
