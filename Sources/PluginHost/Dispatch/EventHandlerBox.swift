@@ -38,6 +38,7 @@ final class EventHandlerBox: Sendable {
         return ObjectTypeEntry(name: event, actions: ["handle": endpoint], generation: program)
     }
 
+    /// The one action of a type of handlers.
     static func endpoint(of type: ObjectTypeEntry) -> Endpoint { type.actions["handle"]! }
 
     private func handle(_ parameters: [String: Value], _ token: plugin_token) {

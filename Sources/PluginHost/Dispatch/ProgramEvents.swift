@@ -64,7 +64,7 @@ extension PluginHost {
         }
         let handler = EventHandlerBox(program, handler).object(of: type)
         let subscription = Subscription(handler, to: event, on: dispatcher.events)
-        let sticky = dispatcher.events.add(handler, EventHandlerBox.endpoint(of: type), to: event)
+        let sticky = dispatcher.events.add(handler, isAsync: isAsync, to: event)
         lifecycle.withLock { $0 }?.watchMemoryIfAwaited()
         if let sticky { dispatcher.deliverSticky(sticky, to: .program(handler)) }
         return subscription

@@ -9,8 +9,8 @@ enum Subscriber {
     case program(plugin_object)
 }
 
-/// The subscriptions of the program, and the sticky events. Those of modules stand in the table. Names are the same if
-/// their bytes are.
+/// The subscriptions of the program, and the sticky events. Those of modules stand in the table, and their names are
+/// ASCII; the program's may be any, and are the same if their bytes are.
 final class EventBoard: Sendable {
     private let state = Mutex(State())
     /// A bit for each event that the program handles, by the hash of its name: most events that it does not handle have
@@ -68,10 +68,10 @@ final class EventBoard: Sendable {
     }
 
     /// - Returns: The event, if it is sticky and was posted before.
-    func add(_ handler: plugin_object, _ endpoint: Endpoint, to event: String) -> StickyEvent? {
+    func add(_ handler: plugin_object, isAsync: Bool, to event: String) -> StickyEvent? {
         state.withLock { state in
             let handler = ProgramSubscribers.Handler(
-                object: handler, isAsync: endpoint.isAsync, lastMissed: state.stickyCount)
+                object: handler, isAsync: isAsync, lastMissed: state.stickyCount)
             state.change(event) { handlers, _ in handlers.append(handler) }
             handled.store(state.bits, ordering: .releasing)
             return state.sticky.first { $0.isNamed(event) }
