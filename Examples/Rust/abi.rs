@@ -7,7 +7,7 @@ use std::mem::{offset_of, size_of};
 
 pub const MAGIC: u64 = 0x5453_4F48_4755_4C50;
 pub const MAJOR: u16 = 1;
-pub const MINOR: u16 = 1;
+pub const MINOR: u16 = 2;
 
 pub const KIND_NULL: u32 = 0;
 pub const KIND_BOOL: u32 = 1;

@@ -73,14 +73,14 @@ import Testing
         expect(
             plugin_services.self, 32, 8,
             [(\.size, 0), (\.reserved, 4), (\.info, 8), (\.request, 16), (\.wait, 24)])
-        expect(plugin_bound.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.bind, 8)])
+        expect(plugin_bound.self, 24, 8, [(\.size, 0), (\.reserved, 4), (\.bind, 8), (\.perform, 16)])
         expect(
             plugin_chain.self, 24, 8, [(\.size, 0), (\.reserved, 4), (\.receiver, 8), (\.set_parent, 16)])
     }
 
     @Test func `The numbers have their values`() {
         #expect(PLUGIN_ABI_MAGIC == 0x5453_4F48_4755_4C50)
-        #expect((PLUGIN_ABI_MAJOR, PLUGIN_ABI_MINOR) == (1, 1))
+        #expect((PLUGIN_ABI_MAJOR, PLUGIN_ABI_MINOR) == (1, 2))
         #expect(PLUGIN_ENTRY_SYMBOL == "plugin_module_entry")
         #expect(PLUGIN_MANIFEST_MAX_BYTES == 1 << 20)
         #expect(PLUGIN_DEPTH_MAX == 128)

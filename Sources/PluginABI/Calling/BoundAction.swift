@@ -18,7 +18,15 @@ public struct BoundAction: Sendable {
     /// The host's table; it lives as long as the process.
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
     /// What the host knows it by; 0 where it has to be told the names each time.
-    let number: plugin_bound_action
+    @usableFromInline let number: plugin_bound_action
+    /// The host's function for typed calls; nil of a host before 1.2, and where there is no number.
+    @usableFromInline let function: Function?
+
+    @usableFromInline typealias Function =
+        @convention(c) (
+            UnsafePointer<plugin_host>?, plugin_bound_action, UnsafePointer<plugin_value>?, UInt32,
+            UnsafeMutablePointer<plugin_value>?, plugin_completion?, UnsafeMutableRawPointer?
+        ) -> Int32
 
     private var address: Address { number == 0 ? .action(target, action) : .bound(number) }
 }
@@ -35,7 +43,11 @@ extension HostContext {
         let number = target.withPluginString { target in
             action.withPluginString { action in bound?.pointee.bind(host, target, action) ?? 0 }
         }
-        return BoundAction(target: target, action: action, host: host, number: number)
+        var function: BoundAction.Function?
+        if let bound, number != 0, bound.pointee.size >= MemoryLayout<plugin_bound>.size {
+            function = bound.pointee.perform
+        }
+        return BoundAction(target: target, action: action, host: host, number: number, function: function)
     }
 }
 
@@ -93,10 +105,7 @@ extension BoundAction {
     @inlinable
     public func callAsFunction<A: ValueConvertible, R: ValueConvertible>(_ a: A) throws(PluginError) -> R {
         var outcome = BoundOutcome(host: host)
-        try a.lend { a in
-            var entry = plugin_entry(key: plugin_string(), value: a)
-            perform(&entry, 1, &outcome)
-        }
+        try a.lend { a in withUnsafePointer(to: a) { perform($0, 1, &outcome) } }
         return try result(outcome)
     }
 
@@ -131,33 +140,25 @@ extension BoundAction {
     }
 
     @inlinable
-    func perform<let count: Int>(_ values: InlineArray<count, plugin_value>, _ outcome: inout BoundOutcome) {
-        withUnsafeTemporaryAllocation(of: plugin_entry.self, capacity: count) { entries in
-            for index in 0..<count {
-                entries.initializeElement(at: index, to: plugin_entry(key: plugin_string(), value: values[index]))
-            }
-            perform(entries.baseAddress, count, &outcome)
+    func perform<let count: Int>(_ arguments: InlineArray<count, plugin_value>, _ outcome: inout BoundOutcome) {
+        arguments.span.withUnsafeBufferPointer { perform($0.baseAddress, count, &outcome) }
+    }
+
+    @inlinable
+    func perform(_ arguments: UnsafePointer<plugin_value>?, _ count: Int, _ outcome: inout BoundOutcome) {
+        guard let function else { return performByName(arguments, count, &outcome) }
+        withUnsafeMutablePointer(to: &outcome) { outcome in
+            _ = function(
+                host, number, arguments, UInt32(count), outcome.pointer(to: \.scalar),
+                { BoundOutcome.receive($0!, $1, $2) }, outcome)
         }
     }
 
     @usableFromInline
-    func perform(_ entries: UnsafePointer<plugin_entry>?, _ count: Int, _ outcome: inout BoundOutcome) {
-        var request = plugin_request()
-        request.size = UInt32(MemoryLayout<plugin_request>.size)
-        request.parameters = entries
-        request.parameter_count = UInt64(count)
-        guard number != 0 else { return performByName(&request, &outcome) }
-        request.address = PLUGIN_ADDRESS_BOUND
-        request.object = number
-        host.pointee.perform(host, 0, &request, BoundOutcome.completion, &outcome)
-    }
-
-    private func performByName(_ request: inout plugin_request, _ outcome: inout BoundOutcome) {
-        target.withPluginString { target in
-            action.withPluginString { action in
-                (request.target, request.action) = (target, action)
-                host.pointee.perform(host, 0, &request, BoundOutcome.completion, &outcome)
-            }
+    func performByName(_ arguments: UnsafePointer<plugin_value>?, _ count: Int, _ outcome: inout BoundOutcome) {
+        outcome.attempt { (outcome) throws(PluginError) in
+            let arguments = UnsafeBufferPointer(start: arguments, count: count)
+            outcome.set(.success(try perform(Parameters(positional: arguments.map { Value(copying: $0, host: host) }))))
         }
     }
 
@@ -198,10 +199,14 @@ extension BoundAction {
         do throws(PluginError) { try step(&self) } catch { set(.failure(error)) }
     }
 
-    @usableFromInline static let completion: plugin_completion = { data, value, error in
-        let outcome = data!.assumingMemoryBound(to: BoundOutcome.self)
+    /// Receives an outcome that is not in its place.
+    @usableFromInline
+    static func receive(
+        _ data: UnsafeMutableRawPointer, _ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?
+    ) {
+        let outcome = data.assumingMemoryBound(to: BoundOutcome.self)
         if let value, value.pointee.kind <= PLUGIN_KIND_DOUBLE {
-            withUnsafeMutablePointer(to: &outcome.pointee.scalar) { $0.initialize(byWordsOf: value.pointee) }
+            outcome.pointee.scalar = value.pointee
         } else if let value {
             outcome.pointee.set(.success(Value(copying: value.pointee, host: outcome.pointee.host)))
         } else if let error {

@@ -12,7 +12,7 @@ extension Endpoint {
     func bind(
         _ entries: UnsafeBufferPointer<plugin_entry>, to arguments: UnsafeMutableBufferPointer<plugin_value>
     ) throws(PluginError) {
-        if take(entries, as: arguments) { return }
+        if !isVariadic, take(entries, as: arguments) { return }
         arguments.initialize(repeating: plugin_value(kind: Self.isMissing, count: 0, as: .init()))
         var position = 0
         for index in entries.indices {
@@ -51,7 +51,7 @@ extension Endpoint {
     func take(
         _ entries: UnsafeBufferPointer<plugin_entry>, as arguments: UnsafeMutableBufferPointer<plugin_value>
     ) -> Bool {
-        guard entries.count == parameters.count, !isVariadic else { return false }
+        guard entries.count == parameters.count else { return false }
         guard !entries.isEmpty, var entry = entries.baseAddress, var parameter = parameters.baseAddress,
             var argument = arguments.baseAddress
         else { return true }
@@ -63,6 +63,19 @@ extension Endpoint {
             else { return false }
             argument.initialize(byWordsOf: entry.pointee.value)
             (entry, parameter, argument) = (entry + 1, parameter + 1, argument + 1)
+        }
+        return true
+    }
+
+    /// Whether values are just what is declared, as ``take(_:as:)`` has it.
+    @inline(__always)
+    func takes(_ arguments: UnsafeBufferPointer<plugin_value>) -> Bool {
+        guard arguments.count == parameters.count else { return false }
+        guard var argument = arguments.baseAddress, var parameter = parameters.baseAddress else { return true }
+        let end = argument + arguments.count
+        while argument < end {
+            guard argument.pointee.kind == parameter.pointee.rawKind else { return false }
+            (argument, parameter) = (argument + 1, parameter + 1)
         }
         return true
     }

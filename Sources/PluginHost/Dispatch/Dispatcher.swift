@@ -106,20 +106,36 @@ final class Dispatcher: Sendable {
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
         to receiver: Receiver
     ) -> plugin_token {
-        guard let lane = Lane.current, let record = lane.next, !lane.seesProposal,
-            !caller.isStarting.load(ordering: .relaxed), caller.isProgram || asked.pointee.isSound
+        guard let lane = Lane.current, let record = lane.next, isPlain(caller, lane),
+            caller.isProgram || asked.pointee.isSoundButForNames
         else { return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver) }
         let parent = parent != 0 ? parent : lane.currentCall
-        let found = registry.read(lane) { table -> Unmanaged<Endpoint>? in
-            guard table.interception == nil, let endpoint = find(asked, in: table) else { return nil }
-            occupy(record, endpoint, parent: parent, caller: .passUnretained(caller))
-            return endpoint
-        }
+        let found = enter(record, lane, parent: parent, from: caller) { find(asked, in: $0) }
         guard let found else {
             return dispatchOther(asked, parent: parent, from: caller, mode: mode, to: receiver, lane, record)
         }
         if asked.pointee.isPlain, callStraight(found, asked.pointee.entries, receiver, lane, record) { return 0 }
         return begin(found, asked, parent: parent, from: caller, mode: mode, to: receiver, lane, record)
+    }
+
+    /// Whether a caller sees the table as everybody does.
+    @inline(__always)
+    func isPlain(_ caller: Generation, _ lane: Lane) -> Bool {
+        !lane.seesProposal && !caller.isStarting.load(ordering: .relaxed)
+    }
+
+    /// Finds an action in the table, and enters the call in its record. Nil, with nothing done, where there is none, or
+    /// interceptors may stand before it.
+    @inline(__always)
+    func enter(
+        _ record: CallRecord, _ lane: Lane, parent: plugin_token, from caller: Generation,
+        find: (Table) -> Unmanaged<Endpoint>?
+    ) -> Unmanaged<Endpoint>? {
+        registry.read(lane, isPlain: true) { table in
+            guard table.interception == nil, let endpoint = find(table) else { return nil }
+            occupy(record, endpoint, parent: parent, caller: .passUnretained(caller))
+            return endpoint
+        }
     }
 
     /// The same for what has no action that the table knows by names: of that, an event is most often.
@@ -160,6 +176,7 @@ final class Dispatcher: Sendable {
         }
         let call = Call(asked, parent: parent, from: caller, lane, mode, receiver)
         do throws(PluginError) {
+            if !caller.isProgram { try asked.pointee.checkValues() }
             return try found.lend { (endpoint) throws(PluginError) in
                 try invoke(endpoint, asked.pointee.entries, call, lane, record)
             }

@@ -1,5 +1,4 @@
 import CPluginABI
-import CPluginHost
 import PluginABI
 import Synchronization
 
@@ -59,7 +58,7 @@ extension Dispatcher {
         record.occupy(
             .passUnretained(posting), label: posting.label, parent: call.parent, depth: depth, caller: call.caller)
         record.hold()
-        let deadline = deadline(in: call.timeout)
+        let deadline = deadline(in: call.timeout, from: record.since)
         let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline)
         let posting = Posting(event, token, call.caller, self)
         for subscriber in subscribers where !posting.isBroken {

@@ -23,7 +23,7 @@ enum HostTable {
         Unmanaged.fromOpaque(host!.pointee.implementation)
     }
 
-    private static let perform:
+    static let perform:
         @convention(c) (
             UnsafePointer<plugin_host>?, plugin_token, UnsafePointer<plugin_request>?, plugin_completion?,
             UnsafeMutableRawPointer?
@@ -70,7 +70,7 @@ enum HostTable {
     }
 
     /// For a caller who does not want to know.
-    private static let ignore: plugin_completion = { _, _, _ in }
+    static let ignore: plugin_completion = { _, _, _ in }
 
     private static var noRequest: PluginError {
         PluginError(.invalidValue, "A null pointer was passed as the request.")

@@ -69,20 +69,48 @@ extension Dispatcher {
         _ lane: Lane, _ record: CallRecord
     ) -> Bool {
         found._withUnsafeGuaranteedRef { endpoint in
-            guard endpoint.isStraight, !endpoint.isAsync, isFree(endpoint, record) else { return false }
+            guard endpoint.way == .straight, isFree(endpoint, record) else { return false }
             return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.straightParameters) {
                 arguments in
                 guard endpoint.take(entries, as: arguments) else { return false }
                 runStraight(endpoint, receiver, lane, record) { token, result in
-                    var context = plugin_call(
-                        size: UInt32(MemoryLayout<plugin_call>.size), flags: PLUGIN_CALL_IN_PLACE, token: token,
-                        instance: nil, deadline: 0, result: result)
-                    endpoint.invoke(
-                        endpoint.data, &context, arguments.baseAddress, UInt32(truncatingIfNeeded: entries.count))
+                    invoke(endpoint, arguments.baseAddress, entries.count, token, result)
                 }
                 return true
             }
         }
+    }
+
+    /// The same for arguments that stand in order already, and a caller who has a place for the result.
+    ///
+    /// - Returns: Whether the result is there; if not, the receiver has been told. Nil, with nothing done, for any other
+    ///   action.
+    @inline(__always)
+    func callStraight(
+        _ found: Unmanaged<Endpoint>, _ arguments: UnsafeBufferPointer<plugin_value>,
+        into result: UnsafeMutablePointer<plugin_value>, or receiver: Receiver, _ lane: Lane, _ record: CallRecord
+    ) -> Bool? {
+        found._withUnsafeGuaranteedRef { endpoint in
+            guard endpoint.way == .straight, isFree(endpoint, record), endpoint.takes(arguments) else { return nil }
+            return inRecord(endpoint, receiver, lane, record) { token in
+                withResult { written in
+                    invoke(endpoint, arguments.baseAddress, arguments.count, token, written)
+                    return settle(endpoint, record, token, written, into: result)
+                }
+            }
+        }
+    }
+
+    /// Calls the function of an action that is straight.
+    @inline(__always)
+    private func invoke(
+        _ endpoint: Endpoint, _ arguments: UnsafePointer<plugin_value>?, _ count: Int, _ token: plugin_token,
+        _ result: UnsafeMutablePointer<plugin_value>
+    ) {
+        var context = plugin_call(
+            size: UInt32(MemoryLayout<plugin_call>.size), flags: PLUGIN_CALL_IN_PLACE, token: token,
+            instance: nil, deadline: 0, result: result)
+        endpoint.invoke(endpoint.data, &context, arguments, UInt32(truncatingIfNeeded: count))
     }
 
     /// Runs what cannot fail any more before it begins, in its record of this lane, which is free after that.
@@ -93,16 +121,27 @@ extension Dispatcher {
         _ endpoint: Endpoint, _ receiver: Receiver, _ lane: Lane, _ record: CallRecord,
         _ body: (plugin_token, UnsafeMutablePointer<plugin_value>) -> Void
     ) {
+        inRecord(endpoint, receiver, lane, record) { token in
+            withResult { result in
+                body(token, result)
+                settle(endpoint, record, token, result, deadline: 0)
+            }
+        }
+    }
+
+    /// Opens the record of this lane for what settles its call itself, and frees it after that.
+    @inline(__always)
+    private func inRecord<Result>(
+        _ endpoint: Endpoint, _ receiver: Receiver, _ lane: Lane, _ record: CallRecord, _ body: (plugin_token) -> Result
+    ) -> Result {
         let start = lane.count(endpoint) ? monotonicNow() : 0
         let token = record.open(receiver.completion, receiver.data, deadline: 0, in: lane)
         lane.push()
-        withResult { result in
-            body(token, result)
-            settle(endpoint, record, token, result, deadline: 0)
-        }
+        let result = body(token)
         if start != 0 { endpoint.durations.add(since: start) }
         record.vacate()
         lane.pop()
+        return result
     }
 
     /// Whether nothing but its parameters can stand in the way of a straight call.
@@ -117,7 +156,7 @@ extension Dispatcher {
         _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ lane: Lane,
         _ record: CallRecord, instance: UnsafeMutableRawPointer?
     ) {
-        let deadline = deadline(in: call.timeout)
+        let deadline = deadline(in: call.timeout, from: record.since)
         let start = lane.count(endpoint) ? monotonicNow() : 0
         let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline, in: lane)
         lane.push()
@@ -168,9 +207,9 @@ extension Dispatcher {
 
     /// Lends the place to which a synchronous action may write its result.
     @inline(__always)
-    private func withResult(_ body: (UnsafeMutablePointer<plugin_value>) -> Void) {
+    private func withResult<Result>(_ body: (UnsafeMutablePointer<plugin_value>) -> Result) -> Result {
         var result = plugin_value(kind: PLUGIN_KIND_NONE, count: 0, as: .init())
-        withUnsafeMutablePointer(to: &result, body)
+        return withUnsafeMutablePointer(to: &result, body)
     }
 
     /// Passes on what a synchronous action has written as its result, and makes sure that the call has been answered.
@@ -181,6 +220,30 @@ extension Dispatcher {
     ) {
         let kind = result.pointee.kind
         if kind <= PLUGIN_KIND_DOUBLE, !isOver(deadline), record.answer(token, result) { return }
+        settleOther(kind, endpoint, record, token)
+    }
+
+    /// The same for a caller who has a place for the result; who need not be told, so the call is over at once.
+    ///
+    /// - Returns: Whether the result is there. If not, nothing has been written to the caller's place, which may be where
+    ///   the receiver keeps what it has been told.
+    @inline(__always)
+    private func settle(
+        _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token, _ written: UnsafePointer<plugin_value>,
+        into result: UnsafeMutablePointer<plugin_value>
+    ) -> Bool {
+        let kind = written.pointee.kind
+        if kind <= PLUGIN_KIND_DOUBLE, record.move(token, from: .open, to: .over) {
+            result.initialize(byWordsOf: written.pointee)
+            return true
+        }
+        settleOther(kind, endpoint, record, token)
+        return false
+    }
+
+    /// Makes sure that a call has been answered whose action has written nothing that it could be answered with.
+    @inline(__always)
+    private func settleOther(_ kind: UInt32, _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
         if kind == PLUGIN_KIND_NONE {
             settle(endpoint, record, token)
         } else {
@@ -243,7 +306,7 @@ extension Dispatcher {
         from caller: Generation, to receiver: Receiver, _ lane: Lane, _ record: CallRecord
     ) -> plugin_token? {
         found._withUnsafeGuaranteedRef { endpoint in
-            guard endpoint.isStraight, endpoint.isAsync, isFree(endpoint, record) else { return nil }
+            guard endpoint.way == .straightAsync, isFree(endpoint, record) else { return nil }
             return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.straightParameters) {
                 arguments in
                 guard endpoint.take(entries, as: arguments) else { return nil }
@@ -268,7 +331,7 @@ extension Dispatcher {
             throw PluginError(.recursionLimit, "More than eight million asynchronous calls are in flight.")
         }
         let timeout = call.timeout > 0 ? call.timeout : endpoint.isAsync ? settings.asyncTimeout : 0
-        let deadline = deadline(in: timeout)
+        let deadline = deadline(in: timeout, from: mirror.since)
         record.occupy(
             .passUnretained(endpoint), label: endpoint.label, parent: call.parent, depth: mirror.depth,
             caller: call.caller, since: mirror.since)

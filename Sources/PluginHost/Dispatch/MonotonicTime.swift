@@ -14,10 +14,12 @@ private let coarseError: Int64 = 10_000_000
 
 /// The time of CLOCK_MONOTONIC at which a timeout has passed; 0, which means never, where there is none. Timeouts of a
 /// second or more may pass a tick late.
+///
+/// - Parameter coarseNow: CLOCK_MONOTONIC_COARSE, as it has just been read.
 @inline(__always)
-func deadline(in timeout: Int64) -> Int64 {
+func deadline(in timeout: Int64, from coarseNow: Int64) -> Int64 {
     guard timeout > 0 else { return 0 }
-    let now = timeout < 1_000_000_000 ? monotonicNow() : plugin_host_coarse_now() + coarseError
+    let now = timeout < 1_000_000_000 ? monotonicNow() : coarseNow + coarseError
     let (sum, overflow) = now.addingReportingOverflow(timeout)
     return overflow ? 0 : sum
 }

@@ -42,6 +42,14 @@ extension plugin_value {
         }
     }
 
+    /// Whether there is nothing to object to.
+    @inline(__always)
+    var isSound: Bool {
+        if kind <= PLUGIN_KIND_DOUBLE { return true }
+        do throws(PluginError) { try checkContents(depth: 0) } catch { return false }
+        return true
+    }
+
     private func requirePointer(_ isThere: Bool, _ what: String) throws(PluginError) {
         guard isThere || count == 0 else {
             throw PluginError(.invalidValue, "A value announces \(count) \(what) and has a null pointer.")
@@ -49,7 +57,19 @@ extension plugin_value {
     }
 }
 
+extension UnsafeBufferPointer<plugin_value> {
+    /// Whether there is nothing to object to.
+    var areSound: Bool {
+        for index in indices where !self[index].isSound { return false }
+        return true
+    }
+}
+
 extension plugin_string {
+    /// Whether its bytes can be read.
+    @inline(__always)
+    var isThere: Bool { count == 0 || bytes != nil && count <= UInt32.max }
+
     /// Checks that the string is there, and UTF-8.
     func check(_ what: String) throws(PluginError) {
         guard count > 0 else { return }
@@ -81,7 +101,7 @@ extension plugin_string {
 
 extension plugin_request {
     /// More than anybody means, and a count that is no count is mostly above it.
-    private static var parametersMax: UInt64 { 1 << 20 }
+    static var parametersMax: UInt64 { 1 << 20 }
 
     /// Whether there is nothing to object to.
     var isSound: Bool {
@@ -89,11 +109,30 @@ extension plugin_request {
         return true
     }
 
+    /// The same for what almost every request is, without the names: those of an action that is found are ones that a
+    /// module has declared, and so are those of parameters that are just what is declared. Any others are checked when
+    /// nothing is found for them.
+    @inline(__always)
+    var isSoundButForNames: Bool {
+        guard address == PLUGIN_ADDRESS_BOUND || address == PLUGIN_ADDRESS_ACTION, size >= Self.smallestSize,
+            address == PLUGIN_ADDRESS_BOUND || target.isThere && action.isThere,
+            parameter_count <= Self.parametersMax, parameter_count == 0 || parameters != nil
+        else { return isSound }
+        for index in 0..<Int(truncatingIfNeeded: parameter_count) {
+            guard parameters[index].key.isThere, parameters[index].value.isSound else { return false }
+        }
+        return true
+    }
+
+    private static var smallestSize: UInt32 {
+        UInt32(MemoryLayout<plugin_request>.offset(of: \.version)!)  // As it was in the first minor version.
+    }
+
     /// Checks what a module asks for.
     func checkValues() throws(PluginError) {
-        let smallest = MemoryLayout<plugin_request>.offset(of: \.version)!  // As it was in the first minor version.
-        guard size >= smallest else {
-            throw PluginError(.invalidValue, "A request of \(size) bytes was passed; \(smallest) are needed.")
+        guard size >= Self.smallestSize else {
+            throw PluginError(
+                .invalidValue, "A request of \(size) bytes was passed; \(Self.smallestSize) are needed.")
         }
         if address != PLUGIN_ADDRESS_BOUND {
             if address == PLUGIN_ADDRESS_SERVICE { try version.check("The version of the service") }

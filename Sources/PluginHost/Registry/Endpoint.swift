@@ -19,9 +19,7 @@ final class Endpoint: @unchecked Sendable {
     private let labelWord = Atomic<UInt>(0)
     /// Where its calls are counted; no other endpoint of the process has the same.
     let number = Lane.nextTally()
-    /// Whether a call of it is nothing but a call of its function: see ``Dispatcher/callStraight(_:_:_:_:_:)``, and
-    /// ``Dispatcher/beginStraight(_:_:parent:from:to:_:_:)`` for asynchronous ones.
-    let isStraight: Bool
+    let way: Way
     /// How many parameters such an action has at most.
     static let straightParameters = 8
     /// Whether new calls wait while its module hands its state over.
@@ -34,6 +32,16 @@ final class Endpoint: @unchecked Sendable {
     let isStandIn: Bool
     /// Whether it may declare a name by which the host tells about a URL: one that begins with `_`.
     let asksAboutURL: Bool
+
+    /// How it can be called.
+    enum Way {
+        /// A call is nothing but a call of its function: see ``Dispatcher/callStraight(_:_:_:_:_:)``.
+        case straight
+        /// The same for asynchronous ones: see ``Dispatcher/beginStraight(_:_:parent:from:to:_:_:)``.
+        case straightAsync
+        /// As ``Dispatcher/invoke(_:_:_:_:_:instance:)`` calls all.
+        case general
+    }
 
     /// Target and action, type and action, or hook: `A/fetchDetail`, `Cursor#next`, `@setUp`. The bytes of those of a
     /// module are the module's own, which stay as long as the process.
@@ -81,7 +89,9 @@ final class Endpoint: @unchecked Sendable {
         self.instances = instances
         self.gate = gate
         asksAboutURL = parameters.contains { $0.key.count > 3 && $0.key.bytes!.pointee == UInt8(ascii: "_") }
-        isStraight = !isVariadic && instances == nil && gate == nil && parameters.count <= Self.straightParameters
+        let isStraight =
+            !isVariadic && instances == nil && gate == nil && parameters.count <= Self.straightParameters
+        way = isStraight ? isAsync ? .straightAsync : .straight : .general
         if isListed { generation.dispatcher.statistics.add(self) }
     }
 

@@ -177,10 +177,14 @@ import Testing
                     Action("endless", .context()) { (context) throws -> Value in
                         try context.bind("Adder", "endless").perform(in: context)
                     }
+                    Action("endlessTyped", .context()) { (context) throws -> Int in
+                        try context.bind("Adder", "endlessTyped")()
+                    }
                 }
             })
         for n in 0..<3 { #expect(try test.host.perform("Adder", "twice", [.int(n)]) == .int(2 * n)) }
         #expect(try test.failure("Adder", "endless").code == .recursionLimit)
+        #expect(try test.failure("Adder", "endlessTyped").code == .recursionLimit)
     }
 
     @Test func `A C module binds actions through the host's table`() throws {
@@ -232,6 +236,111 @@ import Testing
             let error = try test.failure("Binder", "callNumber", [.int(number)])
             #expect(error.code == .invalidValue && error.message.contains("bound action"))
         }
+    }
+
+    /// Performs bound actions with a place for the result. Its actions reply with a list: what the host's function has
+    /// returned, what the completion was told (1 for each result, 100 for each error), and what the place holds then,
+    /// which was true before.
+    private let placer = CModule(
+        name: "Placer",
+        code: """
+            static int64_t told;
+            static void tell(void *place, const plugin_value *value, const plugin_error *error) {
+                told += error ? 100 : 1;
+                if (value && place && value->kind <= PLUGIN_KIND_DOUBLE) *(plugin_value *)place = *value;
+            }
+            static void place(const plugin_call *call, plugin_bound_action bound, const plugin_value *arguments,
+                              uint32_t count, int has_place, plugin_completion completion) {
+                const plugin_bound *table = host->get_extension(host, PLUGIN_STRING(PLUGIN_BOUND_EXTENSION));
+                plugin_value result = plugin_value_bool(1);
+                told = 0;
+                int returned = table->perform(host, bound, arguments, count, has_place ? &result : 0, completion,
+                                              has_place ? &result : 0);
+                plugin_value values[] = {plugin_value_int(returned), plugin_value_int(told), result};
+                reply_value(call->token, plugin_value_list(values, 3));
+            }
+            static plugin_bound_action bind(plugin_string target, plugin_string action) {
+                const plugin_bound *table = host->get_extension(host, PLUGIN_STRING(PLUGIN_BOUND_EXTENSION));
+                return table->bind(host, target, action);
+            }
+            """,
+        targets: [
+            .init(
+                name: "Placer",
+                actions: [
+                    .init(
+                        name: "perform", parameters: ["target": "string", "action": "string", "arguments": "list"],
+                        body: """
+                            plugin_string target = {arguments[0].as.string, arguments[0].count};
+                            plugin_string action = {arguments[1].as.string, arguments[1].count};
+                            place(call, bind(target, action), arguments[2].as.list, arguments[2].count, 1, tell);
+                            """),
+                    .init(
+                        name: "inPlace", parameters: ["n": "int"],
+                        body: "plugin_reply(host, call, plugin_value_int(arguments[0].as.integer + 1));"),
+                    .init(
+                        name: "byCall", parameters: ["n": "int"],
+                        body: "reply_int(call->token, arguments[0].as.integer + 1);"),
+                    .init(name: "nonsense", body: "call->result->kind = 77;"),
+                    .init(name: "nothing", body: ""),
+                    .init(
+                        name: "broken", parameters: ["how": "int"],
+                        body: """
+                            plugin_bound_action good = bind(text("Placer"), text("inPlace"));
+                            plugin_value one = plugin_value_int(1), unknown = {99, 0, {0}};
+                            switch (arguments[0].as.integer) {
+                            case 0: place(call, good, 0, 1, 1, tell); break;
+                            case 1: place(call, good, 0, 1 << 21, 1, tell); break;
+                            case 2: place(call, good, &one, 1 << 21, 1, tell); break;
+                            case 3: place(call, good, &unknown, 1, 1, tell); break;
+                            case 4: place(call, 1000000, &one, 1, 1, tell); break;
+                            case 5: place(call, good, &one, 1, 0, tell); break;
+                            case 6: place(call, good, &one, 1, 1, 0); break;
+                            default: place(call, good, &unknown, 1, 0, 0);
+                            }
+                            """),
+                ])
+        ])
+
+    @Test func `A result that has a place is there, and anything else is told, once`() throws {
+        let test = try TestHost([builtLibrary("libFixtureModule.so"), placer.build()])
+        let cases: [(String, String, [Value], Value)] = [
+            ("Placer", "inPlace", [4], [1, 0, 5]), ("Placer", "byCall", [4], [0, 1, 5]),
+            ("Placer", "inPlace", [4.0], [0, 1, 5]), ("Placer", "inPlace", [], [0, 100, true]),
+            ("Placer", "inPlace", [4, 4], [0, 100, true]), ("Placer", "inPlace", ["4"], [0, 100, true]),
+            ("Placer", "nonsense", [], [0, 100, true]), ("Placer", "nothing", [], [0, 100, true]),
+            ("Echo", "any", ["a text"], [0, 1, true]), ("Echo", "any", [4], [0, 1, 4]),
+            ("Echo", "int", [4], [1, 0, 4]), ("Later", "atOnce", [], [0, 100, true]),
+            ("Nobody", "knows", [], [0, 100, true]),
+        ]
+        for (target, action, arguments, expected) in cases {
+            let outcome = try test.host.perform(
+                "Placer", "perform", [.string(target), .string(action), .list(arguments)])
+            #expect(outcome == expected, "\(target)/\(action) \(arguments)")
+        }
+        #expect(test.staleReplies == 0)
+        let errors = test.host.statistics.first { $0.action == "Placer/nonsense" }
+        #expect(errors?.errors == 1)
+    }
+
+    @Test func `Bad pointers, counts and values of a call with a place for its result are refused`() throws {
+        let test = try TestHost([placer.build()])
+        let outcomes = try (0..<8).map { try test.host.perform("Placer", "broken", [.int($0)]) }
+        let refused: Value = [0, 100, true]
+        #expect(outcomes[..<5].allSatisfy { $0 == refused }, "\(outcomes)")
+        #expect(outcomes[5...] == [[0, 1, true], [1, 0, 2], [0, 0, true]])
+    }
+
+    @Test func `A host that has no more numbers for names is asked by name`() throws {
+        let test = try TestHost.withSamples()
+        for number in 1..<1 << 17 { _ = test.host.bind("Full", "\(number)") }
+        let (add, any) = (test.host.bind("C", "add"), test.host.bind("Echo", "any"))
+        let sum: Int = try add(2, 3)
+        let text: String = try any("a text that is too long to be kept in a word")
+        let nothing: Value = try test.host.bind("Echo", "nothing")()
+        #expect(sum == 5 && text.hasPrefix("a text") && nothing == .null)
+        let missing = #expect(throws: PluginError.self) { let _: Int = try test.host.bind("Nobody", "knows")(1, 2, 3) }
+        #expect(missing?.code == .unknownTarget)
     }
 }
 
