@@ -102,12 +102,12 @@ struct CallRecord {
     /// Takes the record for a call of an endpoint: from now on it counts as running in its generation.
     @inline(__always)
     func occupy(
-        _ endpoint: Unmanaged<Endpoint>, label: UnsafePointer<CChar>, parent: plugin_token, depth: UInt32,
+        _ endpoint: Unmanaged<Endpoint>, parent: plugin_token, depth: UInt32,
         caller: Unmanaged<Generation>?, since: Int64 = plugin_host_coarse_now()
     ) {
         callerWord.pointee.store(caller.map { UInt64(UInt(bitPattern: $0.toOpaque())) } ?? 0, ordering: .relaxed)
         sinceWord.pointee.store(since, ordering: .relaxed)
-        pointer.pointee.label = label
+        pointer.pointee.label = endpoint._withUnsafeGuaranteedRef { $0.label }
         parentWord.pointee.store(parent, ordering: .releasing)
         depthWord.pointee.store(depth, ordering: .releasing)
         pointer.pointee.instance = nil

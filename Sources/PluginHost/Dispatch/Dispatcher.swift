@@ -65,7 +65,7 @@ final class Dispatcher: Sendable {
     /// What calls wait in while their module hands its state over. Set in init, and never again.
     private(set) nonisolated(unsafe) var heldCalls: Endpoint!
     /// What the record of an event shows while it is on its way; never invoked.
-    private(set) nonisolated(unsafe) var posting: Endpoint!  // Set in init, and never again.
+    private(set) nonisolated(unsafe) var posting: Unmanaged<Endpoint>!  // Set in init, and never again.
 
     init(_ settings: Settings) {
         self.settings = settings
@@ -74,10 +74,10 @@ final class Dispatcher: Sendable {
         serviceWaiter = Self.makeServiceWaiter(program)
         emission = (Emission.endpoint(of: program, isAsync: false), Emission.endpoint(of: program, isAsync: true))
         heldCalls = Self.makeHeldCalls(program)
-        posting = Endpoint(
-            name: .immortal("posting of an event"), parameters: [], isAsync: true, isRemote: false,
-            invoke: { _, _, _, _ in },
-            data: nil, generation: program, instances: nil, gate: nil)
+        posting = .passRetained(
+            Endpoint(
+                name: .immortal("posting of an event"), parameters: [], isAsync: true, isRemote: false,
+                invoke: { _, _, _, _ in }, data: nil, generation: program, instances: nil, gate: nil))
     }
 
     /// Who is told the outcome of a call.

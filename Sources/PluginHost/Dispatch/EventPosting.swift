@@ -56,7 +56,7 @@ extension Dispatcher {
             throw PluginError(.recursionLimit, "More than eight million asynchronous calls are in flight.")
         }
         record.occupy(
-            .passUnretained(posting), label: posting.label, parent: call.parent, depth: depth, caller: call.caller)
+            posting, parent: call.parent, depth: depth, caller: call.caller)
         record.hold()
         let deadline = deadline(in: call.timeout, from: record.since)
         let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline)
@@ -75,7 +75,7 @@ extension Dispatcher {
         posting.endDelivery(waits: call.mode == .any)
         let isOver = record.phase(of: token) == .over
         if !isOver, deadline != 0 { Deadlines.note(deadline) }
-        release(record, self.posting, leavesGate: true)
+        release(record, self.posting.takeUnretainedValue(), leavesGate: true)
         return isOver ? 0 : token
     }
 

@@ -23,8 +23,7 @@ extension Dispatcher {
             let found = above.depth
             if above.phase(of: parent) != .over { depth = found + 1 }
         }
-        let label = endpoint._withUnsafeGuaranteedRef { $0.label }
-        record.occupy(endpoint, label: label, parent: parent, depth: depth, caller: caller)
+        record.occupy(endpoint, parent: parent, depth: depth, caller: caller)
     }
 
     /// Checks the call, binds its arguments and runs the endpoint.
@@ -333,7 +332,7 @@ extension Dispatcher {
         let timeout = call.timeout > 0 ? call.timeout : endpoint.isAsync ? settings.asyncTimeout : 0
         let deadline = deadline(in: timeout, from: mirror.since)
         record.occupy(
-            .passUnretained(endpoint), label: endpoint.label, parent: call.parent, depth: mirror.depth,
+            .passUnretained(endpoint), parent: call.parent, depth: mirror.depth,
             caller: call.caller, since: mirror.since)
         record.object = mirror.object
         record.hold()
@@ -380,7 +379,7 @@ extension Dispatcher {
             return
         }
         mirror.occupy(
-            .passUnretained(endpoint), label: endpoint.label, parent: 0, depth: record.depth,
+            .passUnretained(endpoint), parent: 0, depth: record.depth,
             caller: pending.call.caller)
         do throws(PluginError) {
             try pending.arguments.withEntries { entries, count in

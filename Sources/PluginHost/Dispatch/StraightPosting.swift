@@ -27,12 +27,13 @@ extension Dispatcher {
             guard let subscribers = straightSubscribers(of: event, hash, few, lane) else { return false }
             let start = profiler.started(lane)
             record.occupy(
-                .passUnretained(posting), label: posting.label, parent: parent, depth: depth,
+                posting, parent: parent, depth: depth,
                 caller: .passUnretained(caller))
             let token = record.open(receiver.completion, receiver.data, deadline: 0)
             lane.push()
             let post = Post(
-                event: event, entries: entries, caller: caller, token: token, depth: depth + 1, since: record.since,
+                event: event, entries: entries, caller: .passUnretained(caller), token: token, depth: depth + 1,
+                since: record.since,
                 table: subscribers.table)
             var delivery = deliver(post, to: subscribers.endpoints, lane)
             subscribers.retained?.release()
@@ -88,7 +89,7 @@ extension Dispatcher {
     private struct Post {
         let event: plugin_string
         let entries: UnsafeBufferPointer<plugin_entry>
-        let caller: Generation
+        let caller: Unmanaged<Generation>
         /// The call that the subscribers are called for, and the depth of their calls.
         let token: plugin_token
         let depth: UInt32
@@ -153,8 +154,8 @@ extension Dispatcher {
         let record = lane.next
         if let record {
             record.occupy(
-                .passUnretained(endpoint), label: endpoint.label, parent: post.token, depth: post.depth,
-                caller: .passUnretained(post.caller))
+                .passUnretained(endpoint), parent: post.token, depth: post.depth,
+                caller: post.caller)
             _ = record.open({ _, _, _ in }, nil, deadline: 0, in: lane)
             lane.push()
         }
@@ -180,8 +181,8 @@ extension Dispatcher {
                 return note(.recursionLimit, of: post, in: endpoint, lane, &delivery)
             }
             record.occupy(
-                .passUnretained(endpoint), label: endpoint.label, parent: post.token, depth: post.depth,
-                caller: .passUnretained(post.caller))
+                .passUnretained(endpoint), parent: post.token, depth: post.depth,
+                caller: post.caller)
             record.object = object
             var thrown: PluginError?
             runStraight(endpoint, Receiver(completion: { _, _, _ in }, data: nil), lane, record) { token, result in
@@ -231,8 +232,8 @@ extension Dispatcher {
         let isThere = registry.read(lane) { table in
             guard table.number == post.table || table.serves(endpoint) else { return false }
             record.occupy(
-                endpoint, label: endpoint._withUnsafeGuaranteedRef { $0.label }, parent: post.token, depth: post.depth,
-                caller: .passUnretained(post.caller), since: since)
+                endpoint, parent: post.token, depth: post.depth,
+                caller: post.caller, since: since)
             return true
         }
         guard isThere else { return false }
@@ -250,7 +251,7 @@ extension Dispatcher {
         let declared = post.entries.filter { entry in endpoint.parameters.contains { $0.key == entry.key } }
         let call = Call(
             parent: post.token, timeout: 0, isRemote: false, mode: .synchronous, receiver: receiver,
-            caller: .passUnretained(post.caller))
+            caller: post.caller)
         do throws(PluginError) {
             _ = try Result { () throws(PluginError) in
                 try declared.withUnsafeBufferPointer { (declared) throws(PluginError) in

@@ -214,12 +214,13 @@ extension Lifecycle {
     /// The records of which something else is decided than before, with that.
     private func judged(_ verdicts: [String: FileRecord.Verdict]) -> [FileRecord] {
         let records = records
-        return verdicts.sorted { $0.key < $1.key }.compactMap { path, verdict in
+        let changed = verdicts.compactMap { path, verdict -> FileRecord? in
             guard var record = records[path], !record.verdict.isSame(as: verdict) else { return nil }
             record.verdict = verdict
             record.since = Date()
             return record
         }
+        return changed.sorted { $0.path < $1.path }
     }
 
     // MARK: Who is not there
@@ -254,7 +255,8 @@ extension Lifecycle {
         let departed = state.withLock { $0.departed }
         var absences = Absences()
         for (manifest, reason) in departed where !names.contains(manifest.name) { absences.add(manifest, reason) }
-        for record in records.values.sorted(by: { $0.path < $1.path }) {
+        let refused = records.values.filter { $0.error != nil }.sorted { $0.path < $1.path }
+        for record in refused {
             guard let manifest = record.claimedModule?.manifest, !names.contains(manifest.name),
                 let error = record.error
             else { continue }

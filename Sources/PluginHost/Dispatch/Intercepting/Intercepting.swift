@@ -39,7 +39,7 @@ extension Dispatcher {
                 context: HostContext(host: program.hostTable)))
         let stand = endpoint.standIn(isAsync: isAsync)
         record.occupy(
-            .passUnretained(stand), label: stand.label, parent: call.parent, depth: record.depth, caller: call.caller)
+            .passUnretained(stand), parent: call.parent, depth: record.depth, caller: call.caller)
         record.object = object
         let hold = Unmanaged.passRetained(invocation)
         do throws(PluginError) {
