@@ -12,7 +12,8 @@ import Testing
 
     @Test(arguments: [
         "target", "action", "key", "value", "mapKey", "nullTarget", "nullText", "nullBytes", "nullList", "nullMap",
-        "nullParameters", "kind", "deepList", "deepEmpty", "size", "address", "hugeCount", "hugeName", "object", "url",
+        "nullParameters", "kind", "deepList", "deepEmpty", "size", "address", "hugeCount", "hugeName", "longTarget",
+        "longAction", "longKey", "object", "url",
     ])
     func `A request that cannot be is refused with its reason`(what: String) throws {
         #expect(try host.perform("Careless", "request", [.string(what)]) == "invalidValue")
@@ -238,6 +239,9 @@ import Testing
                             if (is(what, "address")) request.address = 99;
                             if (is(what, "hugeCount")) request.parameter_count = UINT64_MAX;
                             if (is(what, "hugeName")) request.target.count = UINT64_MAX;
+                            if (is(what, "longTarget")) request.target.count = UINT64_C(1) << 40;
+                            if (is(what, "longAction")) request.action.count = UINT64_C(1) << 40;
+                            if (is(what, "longKey")) entry.key.count = UINT64_C(1) << 40;
                             if (is(what, "object")) entry.value = plugin_value_object(12345);
                             if (is(what, "url")) { request.address = PLUGIN_ADDRESS_URL; request.target = bad; }
                             host->perform(host, call->token, &request, note, 0);

@@ -281,22 +281,29 @@ import Testing
                     .init(
                         name: "byCall", parameters: ["n": "int"],
                         body: "reply_int(call->token, arguments[0].as.integer + 1);"),
+                    .init(
+                        name: "length", parameters: ["text": "string"],
+                        body: "plugin_reply(host, call, plugin_value_int(arguments[0].count));"),
                     .init(name: "nonsense", body: "call->result->kind = 77;"),
                     .init(name: "nothing", body: ""),
                     .init(
                         name: "broken", parameters: ["how": "int"],
                         body: """
-                            plugin_bound_action good = bind(text("Placer"), text("inPlace"));
+                            plugin_bound_action next = bind(text("Placer"), text("inPlace"));
+                            plugin_bound_action length = bind(text("Placer"), text("length"));
                             plugin_value one = plugin_value_int(1), unknown = {99, 0, {0}};
+                            plugin_value broken = plugin_value_string("\\xff", 1), missing = plugin_value_string(0, 5);
                             switch (arguments[0].as.integer) {
-                            case 0: place(call, good, 0, 1, 1, tell); break;
-                            case 1: place(call, good, 0, 1 << 21, 1, tell); break;
-                            case 2: place(call, good, &one, 1 << 21, 1, tell); break;
-                            case 3: place(call, good, &unknown, 1, 1, tell); break;
+                            case 0: place(call, next, 0, 1, 1, tell); break;
+                            case 1: place(call, next, 0, 1 << 21, 1, tell); break;
+                            case 2: place(call, next, &one, 1 << 21, 1, tell); break;
+                            case 3: place(call, next, &unknown, 1, 1, tell); break;
                             case 4: place(call, 1000000, &one, 1, 1, tell); break;
-                            case 5: place(call, good, &one, 1, 0, tell); break;
-                            case 6: place(call, good, &one, 1, 1, 0); break;
-                            default: place(call, good, &unknown, 1, 0, 0);
+                            case 5: place(call, length, &broken, 1, 1, tell); break;
+                            case 6: place(call, length, &missing, 1, 1, tell); break;
+                            case 7: place(call, next, &one, 1, 0, tell); break;
+                            case 8: place(call, next, &one, 1, 1, 0); break;
+                            default: place(call, next, &unknown, 1, 0, 0);
                             }
                             """),
                 ])
@@ -325,10 +332,10 @@ import Testing
 
     @Test func `Bad pointers, counts and values of a call with a place for its result are refused`() throws {
         let test = try TestHost([placer.build()])
-        let outcomes = try (0..<8).map { try test.host.perform("Placer", "broken", [.int($0)]) }
+        let outcomes = try (0..<10).map { try test.host.perform("Placer", "broken", [.int($0)]) }
         let refused: Value = [0, 100, true]
-        #expect(outcomes[..<5].allSatisfy { $0 == refused }, "\(outcomes)")
-        #expect(outcomes[5...] == [[0, 1, true], [1, 0, 2], [0, 0, true]])
+        #expect(outcomes[..<7].allSatisfy { $0 == refused }, "\(outcomes)")
+        #expect(outcomes[7...] == [[0, 1, true], [1, 0, 2], [0, 0, true]])
     }
 
     @Test func `A host that has no more numbers for names is asked by name`() throws {
