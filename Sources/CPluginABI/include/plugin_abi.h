@@ -409,10 +409,11 @@ typedef struct plugin_bound {
      * call. The same names give the same number. There is nothing to release. 0 when the names are no UTF-8, or when
      * there are a hundred thousand others. [any thread] */
     plugin_bound_action (*bind)(const plugin_host *host, plugin_string target, plugin_string action);
-    /* Performs a bound synchronous action with `count` arguments in declared order: the same call as `perform` of the
-     * host's table makes of such a request with 0 as its parent, and the fastest one there is. Returns 1 when the result,
-     * which is null, a bool, an int or a double, is in `result`. Otherwise `completion` has been told the outcome,
-     * whatever it is, and `result` is as it was. (since 1.2) [any thread] */
+    /* Performs a bound synchronous action with `count` arguments in declared order, which stay as they are until this
+     * returns: the call that `perform` of the host's table makes of such a request with 0 as its parent, in the least
+     * time. Returns 1 when the result is in `result`: null, a bool, an int or a double. Returns 0 when `completion` has
+     * been told the outcome instead, which may be such a value, too; then `result` is as it was. Without `result` it is
+     * always told. (since 1.2) [any thread] */
     int32_t (*perform)(const plugin_host *host, plugin_bound_action action, const plugin_value *arguments,
                        uint32_t count, plugin_value *result, plugin_completion completion, void *data);
 } plugin_bound;

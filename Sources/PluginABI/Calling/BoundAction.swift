@@ -44,9 +44,8 @@ extension HostContext {
             action.withPluginString { action in bound?.pointee.bind(host, target, action) ?? 0 }
         }
         var function: BoundAction.Function?
-        if let bound, number != 0, bound.pointee.size >= MemoryLayout<plugin_bound>.size {
-            function = bound.pointee.perform
-        }
+        let end = MemoryLayout<plugin_bound>.offset(of: \.perform)! + MemoryLayout<UnsafeRawPointer>.size
+        if let bound, number != 0, Int(bound.pointee.size) >= end { function = bound.pointee.perform }
         return BoundAction(target: target, action: action, host: host, number: number, function: function)
     }
 }
@@ -146,7 +145,7 @@ extension BoundAction {
 
     @inlinable
     func perform(_ arguments: UnsafePointer<plugin_value>?, _ count: Int, _ outcome: inout BoundOutcome) {
-        guard let function else { return performByName(arguments, count, &outcome) }
+        guard let function else { return performAsRequest(arguments, count, &outcome) }
         withUnsafeMutablePointer(to: &outcome) { outcome in
             _ = function(
                 host, number, arguments, UInt32(count), outcome.pointer(to: \.scalar),
@@ -155,7 +154,7 @@ extension BoundAction {
     }
 
     @usableFromInline
-    func performByName(_ arguments: UnsafePointer<plugin_value>?, _ count: Int, _ outcome: inout BoundOutcome) {
+    func performAsRequest(_ arguments: UnsafePointer<plugin_value>?, _ count: Int, _ outcome: inout BoundOutcome) {
         outcome.attempt { (outcome) throws(PluginError) in
             let arguments = UnsafeBufferPointer(start: arguments, count: count)
             outcome.set(.success(try perform(Parameters(positional: arguments.map { Value(copying: $0, host: host) }))))

@@ -47,6 +47,7 @@ extension Endpoint {
     }
 
     /// Takes entries that are just what is declared: all of them, in order, of the declared types. False for any other.
+    /// Not for a variadic endpoint.
     @inline(__always)
     func take(
         _ entries: UnsafeBufferPointer<plugin_entry>, as arguments: UnsafeMutableBufferPointer<plugin_value>

@@ -115,14 +115,14 @@ extension Dispatcher {
         _ number: plugin_bound_action, _ arguments: UnsafeBufferPointer<plugin_value>, from caller: Generation,
         into result: UnsafeMutablePointer<plugin_value>, or receiver: Receiver
     ) -> Bool? {
-        guard let lane = Lane.current, let record = lane.next, isPlain(caller, lane),
-            caller.isProgram || arguments.count <= Endpoint.straightParameters && arguments.areSound
-        else { return nil }
+        guard let lane = Lane.current, let record = lane.next, seesPublished(caller, lane) else { return nil }
         let found = enter(record, lane, parent: lane.currentCall, from: caller) {
             boundActions.endpoint(number, in: $0)
         }
         guard let found else { return nil }
-        if let isThere = callStraight(found, arguments, into: result, or: receiver, lane, record) { return isThere }
+        let isThere = callStraight(
+            found, arguments, areTrusted: caller.isProgram, into: result, or: receiver, lane, record)
+        if let isThere { return isThere }
         record.vacate()
         return nil
     }
@@ -143,7 +143,8 @@ extension HostTable {
         return UnsafePointer(bound)
     }()
 
-    /// Not the closure itself: into what C calls, the compiler inlines no functions of C.
+    /// A function of its own: a closure as small as this would become part of the function that the compiler makes of it
+    /// for C, into which it inlines no functions of C.
     @inline(never)
     private static func performBound(
         _ host: UnsafePointer<plugin_host>?, _ number: plugin_bound_action, _ arguments: UnsafePointer<plugin_value>?,
@@ -173,7 +174,7 @@ extension HostTable {
         request.address = PLUGIN_ADDRESS_BOUND
         request.object = number
         request.parameter_count = UInt64(count)
-        // Without parameters it is refused.
+        // Of a module that is refused without parameters; the program does not ask for it.
         guard let arguments, count <= plugin_request.parametersMax else {
             return perform(host, 0, &request, receiver.completion, receiver.data)
         }

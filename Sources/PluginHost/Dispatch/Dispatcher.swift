@@ -106,7 +106,7 @@ final class Dispatcher: Sendable {
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
         to receiver: Receiver
     ) -> plugin_token {
-        guard let lane = Lane.current, let record = lane.next, isPlain(caller, lane),
+        guard let lane = Lane.current, let record = lane.next, seesPublished(caller, lane),
             caller.isProgram || asked.pointee.isSoundButForNames
         else { return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver) }
         let parent = parent != 0 ? parent : lane.currentCall
@@ -118,20 +118,20 @@ final class Dispatcher: Sendable {
         return begin(found, asked, parent: parent, from: caller, mode: mode, to: receiver, lane, record)
     }
 
-    /// Whether a caller sees the table as everybody does.
+    /// Whether a caller sees the published table, and not the proposed one.
     @inline(__always)
-    func isPlain(_ caller: Generation, _ lane: Lane) -> Bool {
+    func seesPublished(_ caller: Generation, _ lane: Lane) -> Bool {
         !lane.seesProposal && !caller.isStarting.load(ordering: .relaxed)
     }
 
-    /// Finds an action in the table, and enters the call in its record. Nil, with nothing done, where there is none, or
-    /// interceptors may stand before it.
+    /// Finds an action in the published table, and enters the call in its record. Nil, with nothing done, where there is
+    /// none, or interceptors may stand before it. The caller has made sure that it may look there (``seesPublished(_:_:)``).
     @inline(__always)
     func enter(
         _ record: CallRecord, _ lane: Lane, parent: plugin_token, from caller: Generation,
         find: (Table) -> Unmanaged<Endpoint>?
     ) -> Unmanaged<Endpoint>? {
-        registry.read(lane, isPlain: true) { table in
+        registry.read(lane, isPublished: true) { table in
             guard table.interception == nil, let endpoint = find(table) else { return nil }
             occupy(record, endpoint, parent: parent, caller: .passUnretained(caller))
             return endpoint
@@ -176,7 +176,7 @@ final class Dispatcher: Sendable {
         }
         let call = Call(asked, parent: parent, from: caller, lane, mode, receiver)
         do throws(PluginError) {
-            if !caller.isProgram { try asked.pointee.checkValues() }
+            if !caller.isProgram { try asked.pointee.checkKeys() }
             return try found.lend { (endpoint) throws(PluginError) in
                 try invoke(endpoint, asked.pointee.entries, call, lane, record)
             }

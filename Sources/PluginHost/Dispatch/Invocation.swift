@@ -82,18 +82,23 @@ extension Dispatcher {
 
     /// The same for arguments that stand in order already, and a caller who has a place for the result.
     ///
+    /// - Parameter areTrusted: Whether the arguments need not be checked.
     /// - Returns: Whether the result is there; if not, the receiver has been told. Nil, with nothing done, for any other
     ///   action.
     @inline(__always)
     func callStraight(
-        _ found: Unmanaged<Endpoint>, _ arguments: UnsafeBufferPointer<plugin_value>,
+        _ found: Unmanaged<Endpoint>, _ arguments: UnsafeBufferPointer<plugin_value>, areTrusted: Bool,
         into result: UnsafeMutablePointer<plugin_value>, or receiver: Receiver, _ lane: Lane, _ record: CallRecord
     ) -> Bool? {
         found._withUnsafeGuaranteedRef { endpoint in
-            guard endpoint.way == .straight, isFree(endpoint, record), endpoint.takes(arguments) else { return nil }
+            guard endpoint.way == .straight, isFree(endpoint, record), endpoint.takes(arguments),
+                areTrusted || arguments.areSound
+            else { return nil }
             return inRecord(endpoint, receiver, lane, record) { token in
                 withResult { written in
-                    invoke(endpoint, arguments.baseAddress, arguments.count, token, written)
+                    // No action gets a null pointer, however few its arguments are.
+                    let start = arguments.baseAddress ?? UnsafePointer(written)
+                    invoke(endpoint, start, arguments.count, token, written)
                     return settle(endpoint, record, token, written, into: result)
                 }
             }

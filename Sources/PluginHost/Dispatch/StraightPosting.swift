@@ -26,15 +26,12 @@ extension Dispatcher {
         return withUnsafeTemporaryAllocation(of: Unmanaged<Endpoint>.self, capacity: Subscribers.fewAreUpTo) { few in
             guard let subscribers = straightSubscribers(of: event, hash, few, lane) else { return false }
             let start = profiler.started(lane)
-            record.occupy(
-                posting, parent: parent, depth: depth,
-                caller: .passUnretained(caller))
+            record.occupy(posting, parent: parent, depth: depth, caller: .passUnretained(caller))
             let token = record.open(receiver.completion, receiver.data, deadline: 0)
             lane.push()
             let post = Post(
                 event: event, entries: entries, caller: .passUnretained(caller), token: token, depth: depth + 1,
-                since: record.since,
-                table: subscribers.table)
+                since: record.since, table: subscribers.table)
             var delivery = deliver(post, to: subscribers.endpoints, lane)
             subscribers.retained?.release()
             if let program { deliver(post, to: program, lane, &delivery) }
@@ -154,8 +151,7 @@ extension Dispatcher {
         let record = lane.next
         if let record {
             record.occupy(
-                .passUnretained(endpoint), parent: post.token, depth: post.depth,
-                caller: post.caller)
+                .passUnretained(endpoint), parent: post.token, depth: post.depth, caller: post.caller)
             _ = record.open({ _, _, _ in }, nil, deadline: 0, in: lane)
             lane.push()
         }
@@ -181,8 +177,7 @@ extension Dispatcher {
                 return note(.recursionLimit, of: post, in: endpoint, lane, &delivery)
             }
             record.occupy(
-                .passUnretained(endpoint), parent: post.token, depth: post.depth,
-                caller: post.caller)
+                .passUnretained(endpoint), parent: post.token, depth: post.depth, caller: post.caller)
             record.object = object
             var thrown: PluginError?
             runStraight(endpoint, Receiver(completion: { _, _, _ in }, data: nil), lane, record) { token, result in
@@ -232,8 +227,7 @@ extension Dispatcher {
         let isThere = registry.read(lane) { table in
             guard table.number == post.table || table.serves(endpoint) else { return false }
             record.occupy(
-                endpoint, parent: post.token, depth: post.depth,
-                caller: post.caller, since: since)
+                endpoint, parent: post.token, depth: post.depth, caller: post.caller, since: since)
             return true
         }
         guard isThere else { return false }

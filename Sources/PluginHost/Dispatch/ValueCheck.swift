@@ -109,9 +109,10 @@ extension plugin_request {
         return true
     }
 
-    /// The same for what almost every request is, without the names: those of an action that is found are ones that a
-    /// module has declared, and so are those of parameters that are just what is declared. Any others are checked when
-    /// nothing is found for them.
+    /// The same, but for the names of a call by target and action, or of a bound one: target and action that are found
+    /// are names that a module has declared, and so are those of parameters that are just what is declared. Whoever finds
+    /// nothing for them checks everything (``checkValues()``); whoever takes parameters that are not, their names
+    /// (``checkKeys()``).
     @inline(__always)
     var isSoundButForNames: Bool {
         guard address == PLUGIN_ADDRESS_BOUND || address == PLUGIN_ADDRESS_ACTION, size >= Self.smallestSize,
@@ -122,6 +123,11 @@ extension plugin_request {
             guard parameters[index].key.isThere, parameters[index].value.isSound else { return false }
         }
         return true
+    }
+
+    /// Checks the names of the parameters.
+    func checkKeys() throws(PluginError) {
+        for index in 0..<Int(parameter_count) { try parameters[index].key.check("The name of a parameter") }
     }
 
     private static var smallestSize: UInt32 {
@@ -147,8 +153,8 @@ extension plugin_request {
         guard parameter_count == 0 || parameters != nil else {
             throw PluginError(.invalidValue, "\(parameter_count) parameters were announced, with a null pointer.")
         }
+        try checkKeys()
         for index in 0..<Int(parameter_count) {
-            try parameters[index].key.check("The name of a parameter")
             do throws(PluginError) {
                 try parameters[index].value.check()
             } catch {

@@ -19,6 +19,7 @@ final class Endpoint: @unchecked Sendable {
     private let labelWord = Atomic<UInt>(0)
     /// Where its calls are counted; no other endpoint of the process has the same.
     let number = Lane.nextTally()
+    /// How it can be called, at best.
     let way: Way
     /// How many parameters such an action has at most.
     static let straightParameters = 8
@@ -33,13 +34,13 @@ final class Endpoint: @unchecked Sendable {
     /// Whether it may declare a name by which the host tells about a URL: one that begins with `_`.
     let asksAboutURL: Bool
 
-    /// How it can be called.
+    /// See ``way``.
     enum Way {
         /// A call is nothing but a call of its function: see ``Dispatcher/callStraight(_:_:_:_:_:)``.
         case straight
         /// The same for asynchronous ones: see ``Dispatcher/beginStraight(_:_:parent:from:to:_:_:)``.
         case straightAsync
-        /// As ``Dispatcher/invoke(_:_:_:_:_:instance:)`` calls all.
+        /// Through ``Dispatcher/invoke(_:_:_:_:_:instance:)``, which can call any.
         case general
     }
 

@@ -33,12 +33,12 @@ final class Registry: Sendable {
 
     /// Lends the table. `body` must be short and must not call a module: a change waits for it.
     ///
-    /// - Parameter isPlain: Whether it is known that the lane does not see the proposal.
+    /// - Parameter isPublished: Whether it is known that the lane sees the published table, not the proposal.
     @inline(__always)
-    func read<Result>(_ lane: Lane, isPlain: Bool = false, _ body: (Table) -> Result) -> Result {
+    func read<Result>(_ lane: Lane, isPublished: Bool = false, _ body: (Table) -> Result) -> Result {
         lane.epoch.pointee.store(Registry.epoch.load(ordering: .acquiring), ordering: .relaxed)
         plugin_host_fence_light()
-        let word = !isPlain && lane.seesProposal ? proposedOrCurrent : current.load(ordering: .acquiring)
+        let word = !isPublished && lane.seesProposal ? proposedOrCurrent : current.load(ordering: .acquiring)
         let table = Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: word)!)
         defer { lane.epoch.pointee.store(0, ordering: .releasing) }
         return table._withUnsafeGuaranteedRef { body($0) }

@@ -100,7 +100,7 @@ private final class ReplacementRun: Sendable {
             n += 1
             let begin = clock.now
             do {
-                let answer = try boundCall ? bound.perform([.int(n)]) : host.perform("Stress00", "answer", [.int(n)])
+                let answer = try boundCall ? bound(n) : host.perform("Stress00", "answer", [.int(n)])
                 guard let text = answer.string, let number = Int(text.split(separator: " ")[1]),
                     text == StressModule.answer(0, number, n)
                 else { throw PluginError("wrong", "\(answer)") }

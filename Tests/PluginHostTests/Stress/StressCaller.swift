@@ -31,7 +31,7 @@ final class StressCaller: @unchecked Sendable {  // Used by one thread or task a
             let name = StressModule.name(place)
             switch random.next() % 16 {
             case 0..<4: check("by name", place, n) { try self.host.perform(name, "answer", [.int(n)]) }
-            case 4..<8: check("bound", place, n) { try self.bound[place].perform([.int(n)]) }
+            case 4..<8: check("bound", place, n) { try self.bound[place](n) }
             case 8: check("service", place, n) { try self.host.service("\(name)Service").perform("answer", [.int(n)]) }
             case 9: useObject(place, n)
             case 10: callBack(place, n)
