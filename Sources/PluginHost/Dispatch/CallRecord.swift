@@ -202,20 +202,24 @@ struct CallRecord {
     /// Takes the right to reply from whoever else may reply, and returns the phase of the call until then. nil when the
     /// call is over, or this thread is replying to it already.
     @inline(__always)
-    func beginReply(_ token: plugin_token, evenIfAbandoned: Bool = true) -> Phase? {
-        if move(token, from: .open, to: .replying) {
-            replierWord.pointee.store(Lane.currentID, ordering: .relaxed)
-            return .open
-        }
-        return beginContendedReply(token, evenIfAbandoned: evenIfAbandoned)
+    func beginReply(_ token: plugin_token) -> Phase? {
+        beginFirstReply(token) ? .open : beginContendedReply(token)
     }
 
-    private func beginContendedReply(_ token: plugin_token, evenIfAbandoned: Bool) -> Phase? {
+    /// Takes the right to reply where nobody has yet. It waits for nobody who is replying: that may last until a lock is
+    /// free that the caller holds, as Swift's runtime does while a task is cancelled.
+    @inline(__always)
+    func beginFirstReply(_ token: plugin_token) -> Bool {
+        guard move(token, from: .open, to: .replying) else { return false }
+        replierWord.pointee.store(Lane.currentID, ordering: .relaxed)
+        return true
+    }
+
+    private func beginContendedReply(_ token: plugin_token) -> Phase? {
         while true {
             let phase = phase(of: token)
             switch phase {
             case .open, .abandoned:
-                guard phase == .open || evenIfAbandoned else { return nil }
                 if move(token, from: phase, to: .replying) {
                     replierWord.pointee.store(Lane.currentID, ordering: .relaxed)
                     return phase

@@ -437,10 +437,11 @@ extension Dispatcher {
 
     // MARK: Replies
 
-    /// Ends a call for its caller, while the action goes on; only for calls in the pool.
+    /// Ends a call for its caller, while the action goes on; only for calls in the pool. Nothing happens, at once, where
+    /// the caller is being told another outcome.
     static func abandon(_ token: plugin_token, _ error: PluginError) {
         guard let record = CallRecord(token: token), record.pointer.pointee.is_pooled != 0,
-            record.beginReply(token, evenIfAbandoned: false) != nil
+            record.beginFirstReply(token)
         else { return }
         let tellCancelHandler = record.takeCancelHandler()
         error.lend { record.complete(token, nil, $0) }
