@@ -102,8 +102,8 @@ struct CallRecord {
     /// Takes the record for a call of an endpoint: from now on it counts as running in its generation.
     @inline(__always)
     func occupy(
-        _ endpoint: Unmanaged<Endpoint>, parent: plugin_token, depth: UInt32,
-        caller: Unmanaged<Generation>?, since: Int64 = plugin_host_coarse_now()
+        _ endpoint: Unmanaged<Endpoint>, parent: plugin_token, depth: UInt32, caller: Unmanaged<Generation>?,
+        since: Int64 = plugin_host_coarse_now()
     ) {
         callerWord.pointee.store(caller.map { UInt64(UInt(bitPattern: $0.toOpaque())) } ?? 0, ordering: .relaxed)
         sinceWord.pointee.store(since, ordering: .relaxed)

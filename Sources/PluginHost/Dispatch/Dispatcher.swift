@@ -118,6 +118,20 @@ final class Dispatcher: Sendable {
         return begin(found, asked, parent: parent, from: caller, mode: mode, to: receiver, lane, record)
     }
 
+    /// The same for what has no action that the table knows by names: of that, an event is most often.
+    @inline(never)
+    private func dispatchOther(
+        _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
+        to receiver: Receiver, _ lane: Lane, _ record: CallRecord
+    ) -> plugin_token {
+        if asked.pointee.address == PLUGIN_ADDRESS_EVENT, mode == .synchronous,
+            postStraight(asked, parent: parent, from: caller, to: receiver, lane, record)
+        {
+            return 0
+        }
+        return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver)
+    }
+
     /// Whether a caller sees the published table, and not the proposed one.
     @inline(__always)
     func seesPublished(_ caller: Generation, _ lane: Lane) -> Bool {
@@ -136,20 +150,6 @@ final class Dispatcher: Sendable {
             occupy(record, endpoint, parent: parent, caller: .passUnretained(caller))
             return endpoint
         }
-    }
-
-    /// The same for what has no action that the table knows by names: of that, an event is most often.
-    @inline(never)
-    private func dispatchOther(
-        _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
-        to receiver: Receiver, _ lane: Lane, _ record: CallRecord
-    ) -> plugin_token {
-        if asked.pointee.address == PLUGIN_ADDRESS_EVENT, mode == .synchronous,
-            postStraight(asked, parent: parent, from: caller, to: receiver, lane, record)
-        {
-            return 0
-        }
-        return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver)
     }
 
     /// What a request names in itself.

@@ -55,8 +55,7 @@ extension Dispatcher {
         guard let record = RecordPool.take() else {
             throw PluginError(.recursionLimit, "More than eight million asynchronous calls are in flight.")
         }
-        record.occupy(
-            posting, parent: call.parent, depth: depth, caller: call.caller)
+        record.occupy(posting, parent: call.parent, depth: depth, caller: call.caller)
         record.hold()
         let deadline = deadline(in: call.timeout, from: record.since)
         let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline)

@@ -337,8 +337,8 @@ extension Dispatcher {
         let timeout = call.timeout > 0 ? call.timeout : endpoint.isAsync ? settings.asyncTimeout : 0
         let deadline = deadline(in: timeout, from: mirror.since)
         record.occupy(
-            .passUnretained(endpoint), parent: call.parent, depth: mirror.depth,
-            caller: call.caller, since: mirror.since)
+            .passUnretained(endpoint), parent: call.parent, depth: mirror.depth, caller: call.caller,
+            since: mirror.since)
         record.object = mirror.object
         record.hold()
         record.pointer.pointee.started = lane.count(endpoint) ? monotonicNow() : 0
@@ -383,9 +383,7 @@ extension Dispatcher {
             release(record, endpoint, leavesGate: true)
             return
         }
-        mirror.occupy(
-            .passUnretained(endpoint), parent: 0, depth: record.depth,
-            caller: pending.call.caller)
+        mirror.occupy(.passUnretained(endpoint), parent: 0, depth: record.depth, caller: pending.call.caller)
         do throws(PluginError) {
             try pending.arguments.withEntries { entries, count in
                 let values = (0..<count).map { entries[$0].value }

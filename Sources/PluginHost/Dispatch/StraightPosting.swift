@@ -226,8 +226,7 @@ extension Dispatcher {
         }
         let isThere = registry.read(lane) { table in
             guard table.number == post.table || table.serves(endpoint) else { return false }
-            record.occupy(
-                endpoint, parent: post.token, depth: post.depth, caller: post.caller, since: since)
+            record.occupy(endpoint, parent: post.token, depth: post.depth, caller: post.caller, since: since)
             return true
         }
         guard isThere else { return false }

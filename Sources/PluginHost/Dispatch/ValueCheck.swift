@@ -45,8 +45,7 @@ extension plugin_value {
     /// Whether there is nothing to object to.
     @inline(__always)
     var isSound: Bool {
-        if kind <= PLUGIN_KIND_DOUBLE { return true }
-        do throws(PluginError) { try checkContents(depth: 0) } catch { return false }
+        do throws(PluginError) { try check() } catch { return false }
         return true
     }
 
