@@ -29,7 +29,8 @@ let package = Package(
         .target(
             name: "PluginHost", dependencies: ["PluginABI", "CPluginABI", "CPluginHost"], swiftSettings: settings),
         .target(name: "PluginTestKit", dependencies: ["PluginHost", "PluginABI"], swiftSettings: settings),
-        .executableTarget(name: "PluginHostCLI", dependencies: ["PluginHost", "PluginABI"], swiftSettings: settings),
+        .executableTarget(
+            name: "PluginHostCLI", dependencies: ["PluginHost", "PluginABI", "CPluginHost"], swiftSettings: settings),
 
         .target(name: "ModuleA", dependencies: ["PluginABI"], path: "Plugins/ModuleA"),
         .target(name: "ModuleB", dependencies: ["PluginABI"], path: "Plugins/ModuleB"),
@@ -40,6 +41,7 @@ let package = Package(
         .executableTarget(
             name: "LinkedProgram", dependencies: ["PluginHost", "PluginABI"], path: "Tests/Fixtures/LinkedProgram",
             swiftSettings: settings + [.define("PLUGIN_LINKED_IN")]),
+        .executableTarget(name: "torture", path: "Tests/Torture", swiftSettings: settings),
         .testTarget(name: "PluginABITests", dependencies: ["PluginABI"], swiftSettings: settings),
         .testTarget(
             name: "PluginHostTests", dependencies: ["PluginHost", "CPluginHost"], swiftSettings: settings),

@@ -38,3 +38,17 @@ const char *plugin_host_loaded_library(const char *name) {
     dlclose(handle); /* gives back what dlopen took: it was loaded before, and stays so */
     return path;
 }
+
+static int argument_count;
+static char *const *arguments;
+
+/* glibc hands constructors what it hands `main`. */
+__attribute__((constructor)) static void remember_arguments(int count, char **words) {
+    argument_count = count;
+    arguments = words;
+}
+
+char *const *plugin_host_arguments(int *count) {
+    *count = argument_count;
+    return arguments;
+}

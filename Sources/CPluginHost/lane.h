@@ -1,4 +1,4 @@
-/* Between calls.c and signals.c. */
+/* Between calls.c, threads.c and signals.c. */
 #ifndef PLUGIN_HOST_LANE_H
 #define PLUGIN_HOST_LANE_H
 
@@ -7,5 +7,7 @@
 /* A stack for signal handlers, so that the overflow of a thread's own stack can be reported. */
 void plugin_host_add_signal_stack(void);
 void plugin_host_remove_signal_stack(void);
+/* From now on threads get one. */
+void plugin_host_want_signal_stacks(void);
 
 #endif

@@ -28,11 +28,17 @@ extension PluginHost {
         public var watches = true
         /// The schemes of URLs that address `scheme://target/action`, in lower case.
         public var schemes: Set<String> = ["app"]
+        /// How many bytes a URL may have that is opened or asked about, 256 to 262,144; a longer one is
+        /// ``/PluginABI/PluginError/Code/invalidURL``. What finding its route may take is bounded for URLs of 16 KiB (see
+        /// <doc:URLs>), and grows in proportion. Default: 16,384.
+        public var maximumURLLength = 16_384
         /// How long an asynchronous call may take when its caller does not say. Default: 60 s.
         public var asyncTimeout: Duration = .seconds(60)
         /// How long the end waits for running calls, and for each `willStop` and `tearDown`. Default: 5 s.
         public var shutdownTimeout: Duration = .seconds(5)
-        /// How long an asynchronous hook (`setUp`, `init`, `didStart`) may take. Default: 30 s.
+        /// How long each piece of code may take that a module runs while it starts: its constructors, its entry function,
+        /// `activate`, `setUp`, `init` and `didStart`. What takes longer goes on in a thread of its own, and its module
+        /// is not started. Default: 30 s.
         public var hookTimeout: Duration = .seconds(30)
         /// How long a module may take to hand over its state: until its running calls have ended, and for each of
         /// `suspend`, `resume` and `unsuspend`. Default: 5 s.
@@ -49,7 +55,7 @@ extension PluginHost {
         /// What the program runs as, for every module: `production`, `test`, or a word of its own.
         public var environment = "production"
         /// The arguments of the program, for every module. Default: those of the process.
-        public var arguments = CommandLine.arguments
+        public var arguments = ProgramArguments.all
         /// The program's own values for every module. They are copied when the host is made, and never change.
         public var context: [String: Value] = [:]
         /// What modules are told, by their names; each value is a map.
@@ -62,6 +68,9 @@ extension PluginHost {
         /// Where the host remembers what killed it, and keeps versions of modules. Default: `$XDG_STATE_HOME/pluginhost`, or
         /// `~/.local/state/pluginhost`.
         public var stateFolder: String?
+        /// How long a module may be, in bytes, together with the libraries that it finds beside itself. What is longer is
+        /// not read: its error is ``/PluginABI/PluginError/Code/invalidFile``. Default: 256 MiB.
+        public var maximumFileBytes = defaultMaximumFileBytes
         /// How many versions of each module are kept, besides those that lie in the folders, so that
         /// ``PluginHost/rollback(_:to:force:dryRun:)`` can put them back; at least one. Default: 5.
         public var keptVersions = 5
@@ -70,6 +79,9 @@ extension PluginHost {
         public var keptBytes = 1 << 30
         /// Takes the lines of the log, from any thread. Default: nothing happens with them.
         public var log: @Sendable (LogEntry) -> Void = { _ in }
+
+        /// 256 MiB.
+        static let defaultMaximumFileBytes = 256 << 20
 
         /// A host for these folders, and the defaults for everything else.
         public init(folders: [String]) { self.folders = folders }

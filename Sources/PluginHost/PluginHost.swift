@@ -27,6 +27,8 @@ public final class PluginHost: Sendable {
             .init(
                 schemes: Set(configuration.schemes.map { $0.lowercased() }),
                 asyncTimeout: configuration.asyncTimeout.nanoseconds,
+                longestURL: min(
+                    max(configuration.maximumURLLength, URLText.lengths.lowerBound), URLText.lengths.upperBound),
                 context: HostInformation(
                     environment: configuration.environment, arguments: configuration.arguments,
                     launchTime: Date.now.timeIntervalSince1970, values: configuration.context
@@ -51,9 +53,15 @@ public final class PluginHost: Sendable {
     ///
     /// - Throws: ``/PluginABI/PluginError/Code/stagingFailed`` when there is no place for the copies that are opened;
     ///   ``/PluginABI/PluginError/Code/invalidConfiguration`` when an interceptor stands around a route that is no
-    ///   pattern; ``/PluginABI/PluginError/Code/hostStopped`` after ``shutdown()``.
+    ///   pattern, or a setting is out of its range; ``/PluginABI/PluginError/Code/hostStopped`` after ``shutdown()``.
     public func start() throws(PluginError) {
         for rule in configuration.interceptors { try rule.check() }
+        guard URLText.lengths.contains(configuration.maximumURLLength) else {
+            throw PluginError(
+                .invalidConfiguration,
+                "The setting maximumURLLength is \(configuration.maximumURLLength). It must be "
+                    + "\(URLText.lengths.lowerBound) to \(URLText.lengths.upperBound) bytes.")
+        }
         let first = try lifecycle.withLock { (lifecycle) throws(PluginError) -> Lifecycle? in
             if let lifecycle {
                 guard lifecycle.isStopped else { return nil }
@@ -214,6 +222,9 @@ extension PluginHost {
 
     /// What is wrong with the folders, and with what the host needs itself.
     public var problems: [PluginError] { lifecycle.withLock { $0 }?.problems ?? [] }
+
+    /// What the host has not written to its log of them.
+    package var unloggedProblems: [PluginError] { lifecycle.withLock { $0 }?.unloggedProblems ?? [] }
 
     /// Replaces what modules are told, in place of ``Configuration/moduleConfiguration``. A module that asks from now on
     /// gets what is new; ``HostChange/configurationChanged(_:)`` names the modules that are concerned, and so does the

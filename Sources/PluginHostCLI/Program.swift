@@ -1,3 +1,5 @@
+internal import CPluginHost
+internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
 internal import PluginABI
@@ -19,15 +21,24 @@ struct Program {
     private let variables: [String: String]
     private let help = HelpPage(program: name)
 
-    static func main() async {
-        let arguments = CommandLine.arguments.dropFirst()
+    static func main() {
+        let arguments = ProgramArguments.all.dropFirst()
         if arguments.first == InspectionChild.word { InspectionChild.run(Array(arguments.dropFirst())) }
-        if arguments.first == CheckChild.word { await CheckChild.run(Array(arguments.dropFirst())) }
         occupyStandardDescriptors()
         signal(SIGPIPE, SIG_IGN)
+        // Not in the cooperative pool: code of modules can block all its threads.
+        Task(executorPreference: BlockingExecutor.shared) { await answer(Array(arguments)) }
+        // Serves the main queue, for modules that use the main actor.
+        dispatchMain()
+    }
+
+    private static func answer(_ arguments: [String]) async -> Never {
+        if arguments.first == CheckChild.word { await CheckChild.run(Array(arguments.dropFirst())) }
         let variables = ProcessInfo.processInfo.environment
         let program = Program(console: Console(environment: variables), variables: variables)
-        exit(await program.run(Array(arguments)).rawValue)
+        let code = await program.run(arguments)
+        program.console.flush()
+        plugin_host_end(code.rawValue)
     }
 
     /// Where one of them is closed, the next file opened would take its place.
@@ -87,10 +98,10 @@ struct Program {
     private func unknown(_ name: String) -> ExitCode {
         let error: PluginError
         if name.hasPrefix("-") {
-            error = PluginError(.usage, "Unknown option '\(name)'. Options stand behind the command.")
+            error = PluginError(.usage, "Unknown option '\(name.shortened)'. Options stand behind the command.")
         } else {
             let close = didYouMean(name, specifications.map(\.name) + ["help"])
-            error = PluginError(.usage, "Unknown command '\(name)'.\(close)")
+            error = PluginError(.usage, "Unknown command '\(name.shortened)'.\(close)")
         }
         console.report(error, asJSON: false)
         console.diagnose("Usage: \(Self.name) <subcommand>\n  See '\(Self.name) --help' for more information.")

@@ -19,6 +19,32 @@ import Testing
         #expect(Value.string("né 漢 👩‍👩‍👧").json == "\"né 漢 👩‍👩‍👧\"")
     }
 
+    /// `ESC ]` and `CSI` have forms beyond ASCII; the marks turn the direction of writing.
+    @Test func `JSON that a terminal shows has no control character in it, and says the same`() throws {
+        let controls = [0x80...0x9F, 0x61C...0x61C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069].joined()
+        for number in controls {
+            let scalar = try #require(Unicode.Scalar(UInt32(number)))
+            let digits = String(number, radix: 16)
+            let escape = "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            let json = Value.map(["k\(scalar)": .string("é\(scalar)x\(scalar)")]).json
+            #expect(json == "{\"k\(escape)\":\"é\(escape)x\(escape)\"}")
+            #expect(!json.unicodeScalars.contains { $0.isTerminalControl })
+        }
+        // Their neighbours stay.
+        let text = "\u{A0}\u{61B}\u{61D}\u{200D}\u{2010}\u{2027}\u{202F}\u{2065}\u{206A}"
+        #expect(Value.string(text).json == "\"\(text)\"")
+    }
+
+    @Test func `Text for a message is on one line, cut, and has no power over a terminal`() {
+        #expect("a\u{1B}]0;x\u{7}\n\u{9B}2J\u{202E}\\".shortened == "a\\u{1b}]0;x\\u{7}\\n\\u{9b}2J\\u{202e}\\")
+        #expect("é".shortened == "é")
+        #expect(String(repeating: "x", count: 200).shortened == String(repeating: "x", count: 200))
+        #expect(String(repeating: "x", count: 1 << 20).shortened == String(repeating: "x", count: 200) + "…")
+        // One character of a megabyte.
+        #expect(("a" + String(repeating: "\u{300}", count: 1 << 20)).shortened.utf8.count < 1000)
+        #expect("x\u{1B}".shortened.shortened == "x\u{1B}".shortened)
+    }
+
     @Test func `JSON sorts keys and writes bytes in base64`() {
         let value: Value = ["b": [1, nil], "a": .bytes([1, 2, 3, 4]), "": [:]]
         #expect(value.json == #"{"":{},"a":"AQIDBA==","b":[1,null]}"#)

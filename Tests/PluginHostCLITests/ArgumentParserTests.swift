@@ -44,6 +44,23 @@ internal import Testing
         #expect(try parser.parse(["a", "--number=1", "--number=2"]).value(of: Self.number) == "2")
     }
 
+    @Test func `whole numbers lie in their range, and a long value is repeated in few words`() throws {
+        func number(_ text: String) throws -> Int? {
+            try parser.parse(["a", "--number=\(text)"]).wholeNumber(of: Self.number, "bytes", in: 2...40)
+        }
+        #expect(try parser.parse(["a"]).wholeNumber(of: Self.number, in: 2...40) == nil)
+        for text in ["2", "40"] { #expect(try number(text) == Int(text)) }
+        for text in ["1", "41", "-3", "2.5", "1e1", "x", "", " 3", String(repeating: "9", count: 100_000)] {
+            #expect(
+                throws: PluginError(
+                    .usage, "The value '\(text.shortened)' of '--number' is no whole number of bytes from 2 to 40.")
+            ) { try number(text) }
+        }
+        let largest = try parser.parse(["a", "--number", "\(UInt64.max)"])
+        #expect(try largest.wholeNumber(of: Self.number, in: 0...UInt64.max) == .max)
+        #expect(throws: PluginError.self) { try largest.wholeNumber(of: Self.number, in: 0...Int.max) }
+    }
+
     @Test func `an unknown option is an error with a suggestion`() {
         #expect(throws: PluginError(.usage, "Unknown option '--flog'. Did you mean “--flag”?")) {
             try parser.parse(["--flog"])

@@ -48,6 +48,35 @@ internal import Testing
         (try? FileManager.default.contentsOfDirectory(atPath: plugins).sorted()) ?? []
     }
 
+    @Test func `versions says how many are left out, and why, also of a running host`() throws {
+        #expect(try run("remove", "ModuleC").code == 0)
+        let kept = try #require(
+            FileManager.default.enumerator(atPath: state)?.compactMap { $0 as? String }
+                .first { $0.hasSuffix("/version.json") })
+        try Data("{".utf8).write(to: URL(filePath: "\(state)/\(kept)"))
+        let host = try start()
+        defer { host.signal(SIGTERM) }
+        for attached in [false, true] {
+            let versions = try run("versions", "ModuleC", attached: attached)
+            #expect(versions.code == 0)
+            for words in ["No version of ModuleC can be put back.", "1 kept version left out", "is damaged"] {
+                #expect(versions.output.contains(words), "\(versions)")
+            }
+            let list = try run("versions", "ModuleC", "--json", attached: attached).json?.list ?? []
+            #expect(list.count == 1 && list.first?["error"]?["code"] == "unreadable", "\(list)")
+            let error = try run("rollback", "ModuleC", attached: attached).errors
+            #expect(error.contains("1 kept version is left out") && error.contains("Remove the folder"), "\(error)")
+            #expect(try run("versions", "Nobody", attached: attached).output == "No version of Nobody is kept.\n")
+        }
+    }
+
+    @Test func `a state folder that cannot be made is told once, with the reason`() throws {
+        try Data().write(to: URL(filePath: state))
+        let errors = try run("list").errors
+        #expect(errors.components(separatedBy: "Crashes of modules will not be remembered").count == 2, "\(errors)")
+        #expect(errors.contains("\(state)/pluginhost/journal cannot be made: Not a directory."), "\(errors)")
+    }
+
     @Test func `remove and rollback work on a folder without a running host`() throws {
         let dry = try run("remove", "ModuleC", "--dry-run")
         #expect(

@@ -26,13 +26,30 @@ internal import Testing
         try write("{")
         let error = try #require(host.errorLine { _ in true }.map { try Value(json: $0) })
         #expect(error["level"] == "error" && error["module"] == .some(.null))
-        #expect(error["message"]?.string?.contains("c.json is no JSON") == true)
+        #expect(error["message"]?.string?.contains("c.json is not valid JSON") == true)
         #expect(error["time"]?.string?.hasSuffix("Z") == true)
         try write(#"{"ModuleB": {"b": 1}, "ModuleA": {"a": 2}}"#)
         let next = host.line { $0.contains("\"configurationChanged\"") }
         #expect(try next.map { try Value(json: $0) }?["modules"] == ["ModuleB"])
         host.signal(SIGTERM)
         #expect(try host.finish().errors.isEmpty)
+    }
+
+    @Test func `a configuration beyond its limit is refused, also when it comes from a pipe`() throws {
+        func error(_ path: String) -> PluginError? {
+            #expect(throws: PluginError.self) { try ConfigurationFile(path: path).read() }
+        }
+        let file = ConfigurationFile(path: folder.path + "/c.json")
+        try write(#"{"ModuleA": {"a": 1}}"# + String(repeating: " ", count: ConfigurationFile.sizeLimit - 21))
+        #expect(try file.read().modules == ["ModuleA": ["a": 1]])
+        try write("{}" + String(repeating: " ", count: ConfigurationFile.sizeLimit - 1))
+        for path in [file.path, "/dev/zero"] {
+            let refused = error(path)
+            #expect(refused?.code == .invalidConfiguration)
+            for word in [path, "16777216", "too long"] { #expect(refused?.message.contains(word) == true) }
+        }
+        #expect(error(folder.path + "/none")?.code == .fileNotFound)
+        #expect(error(folder.path)?.code == .unreadable)
     }
 
     @Test func `the log is text or JSON, from a level on`() throws {

@@ -56,7 +56,7 @@ internal import Testing
         arguments: [
             (.usage, .usage), (.invalidURL, .badData), (.mistypedParameter, .badData), (.unreadable, .noInput),
             (.unknownTarget, .unavailable), (.unknownService, .unavailable), (.actionFailed, .failed), ("own", .failed),
-            (.cannotListen, .cannotCreate),
+            (.outOfResources, .outOfResources), (.cannotListen, .cannotCreate),
             (.deadlineExceeded, .tryAgain), (.notRemote, .refused), (.invalidConfiguration, .badConfiguration),
         ] as [(PluginError.Code, ExitCode)])
     func `each error has its exit code`(code: PluginError.Code, exit: ExitCode) {

@@ -55,9 +55,61 @@ internal import Testing
             let expected = try Value(json: expected)
             #expect(outcome.code == 0 && outcome.json == expected, "\(outcome.output)")
         }
+        let long = "/a/" + String(repeating: "b", count: 16_382)
+        let tooLong = try match("/a/:b", long)
+        #expect(tooLong.json?["error"]?["code"] == "invalidURL", "\(tooLong.output)")
+        #expect(tooLong.json?["error"]?["message"]?.string?.contains("--url-length") == true)
+        let allowed = try ProgramProcess.run("match", "/a/:b", long, "--url-length", "20000", "--json")
+        #expect(allowed.json?["matched"] == true)
+        #expect(try ProgramProcess.run("match", "/a/:b", "/a/b", "--url-length", "255").code == 64)
         let wrong = try match("/a/(", "/a")
         #expect(wrong.code == 65 && wrong.json?["error"]?["code"] == "invalidPattern")
         #expect(wrong.json?["error"]?["message"]?.string?.contains("at position 3") == true)
+    }
+
+    @Test func `URLs are as long as the configuration or the option says`() throws {
+        let file = folder.path + "/configuration.json"
+        func open(_ length: Int, _ arguments: String...) throws -> ProgramProcess.Outcome {
+            let url = "app://B/greet?name=" + String(repeating: "x", count: length - 19)
+            return try ProgramProcess(["open", url, "--json", "--plugins", folder.path] + arguments).finish()
+        }
+        #expect(try open(16_384).code == 0)
+        #expect(try open(16_385).output.contains("invalidURL"))
+        try #"{"maximumURLLength": 300}"#.write(toFile: file, atomically: true, encoding: .utf8)
+        #expect(try open(300, "--config", file).code == 0)
+        #expect(try open(301, "--config", file).output.contains("invalidURL"))
+        #expect(try open(301, "--config", file, "--url-length", "301").code == 0)
+        try #"{"maximumURLLength": 3}"#.write(toFile: file, atomically: true, encoding: .utf8)
+        #expect(try open(30, "--config", file).output.contains("invalidConfiguration"))
+    }
+
+    @Test func `A module is as long as --max-file-size says, and what is no length is told in few words`() throws {
+        let size = try FileManager.default.attributesOfItem(atPath: folder.path + "/ModuleA.so")[.size] as? Int ?? 0
+        for (bytes, isTaken) in [(size, true), (size - 1, false)] {
+            let outcome = try run("call", "A", "fetchDetail", "key=lamp", "--json", "--max-file-size", "\(bytes)")
+            #expect((outcome.code == 0) == isTaken, "\(outcome)")
+            let list = try run("list", "--json", "--max-file-size", "\(bytes)").json?.list ?? []
+            let error = list.first { $0["file"]?.string?.hasSuffix("/ModuleA.so") == true }?["error"]
+            #expect((error == nil) == isTaken)
+            let said = error?["message"]?.string?.contains("at most \(bytes) are accepted") == true
+            #expect(isTaken || error?["code"] == "invalidFile" && said, "\(error?.json ?? "")")
+        }
+        for bytes in ["0", "-1", "1e9", "much", "", String(repeating: "9", count: 100_000)] {
+            for option in ["--max-file-size", "--url-length"] {
+                let outcome = try run("list", option, bytes)
+                #expect(outcome.code == 64 && outcome.errors.contains("'\(option)'"), "\(outcome)")
+                #expect(outcome.errors.utf8.count < 2000)
+            }
+        }
+    }
+
+    @Test func `routes says which routes were not compared with all others`() {
+        func text(_ isComplete: Bool) -> String {
+            let route: Value = ["pattern": "a://h/:x(a)", "overlaps": [], "overlapsComplete": .bool(isComplete)]
+            return RouteTable(routes: [route]).text
+        }
+        #expect(text(false).contains("too large to be compared with all"))
+        #expect(!text(true).contains("compared"))
     }
 
     @Test func `routes lists the routes with their overlaps`() throws {
@@ -69,7 +121,7 @@ internal import Testing
         let first = try #require(routes.first { $0["pattern"] == "app://o/:x(a|b)" })
         #expect(first["action"] == "A/fetchDetail" && first["overlaps"] == ["app://o/:y(b|c)"], "\(first)")
         let other = try #require(routes.first { $0["pattern"] == "app://other/:id" })
-        #expect(other["overlaps"] == [], "\(other)")
+        #expect(other["overlaps"] == [] && other["overlapsComplete"] == true, "\(other)")
         let table = try run("routes").output
         #expect(table.contains("app://o/:y(b|c)") && table.contains("the file \(file)"), "\(table)")
     }

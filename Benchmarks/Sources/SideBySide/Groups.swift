@@ -3,7 +3,8 @@ import Work
 /// Rows that are measured together, in a process of their own: modules stay in a process for ever, and a thousand of
 /// them slow down what the runtime looks up.
 enum Group: String, CaseIterable {
-    case calls, asynchronous, payloads, urls, registering, services, events, threads, replacing, start, memory, arrival
+    case calls, asynchronous, payloads, urls, matching, registering, services, events, threads, replacing, start, memory
+    case arrival
 
     func rows(_ effort: Effort) throws -> [Row] {
         let sizes = effort.isCheck ? [10] : [10, 1_000, 10_000]
@@ -13,6 +14,7 @@ enum Group: String, CaseIterable {
         case .payloads:
             return try measure(try Comparison.payloads([1 << 10, 1 << 16, 1 << 20]), effort)
         case .urls: return try measure(try Comparison.urls(sizes), effort)
+        case .matching: return try Matching(effort).rows()
         case .registering: return try Registering(effort).rows()
         case .services:
             return try measure(try Comparison.services(effort.isCheck ? [2] : [2, 100, 1_000]), effort)

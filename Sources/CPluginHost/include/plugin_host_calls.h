@@ -21,7 +21,7 @@
 typedef struct plugin_host_record {
     uint64_t state;      /* atomic: sequence << 2 | phase */
     uint64_t endpoint;   /* atomic: the Endpoint that runs, an unretained reference; 0 when the record is free */
-    const char *label;   /* what runs, for a person; NUL-terminated, never freed */
+    const char *label;   /* what runs, for a person; of plugin_host_label_create, never freed */
     uint64_t parent;     /* atomic: the token of the call that this one is made for, or 0 */
     void (*completion)(void *data, const void *value, const void *error);
     void *data;
@@ -130,19 +130,6 @@ static inline void plugin_host_fence_light(void) {
     else __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 void plugin_host_fence_heavy(void);
-
-/* Says what runs on this thread while no call does (the loading of a file), for the report; null for nothing. */
-void plugin_host_set_step(const char *label);
-/* What was said on this thread; null for nothing. */
-const char *plugin_host_step(void);
-
-/* A file that gets the line below when the process dies of a signal of what is said to run. */
-void plugin_host_add_journal(int descriptor);
-void plugin_host_remove_journal(int descriptor);
-#define PLUGIN_HOST_FATAL_LINE "fatal signal\n"
-
-/* Tells the report where a module's code lies. `label` is never freed. */
-void plugin_host_add_image(const void *address, const char *label);
 
 /* Installs handlers of fatal signals that write to standard error which module and action was running, and then let
  * the process die of that signal, by way of the handlers that were there before. */

@@ -1,4 +1,4 @@
-/* Linux calls that Swift's Glibc module does not show. */
+/* What Linux and glibc know, and Swift's Glibc module does not show. */
 #ifndef PLUGIN_HOST_FILE_H
 #define PLUGIN_HOST_FILE_H
 
@@ -15,5 +15,9 @@ int plugin_host_allows_libraries(const char *path);
 
 /* The path of the library that the process has loaded under that name, or null. It lives as long as the library. */
 const char *plugin_host_loaded_library(const char *name);
+
+/* The words that the process was started with, `*count` of them; they live as long as the process. Swift reads them from
+ * /proc/self/cmdline, and has none where /proc is not mounted. */
+char *const *plugin_host_arguments(int *count);
 
 #endif /* PLUGIN_HOST_FILE_H */

@@ -103,7 +103,7 @@ extension HostContext {
     ) async throws(PluginError) -> Object {
         let result = try await call(.objectURL(url), parameters, origin: origin, timeout: timeout)
         guard let object = result.object else {
-            throw PluginError(.invalidResult, "“\(url)” gave a value of type \(result.kind), not an object.")
+            throw PluginError(.invalidResult, "“\(url.shortened)” gave a value of type \(result.kind), not an object.")
         }
         return object
     }

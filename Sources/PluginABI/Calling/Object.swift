@@ -67,7 +67,9 @@ extension HostContext {
         let handle = type.withPluginString { host.pointee.object_create(host, $0, pointer, { destroyInstance($0) }) }
         guard handle != 0 else {
             destroyInstance(pointer)
-            throw PluginError(.unknownObject, "The manifest of \(moduleName) declares no object type “\(type)”.")
+            throw PluginError(
+                .unknownObject,
+                "The manifest of \(moduleName) declares no object type “\(type.shortened)”.")
         }
         return Object(adopting: handle, host: host)
     }

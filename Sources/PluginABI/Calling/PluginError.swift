@@ -88,8 +88,11 @@ extension PluginError.Code {
     public static let noReply: Self = "noReply"
     /// The deadline passed.
     public static let deadlineExceeded: Self = "deadlineExceeded"
-    /// The module hands its state over, and more calls wait for that than the host lets wait.
+    /// More is asked for than the host lets wait: calls while a module hands its state over, or calls and unread answers of
+    /// the control socket. The message names the limit.
     public static let overloaded: Self = "overloaded"
+    /// The system gives the host no more threads, memory or memory maps; the message names the limit.
+    public static let outOfResources: Self = "outOfResources"
     /// The caller cancelled the call.
     public static let cancelled: Self = "cancelled"
     /// Calls are nested too deeply: modules call each other without end.
@@ -114,7 +117,7 @@ extension PluginError.Code {
     /// There are fewer pages than were to be closed.
     public static let nothingToClose: Self = "nothingToClose"
 
-    /// A configuration cannot be used: its file is no JSON, or it says something that cannot be.
+    /// A configuration cannot be used: its file is not JSON, or it says something that cannot be.
     public static let invalidConfiguration: Self = "invalidConfiguration"
 
     // Files and modules
@@ -133,11 +136,11 @@ extension PluginError.Code {
     public static let invalidDescription: Self = "invalidDescription"
     /// The module was built for another binary interface or by another toolchain.
     public static let incompatible: Self = "incompatible"
-    /// The manifest is no JSON, breaks the schema, or does not fit the function table.
+    /// The manifest is not JSON, breaks the schema, or does not fit the function table.
     public static let invalidManifest: Self = "invalidManifest"
-    /// A route file is no JSON or property list, or one of its routes is not what it must be.
+    /// A route file is neither JSON nor a property list, or one of its routes is not what it must be.
     public static let invalidRouteFile: Self = "invalidRouteFile"
-    /// A service file is no JSON or property list, or one of its services is not what it must be.
+    /// A service file is neither JSON nor a property list, or one of its services is not what it must be.
     public static let invalidServiceFile: Self = "invalidServiceFile"
     /// The module, the route file or the service file claims something that another one has.
     public static let conflict: Self = "conflict"

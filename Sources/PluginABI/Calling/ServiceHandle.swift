@@ -206,7 +206,8 @@ extension HostContext {
         } catch  where error.code == .deadlineExceeded {
             let wanted = version.map { " from version \($0) on" } ?? ""
             throw PluginError(
-                .deadlineExceeded, "No module has come within \(timeout) that offers the service “\(name)”\(wanted).")
+                .deadlineExceeded,
+                "No module has come within \(timeout) that offers the service “\(name.shortened)”\(wanted).")
         }
     }
 
@@ -240,7 +241,10 @@ private struct ServiceAnswer {
 
     func told(of name: String) throws(PluginError) -> ServiceHandle.Told {
         guard let told else {
-            throw failure ?? PluginError(.unknownService, "The host did not say whether there is a service “\(name)”.")
+            throw failure
+                ?? PluginError(
+                    .unknownService,
+                    "The host did not say whether there is a service “\(name.shortened)”.")
         }
         return told
     }

@@ -1,8 +1,9 @@
-// Writing JSON, so that a module needs no library but this one. Reading it is the host's work, and Foundation's.
+// Writing JSON, so that a module needs no library but this one. Reading it is the host's work.
 
 extension Value {
     /// The value as one line of JSON (RFC 8259), keys sorted. Bytes are base64, objects `{"object": handle}`; numbers
-    /// that JSON does not have (infinities, NaN) are strings.
+    /// that JSON does not have (infinities, NaN) are strings. Control characters, also those beyond ASCII, and marks of
+    /// the direction of writing are escapes, so that a terminal can show it.
     public var json: String {
         var text = ""
         writeJSON(to: &text)
@@ -40,29 +41,53 @@ extension Value {
     /// Copies what needs no escape in runs.
     private static func writeJSON(_ string: String, to text: inout String) {
         text += "\""
-        let bytes = string.utf8
-        var written = bytes.startIndex
-        for index in bytes.indices {
-            guard let escape = escape(bytes[index]) else { continue }
-            text.append(contentsOf: string[written..<index])
-            text += escape
-            written = bytes.index(after: index)
+        var string = string
+        string.withUTF8 { bytes in
+            var (index, written) = (0, 0)
+            while index < bytes.count {
+                guard let (scalar, length) = scalarToEscape(bytes, index) else {
+                    index += 1
+                    continue
+                }
+                text += String(decoding: bytes[written..<index], as: UTF8.self)
+                text += escape(scalar)
+                index += length
+                written = index
+            }
+            text += String(decoding: bytes[written...], as: UTF8.self)
         }
-        text.append(contentsOf: string[written...])
         text += "\""
     }
 
-    private static func escape(_ byte: UInt8) -> String? {
-        switch byte {
-        case UInt8(ascii: "\""): return "\\\""
-        case UInt8(ascii: "\\"): return "\\\\"
-        case UInt8(ascii: "\n"): return "\\n"
-        case UInt8(ascii: "\r"): return "\\r"
-        case UInt8(ascii: "\t"): return "\\t"
-        case 0..<0x20, 0x7F:
-            let digits = String(byte, radix: 16)
-            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+    /// The scalar whose first byte stands at an index, and its length, if it is written as an escape: what JSON does not
+    /// allow, and what a terminal must not get (``Swift/Unicode/Scalar/isTerminalControl``), so that JSON can be shown
+    /// to people.
+    private static func scalarToEscape(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ index: Int
+    ) -> (scalar: UInt32, length: Int)? {
+        let first = UInt32(bytes[index])
+        switch first {
+        case 0x22, 0x5C, 0..<0x20, 0x7F: return (first, 1)
+        case 0xC2, 0xD8:  // The first bytes of U+0080 to U+00BF, and of U+061C.
+            let scalar = (first & 0x1F) << 6 | UInt32(bytes[index + 1] & 0x3F)
+            return Unicode.Scalar(scalar)?.isTerminalControl == true ? (scalar, 2) : nil
+        case 0xE2:  // U+2000 to U+2FFF.
+            let scalar = 0x2000 | UInt32(bytes[index + 1] & 0x3F) << 6 | UInt32(bytes[index + 2] & 0x3F)
+            return Unicode.Scalar(scalar)?.isTerminalControl == true ? (scalar, 3) : nil
         default: return nil
+        }
+    }
+
+    private static func escape(_ scalar: UInt32) -> String {
+        switch scalar {
+        case 0x22: return "\\\""
+        case 0x5C: return "\\\\"
+        case 0x0A: return "\\n"
+        case 0x0D: return "\\r"
+        case 0x09: return "\\t"
+        default:
+            let digits = String(scalar, radix: 16)
+            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
         }
     }
 }

@@ -49,7 +49,7 @@ enum CodingPath {
     static func describe(_ error: any Error) -> String {
         switch error {
         case DecodingError.keyNotFound(let key, let context):
-            "“\(key.stringValue)” is missing\(at(context.codingPath))."
+            "“\(key.stringValue.shortened)” is missing\(at(context.codingPath))."
         case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context),
             DecodingError.dataCorrupted(let context):
             "\(context.debugDescription)\(at(context.codingPath))"

@@ -4,11 +4,32 @@ internal import PluginABI
 ///
 /// Borrows the memory: valid for as long as the buffer that it was made of.
 struct ELFBytes {
-    let bytes: UnsafeRawBufferPointer
+    private let memory: UnsafeRawBufferPointer
     /// How the file is called in errors.
     let path: String
+    /// What reads the file into the memory as it is asked for; nil where all of it is there.
+    private let window: FileWindow?
 
-    var count: UInt64 { UInt64(bytes.count) }
+    /// A file that is in memory as a whole.
+    init(bytes: UnsafeRawBufferPointer, path: String) {
+        (memory, self.path, window) = (bytes, path, nil)
+    }
+
+    /// A file that is read where something is asked of it.
+    init(_ window: FileWindow, path: String) {
+        (memory, self.path, self.window) = (window.bytes, path, window)
+    }
+
+    /// The bytes of a part, as far as it lies in the file.
+    func bytes(_ offset: UInt64, _ size: UInt64) -> UnsafeRawBufferPointer {
+        let start = min(offset, count)
+        let end = start + min(size, count - start)
+        window?.require(start, end - start)
+        // Sound: both lie inside the file.
+        return UnsafeRawBufferPointer(rebasing: memory[Int(start)..<Int(end)])
+    }
+
+    var count: UInt64 { UInt64(memory.count) }
 
     /// Whether `size` bytes from `offset` on lie inside the file.
     func contains(_ offset: UInt64, _ size: UInt64) -> Bool { offset <= count && size <= count - offset }
@@ -20,15 +41,16 @@ struct ELFBytes {
         guard contains(offset, UInt64(MemoryLayout<Integer>.size)) else {
             throw damaged("something lies at byte \(offset), and the file has \(count)")
         }
-        // Sound: the line above says that the bytes are there.
-        return bytes.loadUnaligned(fromByteOffset: Int(offset), as: type)
+        window?.require(offset, UInt64(MemoryLayout<Integer>.size))
+        // Sound: the guard says that the bytes are there.
+        return memory.loadUnaligned(fromByteOffset: Int(offset), as: type)
     }
 
     /// The text from `offset` up to a zero byte, which must come before `end` and within 4,096 bytes.
     func string(at offset: UInt64, end: UInt64) throws(PluginError) -> String {
         let limit = min(end, count, offset.addingReportingOverflow(4096).partialValue)
         guard offset < limit else { throw damaged("a name lies outside its string table") }
-        let text = bytes[Int(offset)..<Int(limit)]
+        let text = bytes(offset, limit - offset)
         guard let terminator = text.firstIndex(of: 0) else {
             throw damaged("a name in its string table has no end within 4096 bytes")
         }
@@ -38,8 +60,9 @@ struct ELFBytes {
     /// Whether the text at `offset` is `name`.
     func isString(_ name: StaticString, at offset: UInt64) -> Bool {
         let size = UInt64(name.utf8CodeUnitCount)
-        guard contains(offset, size + 1), bytes[Int(offset + size)] == 0 else { return false }
-        return name.withUTF8Buffer { $0.elementsEqual(bytes[Int(offset)..<Int(offset + size)]) }
+        guard contains(offset, size + 1) else { return false }
+        let text = bytes(offset, size + 1)
+        return text[Int(size)] == 0 && name.withUTF8Buffer { $0.elementsEqual(text.dropLast()) }
     }
 
     func invalid(_ message: String) -> PluginError { PluginError(.invalidFile, "\(path) \(message)") }

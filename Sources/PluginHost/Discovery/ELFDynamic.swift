@@ -58,6 +58,9 @@ struct ELFDynamic {
     private var neededOffsets: [UInt64] = []
     let strings: Table
 
+    /// How many names of libraries a file may need.
+    static let neededLimit = 1024
+
     init(_ file: ELFBytes, _ segments: ELFSegments) throws(PluginError) {
         self.file = file
         self.segments = segments
@@ -74,7 +77,9 @@ struct ELFDynamic {
             guard let tag = Tag(rawValue: tag) else { continue }
             if tag == .needed {
                 neededOffsets.append(value)
-                guard neededOffsets.count <= 1024 else { throw file.damaged("it needs more than 1024 libraries") }
+                guard neededOffsets.count <= Self.neededLimit else {
+                    throw file.damaged("it needs more than \(Self.neededLimit) libraries")
+                }
             } else if values.updateValue(value, forKey: tag) != nil, tag != .auxiliary, tag != .filter {
                 throw file.damaged("its dynamic section has two entries for \(tag)")
             }
@@ -118,19 +123,25 @@ struct ELFDynamic {
         return try file.string(at: strings.offset + offset, end: strings.end)
     }
 
+    /// Each name once.
     func needed() throws(PluginError) -> [String] {
         var names: [String] = []
         names.reserveCapacity(neededOffsets.count)
-        for offset in neededOffsets { names.append(Self.shared(try name(at: offset))) }
+        var offsets: Set<UInt64> = []
+        var seen: Set<PathKey> = []
+        for offset in neededOffsets where offsets.insert(offset).inserted {
+            let name = Self.shared(try name(at: offset))
+            if seen.insert(PathKey(name)).inserted { names.append(name) }
+        }
         return names
     }
 
     /// The same text, in memory that all files share: all modules need the same libraries. Only of ASCII, since equal texts
-    /// have the same bytes there.
+    /// have the same bytes there, and only short ones: files may say anything, and what is shared stays.
     private static func shared(_ name: String) -> String {
-        guard name.utf8.allSatisfy({ $0 < 0x80 }) else { return name }
+        guard name.utf8.count <= 64, name.utf8.allSatisfy({ $0 < 0x80 }) else { return name }
         return sharedNames.withLock { names in
-            names.count < 4096 ? names.insert(name).memberAfterInsert : name  // Files may say anything.
+            names.count < 4096 ? names.insert(name).memberAfterInsert : name
         }
     }
     private static let sharedNames = Mutex<Set<String>>([])

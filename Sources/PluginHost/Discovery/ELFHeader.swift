@@ -117,15 +117,16 @@ struct ELFHeader {
     private static func checkMagic(_ file: ELFBytes) throws(PluginError) {
         guard file.count > 0 else { throw file.invalid("is empty. A module is a shared library.") }
         let magic: [UInt8] = [0x7F, 0x45, 0x4C, 0x46]
-        guard file.bytes.prefix(4).elementsEqual(magic.prefix(file.bytes.count)) else {
-            throw file.invalid("is \(looks(file.bytes)), not a shared library.")
+        let start = file.bytes(0, 512)
+        guard start.prefix(4).elementsEqual(magic.prefix(start.count)) else {
+            throw file.invalid("is \(looks(start)), not a shared library.")
         }
         guard file.count >= 64 else {
             throw file.invalid("is cut short: \(file.count) bytes, and the ELF header alone takes 64. Copy it again.")
         }
     }
 
-    /// What a file that is no ELF file looks like.
+    /// What a file that is no ELF file looks like by its first 512 bytes.
     private static func looks(_ bytes: UnsafeRawBufferPointer) -> String {
         let known: [(start: [UInt8], what: String)] = [
             (Array("#!".utf8), "a script"), (Array("!<arch>\n".utf8), "a static library (ar archive)"),
@@ -136,9 +137,9 @@ struct ELFHeader {
             (Array("\0asm".utf8), "a WebAssembly module"),
         ]
         if let found = known.first(where: { bytes.starts(with: $0.start) }) { return found.what }
-        let isText = bytes.prefix(512).allSatisfy { $0 >= 0x20 && $0 != 0x7F || (0x09...0x0D).contains($0) }
+        let isText = bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F || (0x09...0x0D).contains($0) }
         if isText { return "a text file" }
-        return bytes.prefix(512).allSatisfy { $0 == 0 } ? "filled with zero bytes" : "of an unknown format"
+        return bytes.allSatisfy { $0 == 0 } ? "filled with zero bytes" : "of an unknown format"
     }
 }
 

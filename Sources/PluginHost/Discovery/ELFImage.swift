@@ -58,6 +58,16 @@ struct ELFImage: Sendable {
         mappedSize = Int(segments.mappedSize)
     }
 
+    /// Checks the tables from which everything else is found, to refuse a file before it is copied: header, program and
+    /// section headers, dynamic section, names, and the hash table of the symbols.
+    ///
+    /// - Throws: `invalidFile`, with what is wrong with it.
+    static func checkTables(of file: ELFBytes) throws(PluginError) {
+        let dynamic = try ELFDynamic(file, try ELFSegments(file, try ELFHeader(file)))
+        _ = try (dynamic.needed(), dynamic.runpath(), dynamic.soname())
+        _ = try ELFSymbols(dynamic)
+    }
+
     /// Throws `invalidFile` if the entry function of a module is not exported.
     func requireEntry(path: String) throws(PluginError) {
         guard !exportsEntry else { return }

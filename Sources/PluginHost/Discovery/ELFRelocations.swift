@@ -36,16 +36,27 @@ struct ELFRelocations {
     #if arch(x86_64)
         private static let relative: UInt32 = 8
         private static let indirect: UInt32 = 37
-        private static let known: Set<UInt32> = [0, 1, 2, 5, 6, 7, 8, 10, 16, 17, 18, 32, 33, 36, 37]
     #elseif arch(arm64)
         private static let relative: UInt32 = 1027
         private static let indirect: UInt32 = 1032
-        private static let known: Set<UInt32> = Set([0, 256, 257, 258, 259, 260, 261, 262]).union(1024...1032)
     #elseif arch(riscv64)
         private static let relative: UInt32 = 3
         private static let indirect: UInt32 = 58
-        private static let known: Set<UInt32> = Set(0...12).union([58])
     #endif
+
+    /// Whether the dynamic linker knows a type of relocation.
+    private static func isKnown(_ type: UInt32) -> Bool {
+        switch type {
+        #if arch(x86_64)
+            case 0...2, 5...8, 10, 16...18, 32, 33, 36, 37: true
+        #elseif arch(arm64)
+            case 0, 256...262, 1024...1032: true
+        #elseif arch(riscv64)
+            case 0...12, 58: true
+        #endif
+        default: false
+        }
+    }
 
     private mutating func check(_ table: ELFDynamic.Table, relativeCount: UInt64) throws(PluginError) {
         for index in 0..<table.size / 24 {
@@ -53,7 +64,7 @@ struct ELFRelocations {
             let place = try file.read(UInt64.self, at: at)
             let type = try file.read(UInt32.self, at: at + 8)
             let symbol = UInt64(try file.read(UInt32.self, at: at + 12))
-            guard Self.known.contains(type), index >= relativeCount || type == Self.relative else {
+            guard Self.isKnown(type), index >= relativeCount || type == Self.relative else {
                 throw file.damaged("relocation \(index) is of type \(type), which does not belong there")
             }
             if type == 0 { continue }

@@ -29,6 +29,9 @@ struct ELFSegments {
     /// More memory than a module can mean to take.
     private static let memoryLimit: UInt64 = 1 << 32
 
+    /// How many notes are looked through for the build id, which linkers put first. Segments of notes can overlap.
+    private static let noteLimit = 1024
+
     /// How much memory the image takes.
     var mappedSize: UInt64 { loads[loads.count - 1].memoryEnd - loads[0].address }
     var end: UInt64 { loads[loads.count - 1].memoryEnd }
@@ -147,16 +150,18 @@ struct ELFSegments {
 
     /// The build id that the linker noted, in hexadecimal; nil if there is none.
     func buildID() throws(PluginError) -> String? {
+        var budget = Self.noteLimit
         for note in all where note.type == 4 {
             var at = note.offset
             let end = saturating(1, times: note.fileSize, plus: note.offset)
-            while at < end, end - at >= 12, file.contains(at, 12) {
+            while at < end, end - at >= 12, file.contains(at, 12), budget > 0 {
+                budget -= 1
                 let nameSize = UInt64(try file.read(UInt32.self, at: at))
                 let size = UInt64(try file.read(UInt32.self, at: at + 4))
                 let content = at + 12 + (nameSize + 3) / 4 * 4
                 guard file.contains(content, size) else { break }
                 if try file.read(UInt32.self, at: at + 8) == 3, file.isString("GNU", at: at + 12), size <= 64 {
-                    return file.bytes[Int(content)..<Int(content + size)].map {
+                    return file.bytes(content, size).map {
                         ($0 < 16 ? "0" : "") + String($0, radix: 16)
                     }.joined()
                 }

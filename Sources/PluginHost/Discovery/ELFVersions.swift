@@ -18,12 +18,18 @@ enum ELFVersions {
         }
         if let start = dynamic[.requirements] {
             var budget = file.count / 16  // more requirements cannot be in the file, unless lists share them
-            for at in try list(dynamic, start, count: dynamic[.requirementCount], size: 16, next: 12) {
+            let needed = Set(needed.map(PathKey.init))
+            let records = try list(dynamic, start, count: dynamic[.requirementCount], size: 16, next: 12)
+            // Linkers make one for each library; each costs the reading of a name.
+            guard records.count <= needed.count else {
+                throw file.damaged("it requires versions of \(records.count) libraries, and needs \(needed.count)")
+            }
+            for at in records {
                 guard try file.read(UInt16.self, at: at) == 1 else {
                     throw file.damaged("a version requirement is of an unknown format")
                 }
                 let library = try dynamic.name(at: UInt64(try file.read(UInt32.self, at: at + 4)))
-                guard needed.contains(library) else {
+                guard needed.contains(PathKey(library)) else {
                     throw file.damaged("it requires versions of \(library), and does not need that library")
                 }
                 largest = max(largest, try checkRequirements(dynamic, record: at, &budget))

@@ -32,6 +32,8 @@ struct FolderWalk {
         let path: String
         /// Whether it is a symbolic link, as far as the file system says so.
         let canBeLink: Bool
+        /// Why it cannot be asked for by this name and path, which are made up then.
+        var error: PluginError?
     }
 
     /// A folder that is left out, and why.
@@ -97,14 +99,20 @@ struct FolderWalk {
         var found: (folders: [Pending], links: [Pending]) = ([], [])
         while let record = readdir(stream) {
             // Sound: the name ends with a zero byte inside the record, which lives until the next readdir.
-            let name = withUnsafePointer(to: &record.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 1) { String(cString: $0) }
+            let (name, isText) = withUnsafePointer(to: &record.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 1) { name in
+                    String(validatingCString: name).map { ($0, true) } ?? (Self.escaped(name), false)
+                }
             }
-            guard !name.hasPrefix(".") else { continue }
+            guard name.utf8.first != UInt8(ascii: ".") else { continue }
             let path = folder.path.hasSuffix("/") ? folder.path + name : "\(folder.path)/\(name)"
             let relative = folder.name.isEmpty ? name : "\(folder.name)/\(name)"
             // File systems that do not say what an entry is are asked about each.
             let kind = Int(record.pointee.d_type)
+            guard isText else {
+                refuse(name, path, relative, isFolder: kind == Int(DT_DIR), &items)
+                continue
+            }
             let canBeLink = kind == Int(DT_LNK) || kind == Int(DT_UNKNOWN)
             if includesSubfolders, kind == Int(DT_DIR) || canBeLink && Self.isFolder(path) {
                 let pending = Pending(path: path, name: relative, depth: folder.depth + 1)
@@ -113,10 +121,35 @@ struct FolderWalk {
                 items.append(Item(name: relative, path: path, canBeLink: canBeLink))
             }
         }
-        folders += found.folders.sorted { $0.name < $1.name }
-        links += found.links.sorted { $0.name < $1.name }
+        folders += found.folders.sorted { PathKey($0.name) < PathKey($1.name) }
+        links += found.links.sorted { PathKey($0.name) < PathKey($1.name) }
         return items
     }
+
+    /// Takes note of what has a name that no text can stand for, as far as it would be looked at under another name.
+    private mutating func refuse(
+        _ name: String, _ path: String, _ relative: String, isFolder: Bool, _ items: inout [Item]
+    ) {
+        let error = PluginError(.unreadable, "\(path) is not looked at, since its name is not UTF-8. Rename it.")
+        if isFolder {
+            if includesSubfolders { failures.append(Failure(name: relative, path: path, error: error)) }
+        } else if PluginFolder.isCandidate(String(name.dropLast(Self.note.count))) {
+            items.append(Item(name: relative, path: path, canBeLink: false, error: error))
+        }
+    }
+
+    /// A name that is not UTF-8, with the bytes of which that is so in hexadecimal: another text for each name, and none
+    /// that a file can have which is looked at.
+    private static func escaped(_ name: UnsafePointer<CChar>) -> String {
+        var text = ""
+        // Sound: the name ends with a zero byte.
+        for byte in UnsafeBufferPointer(start: name, count: strlen(name)).lazy.map(UInt8.init(bitPattern:)) {
+            let isPlain = (0x20..<0x7F).contains(byte) && byte != UInt8(ascii: "\\")
+            text += isPlain ? String(UnicodeScalar(byte)) : "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
+        return text + note
+    }
+    private static let note = " (not UTF-8)"
 
     private mutating func fail(_ folder: Pending, _ reason: String) {
         failures.append(

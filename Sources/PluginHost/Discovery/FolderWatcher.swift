@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import Glibc
 internal import PluginABI
 internal import Synchronization
@@ -16,7 +15,7 @@ final class FolderWatcher: @unchecked Sendable {
     /// A folder by the one that was named, and its path below that.
     private struct Place: Hashable {
         let root: String
-        let path: String
+        let path: PathKey
     }
 
     /// What is known about one folder.
@@ -25,14 +24,13 @@ final class FolderWatcher: @unchecked Sendable {
         /// The kernel's number for it; -1 while it is not watched.
         var watch: Int32 = -1
         /// What was in it when it was last looked at, as far as it is not watched; nil if it cannot be read.
-        var files: [String: FileIdentity?]? = [:]
+        var files: [PathKey: FileIdentity?]? = [:]
     }
 
     /// For how long changes are gathered at most.
     static let waitLimit = Duration.milliseconds(100)
 
-    private let queue = DispatchQueue(label: "pluginhost.folder-watcher")
-    private static let isOnQueue = DispatchSpecificKey<ObjectIdentifier>()
+    private let queue = SerialThread("host.watcher")
     private let roots: Set<String>
     private let includesSubfolders: Bool
     private let quietTime: Duration
@@ -42,9 +40,9 @@ final class FolderWatcher: @unchecked Sendable {
     private var folders: [Place: Folder] = [:]
     private var places: [Int32: Set<Place>] = [:]
     private var descriptor: Int32 = -1
-    private var events: (any DispatchSourceRead)?
-    private var timer: (any DispatchSourceTimer)?
     private var isRunning = false
+    /// How often watching has begun: what was begun before that, and looks again later, does not.
+    private var beginnings = 0
     /// Why the kernel does not watch, by what it does not watch.
     private let problems = Mutex<[String: PluginError]>([:])
     /// What has changed and is not told yet; when that began, and how many waits have begun since then.
@@ -55,7 +53,7 @@ final class FolderWatcher: @unchecked Sendable {
     ///   - includesSubfolders: Watches the folders below them, too.
     ///   - quietTime: For how long nothing must have changed before a change is told; not more than ``waitLimit``.
     ///   - lookInterval: How often to look at what the kernel does not watch.
-    ///   - onChange: Called with the folders, as they were named, in which something has changed; on a queue of the
+    ///   - onChange: Called with the folders, as they were named, in which something has changed; on a thread of the
     ///     watcher's own, one call at a time.
     init(
         folders: [String], includesSubfolders: Bool = false, quietTime: Duration = .milliseconds(5),
@@ -66,7 +64,6 @@ final class FolderWatcher: @unchecked Sendable {
         self.quietTime = min(max(quietTime, .zero), Self.waitLimit)
         self.lookInterval = lookInterval
         self.onChange = onChange
-        queue.setSpecific(key: Self.isOnQueue, value: ObjectIdentifier(self))
     }
 
     deinit { endWatching() }
@@ -80,38 +77,55 @@ final class FolderWatcher: @unchecked Sendable {
     /// Why folders are looked at once a second instead of being watched; nil if they are watched.
     var problem: PluginError? { problems.withLock { problems in problems.min { $0.key < $1.key }?.value } }
 
+    /// Whether its thread is there, for tests.
+    var hasThread: Bool { queue.hasThread }
+
     private func onQueue<Result>(_ body: () -> Result) -> Result {
-        DispatchQueue.getSpecific(key: Self.isOnQueue) == ObjectIdentifier(self) ? body() : queue.sync(execute: body)
+        queue.isCurrent ? body() : queue.sync(body)
     }
 
     private func beginWatching() {
         guard !isRunning else { return }
         isRunning = true
-        descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
-        if descriptor < 0 {
-            note("inotify_init1", errno)
-        } else {
-            let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-            source.setEventHandler { [weak self] in self?.takeEvents() }
-            let closing = descriptor
-            source.setCancelHandler { close(closing) }
-            source.activate()
-            events = source
-        }
+        beginnings += 1
+        queue.hold()
+        openDescriptor()
         for root in roots { _ = look(at: root) }
-        let timer = DispatchSource.makeTimerSource(queue: queue)
-        let interval = DispatchTimeInterval.nanoseconds(Int(lookInterval.nanoseconds))
-        timer.schedule(deadline: .now() + interval, repeating: interval, leeway: .milliseconds(250))
-        timer.setEventHandler { [weak self] in self?.takeLook() }
-        timer.activate()
-        self.timer = timer
+        lookLater(beginnings)
+    }
+
+    /// Gets the descriptor through which the kernel tells what changes, where there is none yet: it may fail for want of
+    /// descriptors, and is tried again with each look.
+    private func openDescriptor() {
+        guard descriptor < 0 else { return }
+        let new = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+        guard new >= 0 else { return note(Self.everything, errno) }
+        let code = queue.watch(new) { [weak self] in self?.takeEvents() }
+        guard code == 0 else {
+            close(new)
+            return note(Self.everything, code)
+        }
+        descriptor = new
+        problems.withLock { $0[Self.everything] = nil }
+    }
+
+    private static let everything = "What is in the plugins folders"
+
+    private func lookLater(_ beginning: Int) {
+        queue.async(after: lookInterval) { [weak self] in
+            guard let self, isRunning, beginnings == beginning else { return }
+            takeLook()
+            lookLater(beginning)
+        }
     }
 
     private func endWatching() {
+        guard isRunning else { return }
         isRunning = false
-        events?.cancel()
-        timer?.cancel()
-        (events, timer, descriptor) = (nil, nil, -1)
+        queue.unwatch()
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
+        queue.letGo()
         (folders, places, gathered) = ([:], [:], nil)
         problems.withLock { $0 = [:] }
     }
@@ -120,7 +134,11 @@ final class FolderWatcher: @unchecked Sendable {
 
     private func takeEvents() { if isRunning { gather(drain()) } }
 
-    private func takeLook() { if isRunning { gather(roots.filter(look)) } }
+    private func takeLook() {
+        guard isRunning else { return }
+        openDescriptor()
+        gather(roots.filter(look))
+    }
 
     /// Tells what has changed when nothing more comes.
     private func gather(_ changed: Set<String>) {
@@ -133,7 +151,7 @@ final class FolderWatcher: @unchecked Sendable {
         let wait = min(quietTime, Self.waitLimit - (now - current.since))
         guard wait > .zero else { return tell() }
         let (since, number) = (current.since, current.waits)
-        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait.nanoseconds))) { [weak self] in
+        queue.async(after: wait) { [weak self] in
             // Unless something has come since then, and waits on its own.
             guard let self, isRunning, gathered?.since == since, gathered?.waits == number else { return }
             tell()
@@ -189,8 +207,9 @@ final class FolderWatcher: @unchecked Sendable {
             }
             if name.isEmpty || PluginFolder.isCandidate(name) { changed.insert(place.root) }
             guard includesSubfolders, !name.isEmpty, !name.hasPrefix(".") else { continue }
-            let path = "\(place.path)/\(name)"
-            if event.mask & UInt32(IN_ISDIR) != 0 || folders[Place(root: place.root, path: path)] != nil || isLink(path)
+            let path = "\(place.path.path)/\(name)"
+            if event.mask & UInt32(IN_ISDIR) != 0 || folders[Place(root: place.root, path: PathKey(path))] != nil
+                || isLink(path)
             {
                 unknown.insert(place.root)
             }
@@ -211,7 +230,7 @@ final class FolderWatcher: @unchecked Sendable {
         var present: Set<Place> = []
         var hasChanged = false
         while let found = walk.next() {
-            let place = Place(root: root, path: found.path)
+            let place = Place(root: root, path: PathKey(found.path))
             present.insert(place)
             if folders[place]?.identity != found.identity {
                 forget(place)
@@ -232,18 +251,18 @@ final class FolderWatcher: @unchecked Sendable {
         return hasChanged
     }
 
-    private func identities(of items: [FolderWalk.Item], onlyLinks: Bool) -> [String: FileIdentity?] {
+    private func identities(of items: [FolderWalk.Item], onlyLinks: Bool) -> [PathKey: FileIdentity?] {
         let items = items.filter { PluginFolder.isCandidate($0) && (!onlyLinks || $0.canBeLink) }
         return Dictionary(
-            items.map { ($0.name, try? PluginFolder.examine($0.path).get()) }, uniquingKeysWith: { $1 })
+            items.map { (PathKey($0.name), try? PluginFolder.examine($0.path).get()) }, uniquingKeysWith: { $1 })
     }
 
     private func watch(_ place: Place) -> Int32 {
-        let watch = inotify_add_watch(descriptor, place.path, Self.mask)
+        let watch = inotify_add_watch(descriptor, place.path.path, Self.mask)
         if watch < 0 {
-            note(place.path, errno)
+            note(place.path.path, errno)
         } else {
-            problems.withLock { $0[place.path] = nil }
+            problems.withLock { $0[place.path.path] = nil }
             places[watch, default: []].insert(place)
         }
         return watch
@@ -251,7 +270,7 @@ final class FolderWatcher: @unchecked Sendable {
 
     private func forget(_ place: Place) {
         guard let folder = folders.removeValue(forKey: place) else { return }
-        problems.withLock { $0[place.path] = nil }
+        problems.withLock { $0[place.path.path] = nil }
         guard folder.watch >= 0 else { return }
         places[folder.watch]?.remove(place)
         if places[folder.watch]?.isEmpty == true {
@@ -265,7 +284,8 @@ final class FolderWatcher: @unchecked Sendable {
         let advice = code == ENOSPC || code == EMFILE ? " Raise fs.inotify.max_user_watches or max_user_instances." : ""
         let problem = PluginError(
             .unreadable,
-            "\(what) cannot be watched and is looked at once a second: \(describe(errno: code)).\(advice)")
+            "\(what) cannot be watched and is looked at once a second, until it can: "
+                + "\(describe(errno: code)).\(advice)")
         problems.withLock { $0[what] = problem }
     }
 }

@@ -2,14 +2,53 @@ import Foundation
 public import PluginABI
 
 extension Value {
-    /// Reads JSON text: what ``/PluginABI/Value/json`` writes, with bytes as base64 text.
+    /// Reads JSON text: what ``/PluginABI/Value/json`` writes, with bytes as base64 text. Whole numbers of 64 bits are
+    /// ints; of a name that an object has twice the first entry counts.
     ///
-    /// - Throws: ``/PluginABI/PluginError/Code/invalidValue`` for text that is no JSON.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidValue`` for text that is not valid JSON, nests lists and maps more
+    ///   than 128 deep, or has more than 256 combining marks in a row; the message says where.
     public init(json text: String) throws(PluginError) {
+        var text = text
+        self = try text.withUTF8 { bytes in
+            Result { () throws(PluginError) in try JSONText.parse(UnsafeRawBufferPointer(bytes)) }
+        }.get()
+    }
+
+    /// Reads a message of another program: the bytes of a line, in which the greatest value can be one part of many.
+    package init(jsonMessage bytes: [UInt8]) throws(PluginError) {
+        self = try bytes.withUnsafeBytes { bytes in
+            Result { () throws(PluginError) in try JSONText.parse(bytes, .message, what: "The message") }
+        }.get()
+    }
+
+    /// Reads a file that people write, in which each name stands once.
+    ///
+    /// - Parameter what: The file, for messages.
+    package init(jsonFile bytes: [UInt8], code: PluginError.Code, what: String) throws(PluginError) {
+        self = try bytes.withUnsafeBytes { bytes in
+            Result { () throws(PluginError) in try JSONText.parse(bytes, .file, code: code, what: what) }
+        }.get()
+    }
+}
+
+/// Reading JSON that comes from outside.
+enum JSONText {
+    /// - Parameter what: The text, for messages.
+    /// - Throws: `code`, with the position where the text is not valid UTF-8 or JSON, or nested too deeply.
+    static func parse(
+        _ text: UnsafeRawBufferPointer, _ rules: JSONReader.Rules = .value, code: PluginError.Code = .invalidValue,
+        what: String = "The text"
+    ) throws(PluginError) -> Value {
+        guard !text.isEmpty else { throw PluginError(code, "\(what) is empty.") }
         do {
-            self = try JSONDecoder().decode(Value.self, from: Data(text.utf8))
+            _ = try UTF8Span(validating: text.bindMemory(to: UInt8.self).span)
         } catch {
-            throw PluginError(.invalidValue, "The text is no JSON: \(text.shortened)")
+            throw PluginError(code, "\(what) is not valid UTF-8, at byte \(error.byteOffsets.lowerBound).")
+        }
+        do throws(MalformedText) {
+            return try JSONReader.read(text, rules)
+        } catch {
+            throw PluginError(code, "\(what) \(error.message)")
         }
     }
 }

@@ -34,7 +34,7 @@ struct ManifestNode {
         let hint = didYouMean(word, known)
         return PluginError(
             .invalidManifest,
-            error("unknown \(what) \"\(Self.shortened(word))\"").message
+            error("unknown \(what) \"\(word.shortened)\"").message
                 + (hint.isEmpty ? " Known are: \(known.joined(separator: ", "))." : hint))
     }
 
@@ -80,7 +80,7 @@ struct ManifestNode {
         let startsWell = name.utf8.first.map { $0 == 0x5F || $0 >= 0x41 } ?? false
         guard isWord, startsWell, name.utf8.count <= 256 else {
             throw error(
-                "the name \"\(Self.shortened(name))\" is not allowed: a letter or _, then letters, digits, _, . and -, "
+                "the name \"\(name.shortened)\" is not allowed: a letter or _, then letters, digits, _, . and -, "
                     + "256 at most")
         }
         return name
@@ -95,20 +95,13 @@ struct ManifestNode {
         let values = try optional(key, \.list, "a list") ?? []
         elements.reserveCapacity(values.count)
         for (index, value) in values.enumerated() {
-            let name = value["name"]?.string.map(Self.shortened) ?? "number \(index + 1)"
+            let name = value["name"]?.string?.shortened ?? "number \(index + 1)"
             let here = (place.isEmpty ? "" : "\(place), ") + "\(what) \(name)"
             let node = try ManifestNode(value: value, place: here, skipsUnknown: skipsUnknown, document: document)
             guard names.insert(try node.name()).inserted else { throw error("the \(what) \(name) is there twice") }
             elements.append(try read(node))
         }
         return elements
-    }
-
-    /// For messages: on one line, and not too long.
-    private static func shortened(_ text: String) -> String {
-        let line = text.unicodeScalars.prefix(64).map { $0.value < 0x20 || $0.value == 0x7F ? "?" : String($0) }
-            .joined()
-        return line.unicodeScalars.count < text.unicodeScalars.count ? line + "…" : line
     }
 
     private static func describe(_ value: Value) -> String {

@@ -90,7 +90,8 @@ extension ModuleManifest {
                 "The manifest is \(text.count) bytes long; at most \(PLUGIN_MANIFEST_MAX_BYTES) are accepted.")
         }
         let node = try ManifestNode(
-            value: try ManifestJSON.parse(text), place: "", skipsUnknown: abiMinor > UInt16(PLUGIN_ABI_MINOR))
+            value: try JSONText.parse(text, code: .invalidManifest, what: "The manifest"), place: "",
+            skipsUnknown: abiMinor > UInt16(PLUGIN_ABI_MINOR))
         try node.checkKeys([
             "name", "version", "summary", "concurrency", "level", "priority", "targets", "types", "routes", "services",
             "events", "interceptors", "hooks", "exclusive", "requires", "abiMinor",

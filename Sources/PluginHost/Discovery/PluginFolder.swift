@@ -50,16 +50,18 @@ enum PluginFolder {
         entries += walk.failures.map {
             Entry(name: $0.name, path: $0.path, identity: .failure($0.error), isFolder: true)
         }
-        return entries.sorted { $0.name < $1.name }
+        return entries.sorted { PathKey($0.name) < PathKey($1.name) }
     }
 
     private static func candidates(_ items: [FolderWalk.Item]) -> [Entry] {
-        items.filter(isCandidate).map { Entry(name: $0.name, path: $0.path, identity: examine($0.path)) }
+        items.filter(isCandidate).map { item in
+            Entry(name: item.name, path: item.path, identity: item.error.map { .failure($0) } ?? examine(item.path))
+        }
     }
 
     /// Whether an item of a folder may be a module or a route file.
     static func isCandidate(_ item: FolderWalk.Item) -> Bool {
-        item.name.split(separator: "/").last.map { isCandidate(String($0)) } ?? false
+        item.error != nil || item.name.split(separator: "/").last.map { isCandidate(String($0)) } ?? false
     }
 
     /// The error of a folder that cannot be listed.
@@ -82,7 +84,7 @@ enum PluginFolder {
             let reason =
                 switch code {
                 case ENOENT where isLink: "is a link to a file that does not exist."
-                case ENOENT: "does not exist, or has a name that is no UTF-8."
+                case ENOENT: "does not exist."
                 case ELOOP: "is a link that leads back to itself."
                 case EACCES: "cannot be read by this user: Permission denied. Repair it with: chmod u+r '\(path)'"
                 default: "cannot be read: \(describe(errno: code))."

@@ -1,3 +1,5 @@
+internal import PluginABI
+
 /// The candidate that a misspelt word may have meant: "did you mean …?". Nil where none is near.
 ///
 /// Near is up to a third of the letters wrong, missing, superfluous or swapped, three at most; case does not count.
@@ -20,7 +22,7 @@ package func nearest(to word: String, in candidates: some Sequence<String>) -> S
 
 /// “ Did you mean …?”, to be put behind a sentence, or nothing where no candidate is near.
 package func didYouMean(_ word: String, _ candidates: some Sequence<String>) -> String {
-    nearest(to: word, in: candidates).map { " Did you mean “\($0)”?" } ?? ""
+    nearest(to: word, in: candidates).map { " Did you mean “\($0.shortened)”?" } ?? ""
 }
 
 /// How many letters must be replaced, added, left out or swapped with their neighbour (optimal string alignment); nil for

@@ -4,8 +4,15 @@ import PluginABI
 // The wording of what the call path refuses. Never on the way of a call that succeeds.
 
 extension PluginError {
+    /// Why there is no record for a call on this thread.
     static var recursionLimit: PluginError {
-        PluginError(
+        guard Lane.current != nil else {
+            return PluginError(
+                .outOfResources,
+                "There is no memory left for the calls of one more thread, or 65,536 threads make calls. Limits: "
+                    + "\(ProcessLimits.ofMemory).")
+        }
+        return PluginError(
             .recursionLimit,
             "Calls are nested more than \(PLUGIN_DEPTH_MAX) deep: modules seem to call each other without end.")
     }
@@ -30,19 +37,19 @@ extension PluginError {
     static func unknownAction(
         _ action: String, of owner: String, _ known: some Sequence<String>
     ) -> PluginError {
-        PluginError(.unknownAction, "\(owner) has no action “\(action)”.\(didYouMean(action, known))")
+        PluginError(.unknownAction, "\(owner) has no action “\(action.shortened)”.\(didYouMean(action, known))")
     }
 
     static func unknownParameter(_ name: String, _ endpoint: Endpoint) -> PluginError {
         if endpoint.isVariadic {
             return PluginError(
-                .unknownParameter, "A callback takes its arguments by position, not by name (“\(name)”).")
+                .unknownParameter, "A callback takes its arguments by position, not by name (“\(name.shortened)”).")
         }
         let known = endpoint.parameters.map(\.name)
         let list = known.isEmpty ? "It takes none." : "It takes \(known.joined(separator: ", "))."
         return PluginError(
             .unknownParameter,
-            "\(endpoint.title) has no parameter “\(name)”.\(didYouMean(name, known)) \(list)")
+            "\(endpoint.title) has no parameter “\(name.shortened)”.\(didYouMean(name, known)) \(list)")
     }
 
     static func tooManyArguments(_ count: Int, _ endpoint: Endpoint) -> PluginError {
@@ -52,12 +59,14 @@ extension PluginError {
 
     static func givenTwice(_ name: String, _ endpoint: Endpoint) -> PluginError {
         PluginError(
-            .unknownParameter, "The parameter “\(name)” of \(endpoint.title) was given by name and by position.")
+            .unknownParameter,
+            "The parameter “\(name.shortened)” of \(endpoint.title) was given by name and by position.")
     }
 
     static func missingParameter(_ parameter: Endpoint.Parameter, _ endpoint: Endpoint) -> PluginError {
         PluginError(
-            .missingParameter, "\(endpoint.title) needs the parameter “\(parameter.name)” (\(parameter.kind)).")
+            .missingParameter,
+            "\(endpoint.title) needs the parameter “\(parameter.name.shortened)” (\(parameter.kind)).")
     }
 
     static func mistypedParameter(
@@ -72,7 +81,8 @@ extension PluginError {
             }
         return PluginError(
             .mistypedParameter,
-            "The parameter “\(parameter.name)” of \(endpoint.title) is declared \(parameter.kind); \(given) was given.")
+            "The parameter “\(parameter.name.shortened)” of \(endpoint.title) is declared \(parameter.kind); "
+                + "\(given) was given.")
     }
 }
 
@@ -80,13 +90,15 @@ extension Table {
     /// Why a target and action lead nowhere.
     func missing(_ target: String, _ action: String) -> PluginError {
         if isStopped {
-            return PluginError(.hostStopped, "The host has been shut down: \(target)/\(action) cannot be called.")
+            return PluginError(
+                .hostStopped,
+                "The host has been shut down: \(target.shortened)/\(action.shortened) cannot be called.")
         }
         guard let entry = targets[target] else {
-            if let absence = absences.ofTarget(target) { return absence.error("The target “\(target)”") }
+            if let absence = absences.ofTarget(target) { return absence.error("The target “\(target.shortened)”") }
             return PluginError(
                 .unknownTarget,
-                "No module offers the target “\(target)”.\(didYouMean(target, targets.keys))")
+                "No module offers the target “\(target.shortened)”.\(didYouMean(target, targets.keys))")
         }
         return .unknownAction(
             action, of: "The target \(target) of \(entry.generation.name)", entry.actions.keys)

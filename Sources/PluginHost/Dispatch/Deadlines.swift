@@ -1,39 +1,49 @@
 import CPluginHost
-import Dispatch
 import Synchronization
 
 /// Ends asynchronous calls whose deadline has passed.
 ///
-/// There is one timer, set to the earliest deadline that anybody noted. When it fires, the records of running calls are
-/// searched: nothing has to be kept in order, or taken out again, for the many calls that end in time.
+/// The thread wakes at the earliest deadline that anybody noted, and searches the records of running calls: nothing has
+/// to be kept in order, or taken out again, for the many calls that end in time.
 enum Deadlines {
-    private struct State: @unchecked Sendable {
-        var next = Int64.max
-        var timer: (any DispatchSourceTimer)?
+    private static let next = Mutex(Int64.max)
+    private static let thread = SerialThread("host.deadlines")
+
+    /// Keeps the threads that end calls until ``letGo()``: there may be none to be had when a deadline passes. Counted.
+    static func hold() {
+        thread.hold()
+        ThreadPool.deliveries.hold()
+        ThreadPool.shared.hold()
     }
-    private static let state = Mutex(State())
-    private static let queue = DispatchQueue(label: "pluginhost.deadlines")
+
+    static func letGo() {
+        thread.letGo()
+        ThreadPool.deliveries.letGo()
+        ThreadPool.shared.letGo()
+    }
 
     /// Takes note of a deadline, in CLOCK_MONOTONIC nanoseconds.
     static func note(_ deadline: Int64) {
-        state.withLock { state in
-            guard deadline < state.next else { return }
-            state.next = deadline
-            let timer = state.timer ?? makeTimer()
-            state.timer = timer
-            timer.schedule(deadline: .now() + .nanoseconds(Int(max(0, deadline - monotonicNow()))))
+        next.withLock { next in
+            guard deadline < next else { return }
+            next = deadline
+            thread.async(at: deadline) { endOverdue(deadline) }
         }
     }
 
-    private static func makeTimer() -> any DispatchSourceTimer {
-        let timer = DispatchSource.makeTimerSource(queue: queue)
-        timer.setEventHandler { endOverdue() }
-        timer.activate()
-        return timer
+    /// Runs code that may block when a time has passed.
+    static func runElsewhere(after time: Duration, _ work: @escaping @Sendable () -> Void) {
+        thread.async(after: time) { ThreadPool.shared.run(work) }
     }
 
-    private static func endOverdue() {
-        state.withLock { $0.next = .max }
+    private static func endOverdue(_ noted: Int64) {
+        // Else an earlier deadline was noted since, and has looked at this one, too.
+        let isNext = next.withLock { next in
+            guard next == noted else { return false }
+            next = .max
+            return true
+        }
+        guard isNext else { return }
         let now = monotonicNow()
         var next = Int64.max
         for record in runningCalls() where record.pointer.pointee.is_pooled != 0 {
@@ -42,7 +52,7 @@ enum Deadlines {
             let deadline = record.deadline
             if deadline != 0, deadline <= now {
                 // Elsewhere: what a caller does when it is told must not hold up the deadlines of others.
-                DispatchQueue.global().async { Dispatcher.abandon(token, .deadlineExceeded(endpoint)) }
+                ThreadPool.deliveries.run { Dispatcher.abandon(token, .deadlineExceeded(endpoint)) }
             } else if deadline != 0 {
                 next = min(next, deadline)
             }

@@ -63,9 +63,11 @@ final class AwaitedOutcome: Sendable {
     }
 
     /// Blocks this thread until the outcome is there.
+    ///
+    /// - Parameter patience: Without a timeout of its own; says meanwhile what is waited for.
     @discardableResult
-    func wait() throws(PluginError) -> Value {
-        arrived.wait()
+    func wait(_ patience: Patience? = nil) throws(PluginError) -> Value {
+        if let patience { _ = patience.wait(for: arrived) } else { arrived.wait() }
         arrived.signal()
         return try result.withLock { $0 }.get()
     }

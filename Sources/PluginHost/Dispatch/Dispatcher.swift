@@ -1,6 +1,5 @@
 import CPluginABI
 import CPluginHost
-import Dispatch
 import Glibc
 import PluginABI
 import Synchronization
@@ -10,7 +9,7 @@ final class Dispatcher: Sendable {
     let registry = Registry()
     let settings: Settings
     /// Changes of the registry's modules run here, one at a time.
-    let changes = DispatchQueue(label: "pluginhost.lifecycle")
+    let changes = SerialThread("host.changes")
     let profiler = Profiler()
     let hookRunner = HookRunner()
 
@@ -19,6 +18,8 @@ final class Dispatcher: Sendable {
         var schemes: Set<String>
         /// How long an asynchronous call may take when its caller does not say, in nanoseconds.
         var asyncTimeout: Int64
+        /// How many bytes a URL may have.
+        var longestURL = URLText.defaultLength
         /// What every module is told: a map.
         var context: Value = [:]
         var log: @Sendable (LogEntry) -> Void
@@ -246,7 +247,7 @@ final class Dispatcher: Sendable {
         /// As `plugin_request.isPlain`.
         var isPlain: Bool { !isRemote && timeout <= 0 }
         let parent: plugin_token
-        let timeout: Int64
+        var timeout: Int64
         let isRemote: Bool
         let mode: Mode
         let receiver: Receiver

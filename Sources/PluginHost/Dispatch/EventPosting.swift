@@ -199,7 +199,11 @@ extension Dispatcher {
                 _ = try deliver(event.name, entries, to: [subscriber], of: nil, call)
             }
         } catch {
-            settings.log(LogEntry(level: .error, message: "The event “\(event.name)” failed: \(error.message)"))
+            settings.log(
+                LogEntry(
+                    level: .error,
+                    message: "The event “\(event.name.shortened)” failed: "
+                        + "\(error.message)"))
         }
     }
 
@@ -220,7 +224,7 @@ extension Dispatcher {
             call.receiver.receive(error)
         }
         do throws(PluginError) { try outcome.wait() } catch {
-            settings.log(LogEntry(level: .warning, message: "The event “\(event)” failed: \(error.message)"))
+            settings.log(LogEntry(level: .warning, message: "The event “\(event.shortened)” failed: \(error.message)"))
         }
     }
 

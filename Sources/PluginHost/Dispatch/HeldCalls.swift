@@ -1,6 +1,5 @@
 import CPluginABI
 import CPluginHost
-import Dispatch
 import PluginABI
 import Synchronization
 
@@ -66,7 +65,7 @@ extension Dispatcher {
                     if isCancelled != 0 { held.cancel() }
                 }, Unmanaged.passRetained(self).toOpaque())
             do throws(PluginError) {
-                try hold.whenOver { DispatchQueue.global().async { self.proceed() } }
+                try hold.whenOver { ThreadPool.shared.run { self.proceed() } }
             } catch {
                 end(error)
             }

@@ -1,6 +1,5 @@
 import CPluginABI
 import CPluginHost
-import Dispatch
 import PluginABI
 import Synchronization
 
@@ -90,7 +89,7 @@ final class InstanceProvider: Sendable {
 
     /// Looks again and again, ever less often, until nobody uses what was released.
     private func destroyReleased(after milliseconds: Int) {
-        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { [self] in
+        Deadlines.runElsewhere(after: .milliseconds(milliseconds)) { [self] in
             let (unused, isAnyLeft) = released.withLock { released in
                 let unused = released.filter { $0.isUnused(by: self) }
                 released.removeAll { instance in unused.contains { $0.pointer == instance.pointer } }

@@ -92,8 +92,8 @@ extension Dispatcher {
         let pattern = if let named { named.pattern } else { try RoutePattern(route) }
         let known = named ?? table.routes.table.entry(like: pattern).flatMap { $0.pattern.text == route ? $0 : nil }
         let declared = known.flatMap { table.targets[$0.target]?.actions[$0.action]?.parameters.map(\.name) } ?? []
-        let url = try pattern.url(with: parameters, declared: Set(declared))
-        if let known { try table.routes.table.checkOpens(known, url) }
+        let url = try pattern.url(with: parameters, declared: Set(declared), longest: settings.longestURL)
+        if let known { try table.routes.table.checkOpens(known, url, longest: settings.longestURL) }
         return url
     }
 

@@ -42,12 +42,12 @@ extension Dispatcher {
         _ body: (URLResolution) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         defer { withExtendedLifetime(table) {} }  // What the URL leads to is its.
-        return try URLText.readPath(text) { (url) throws(PluginError) in
+        return try URLText.readPath(text, longest: settings.longestURL) { (url) throws(PluginError) in
             if table.isStopped { throw table.missing(url.writtenHost.string, url.segments.last?.string ?? "") }
             let match = table.routes.table.match(url)
             try url.takeQuery()  // Meanwhile what was found comes from memory.
             if isRemote, let other = try askGuard(url, match, given, table) {
-                return try URLText.read(other) { (url) throws(PluginError) in
+                return try URLText.read(other, longest: settings.longestURL) { (url) throws(PluginError) in
                     try body(try table.resolve(url, table.routes.table.match(url), schemes: settings.schemes))
                 }
             }

@@ -95,6 +95,8 @@ extension Dispatcher {
         let given = request.entries
         let (url, flags) = (request.target, request.flags)
         let asksForObject = flags & PLUGIN_REQUEST_OBJECT != 0
+        // Finding the route is part of what the caller gives time for.
+        let end = call.timeout > 0 ? deadline(in: call.timeout, from: plugin_host_coarse_now()) : 0
         var isAnnounced = false
         while true {
             // What the URL means and whom it reaches are of one table; where that is over, both are asked anew.
@@ -109,6 +111,7 @@ extension Dispatcher {
                 let found = table.find(target, action)
                 var call = call
                 call.route = resolution.route
+                if end != 0 { call.timeout = try Self.timeLeft(until: end, target, action) }
                 return try URLArguments.lend(
                     of: resolution, to: found, besides: given, asksForObject: asksForObject
                 ) { [call] (entries) throws(PluginError) -> plugin_token? in
@@ -133,6 +136,22 @@ extension Dispatcher {
             }
             if let answer { return answer }
         }
+    }
+
+    /// What is left of the time for opening a URL when its route is found, in nanoseconds.
+    ///
+    /// - Throws: `deadlineExceeded` where nothing is left: the action is not called.
+    private static func timeLeft(
+        until end: Int64, _ target: plugin_string, _ action: plugin_string
+    ) throws(PluginError) -> Int64 {
+        let left = end - monotonicNow()
+        guard left > 0 else {
+            throw PluginError(
+                .deadlineExceeded,
+                "The time for opening the URL was over when its route was found. \(target.text)/\(action.text) was not "
+                    + "called.")
+        }
+        return left
     }
 
     /// An object and its action.

@@ -142,7 +142,7 @@ final class SerialGate: Sendable {
 
     /// Enters, now or later; calls `enter` on some thread in the second case, and returns false then.
     func enter(_ record: CallRecord, later enter: @escaping @Sendable () -> Void) throws(PluginError) -> Bool {
-        switch ask(record, isBlocking: false, { DispatchQueue.global().async(execute: enter) }) {
+        switch ask(record, isBlocking: false, { ThreadPool.shared.run(enter) }) {
         case .entered: return true
         case .circle: throw circle
         case .waiting, .needsTasks, .undecided: return false

@@ -264,7 +264,8 @@ extension Dispatcher {
         settings.log(
             LogEntry(
                 level: .error, module: name,
-                message: "The event “\(event)” failed in \(name ?? "the program"): \(error.message) (\(error.code))"))
+                message: "The event “\(event.shortened)” failed in \(name ?? "the program"): \(error.message) "
+                    + "(\(error.code))"))
         return error
     }
 }

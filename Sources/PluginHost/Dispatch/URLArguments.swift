@@ -281,7 +281,8 @@ struct URLArguments: ~Copyable {
 extension PluginError {
     fileprivate static func reservedParameter(_ name: String) -> PluginError {
         PluginError(
-            .unknownParameter, "The parameter “\(name)” is what the host tells about a URL; a URL cannot give it.")
+            .unknownParameter,
+            "The parameter “\(name.shortened)” is what the host tells about a URL; a URL cannot give it.")
     }
 }
 

@@ -60,24 +60,21 @@ extension URLText {
     }
 
     fileprivate func leadsNowhere(_ schemes: Set<String>) -> PluginError {
-        let url = text.shortened
+        let url = text
         guard let scheme = scheme?.string else {
-            return PluginError(.invalidURL, "“\(url)” has no scheme, and no route matches it.")
+            return PluginError(.invalidURL, "“\(url.shortened)” has no scheme, and no route matches it.")
         }
         guard schemes.contains(scheme) else {
             let known = schemes.sorted().map { "\($0)://" }.joined(separator: ", ")
             return PluginError(
                 .invalidURL,
-                "“\(url)” matches no route, and “\(scheme.shortened)://” is no scheme of this program, which answers to "
+                "“\(url.shortened)” matches no route, and “\(scheme.shortened)://” is no scheme of this program, "
+                    + "which answers to "
                     + "\(known.isEmpty ? "none" : known).")
         }
         return PluginError(
             .invalidURL,
-            "“\(url)” matches no route, and does not have exactly a target and an action (scheme://target/action).")
+            "“\(url.shortened)” matches no route, and does not have exactly a target and an action "
+                + "(scheme://target/action).")
     }
-}
-
-extension String {
-    /// The text, cut for a message.
-    var shortened: String { count > 200 ? prefix(200) + "…" : self }
 }

@@ -141,6 +141,9 @@ extension plugin_request {
         }
         if address != PLUGIN_ADDRESS_BOUND {
             if address == PLUGIN_ADDRESS_SERVICE { try version.check("The version of the service") }
+            if address == PLUGIN_ADDRESS_URL, target.count > URLText.lengths.upperBound {
+                throw .tooLong(Int(clamping: target.count), URLText.lengths.upperBound)
+            }
             if address != PLUGIN_ADDRESS_OBJECT { try target.check("The name of the target, or the URL,") }
             if address != PLUGIN_ADDRESS_URL { try action.check("The name of the action") }
         }
@@ -159,7 +162,8 @@ extension plugin_request {
             } catch {
                 let key = parameters[index].key.text
                 throw PluginError(
-                    error.code, "Parameter \(key.isEmpty ? "number \(index + 1)" : "“\(key)”"): \(error.message)")
+                    error.code,
+                    "Parameter \(key.isEmpty ? "number \(index + 1)" : "“\(key.shortened)”"): \(error.message)")
             }
         }
     }

@@ -25,11 +25,12 @@ public struct Facade: Sendable {
     public init(manifest: String, name: String? = nil, isPublic: Bool = false) throws(PluginError) {
         if let name, !SwiftNames.isPlain(name) {
             throw PluginError(
-                .invalidValue, "“\(name)” is no name for a Swift type: letters, digits and _, no digit in front.")
+                .invalidValue,
+                "“\(name.shortened)” is no name for a Swift type: letters, digits and _, no digit in front.")
         }
         if let name, Self.used.contains(name) {
             throw PluginError(
-                .invalidValue, "“\(name)” is a type that the façade uses itself. “\(name)Facade” would do.")
+                .invalidValue, "“\(name.shortened)” is a type that the façade uses itself. “\(name)Facade” would do.")
         }
         // What this host does not know yet has no part in a façade.
         let parsed = try Bytes(manifest.utf8).withUnsafeBytes { text throws(PluginError) in

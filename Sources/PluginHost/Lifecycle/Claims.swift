@@ -62,11 +62,11 @@ struct Claims {
         for entry in module.routes {
             if routes.isOverridden(entry) { continue }
             while let conflict = routes.insert(entry) {
-                guard conflict.other.owner.isFile else {
+                guard let other = conflict.other, other.owner.isFile else {
                     routes = before
                     throw .conflict(entry, conflict)
                 }
-                routes.remove(conflict.other)  // Files step back.
+                routes.remove(other)  // Files step back.
             }
         }
         keep(manifest, file)

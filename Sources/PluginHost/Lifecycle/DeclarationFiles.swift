@@ -33,16 +33,18 @@ struct DeclarationRecord {
 extension Lifecycle {
     /// Reads those files of a folder that are new or have changed.
     func look(atDeclarations entries: [PluginFolder.Entry], in folder: String) {
-        let paths = Set(entries.map(\.path))
+        let paths = Set(paths: entries.map(\.path))
         state.withLock { state in
-            state.declarations = state.declarations.filter { $0.value.folder != folder || paths.contains($0.key) }
+            state.declarations = state.declarations.filter {
+                !$0.value.folder.hasBytes(of: folder) || paths.contains($0.key)
+            }
         }
         for entry in entries {
             var record = state.withLock { $0.declarations[entry.path] } ?? DeclarationRecord(folder: folder)
             switch entry.identity {
             case .failure(let error): (record.identity, record.problem, record.isAwaited) = (nil, error, false)
             case .success(let identity):
-                if record.identity == identity, !record.isAwaited { continue }
+                if record.identity == identity, !record.isAwaited, record.problem?.canPass != true { continue }
                 read(entry.path, into: &record)
             }
             state.withLock { $0.declarations[entry.path] = record }
@@ -77,7 +79,7 @@ extension Lifecycle {
         let new = files.filter(\.value.isNew).mapValues(\.content)
         let changes = new.merging(gone.map { ($0, nil) }) { $1 }
         if !changes.isEmpty { bring(changes) }
-        for (path, content) in changes.sorted(by: { $0.key < $1.key }) {
+        for (path, content) in changes.sorted(by: { $0.key < $1.key }).map({ ($0.key.path, $0.value) }) {
             switch content {
             case .routes(let routes): tell(.routesChanged(path, routes.count))
             case .services(let services): tell(.servicesChanged(path, services.count))
@@ -87,10 +89,10 @@ extension Lifecycle {
         tellDeclarationProblems()
     }
 
-    private func bring(_ changes: [String: DeclarationRecord.Content?]) {
+    private func bring(_ changes: [PathKey: DeclarationRecord.Content?]) {
         try? dispatcher.registry.update { table in
             var (routes, services) = (table.routes, table.serviceFiles)
-            for (path, content) in changes {
+            for (path, content) in changes.map({ ($0.key.path, $0.value) }) {
                 switch content {
                 case .routes(let entries): routes.set(entries, ofFile: path)
                 case .services(let declared): services.files[path] = declared
@@ -119,11 +121,11 @@ extension Lifecycle {
     var declarationProblems: [PluginError] { allDeclarationProblems.map(\.error) }
 
     /// First why a file cannot be read, then which ones others displace; each in order of the paths.
-    private var allDeclarationProblems: [(key: String, error: PluginError)] {
+    private var allDeclarationProblems: [(key: PathKey, error: PluginError)] {
         let broken = state.withLock { $0.declarations.compactMap { path, file in file.problem.map { (path, $0) } } }
         let table = dispatcher.registry.table
         let refused = (Array(table.routes.refused) + table.refusedServiceFiles).map {
-            ("\($0.key) (displaced)", $0.value)
+            (PathKey("\($0.key.path) (displaced)"), $0.value)
         }
         return (broken + refused).sorted { $0.0 < $1.0 }.map { (key: $0.0, error: $0.1) }
     }

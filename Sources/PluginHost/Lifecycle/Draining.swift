@@ -42,7 +42,7 @@ extension Lifecycle {
             return true
         }
         guard mustGoOn else { return }
-        queue.asyncAfter(deadline: .now() + .milliseconds(pause)) { [weak self] in
+        queue.async(after: .milliseconds(pause)) { [weak self] in
             self?.state.withLock { $0.isDraining = false }
             self?.tearDownDrained(after: min(pause * 2, 250))
         }
@@ -62,7 +62,7 @@ extension Lifecycle {
             state.retiredTotal.mappedBytes += status.mappedBytes
             if state.retired.count > 100 { state.retired.removeFirst() }
         }
-        if let staged = generation.module?.staged { staging.removeFiles(of: staged) }
+        if let module = generation.module, !isUnkept(module) { staging.removeFiles(of: module.staged) }
         tell(.retired(status))
     }
 

@@ -17,8 +17,8 @@ struct FileRecord {
     var since = Date()
 
     enum Content {
-        /// Somebody writes it; it is taken when it is whole.
-        case beingWritten
+        /// Somebody writes it; it is taken when it is whole. With the module that it held before.
+        case beingWritten(LoadedModule? = nil)
         /// With the module in it, if it came so far.
         indirect case failed(PluginError, LoadedModule?)
         indirect case quarantined(PluginError)
@@ -45,6 +45,9 @@ struct FileRecord {
 
     /// Whether somebody writes the file, so that it has to be looked at again.
     var isAwaited: Bool { if case .beingWritten = content { true } else { false } }
+
+    /// The module that was in the file when somebody began to write it.
+    var moduleBeforeWriting: LoadedModule? { if case .beingWritten(let module) = content { module } else { nil } }
 
     /// The module in the file, if it can be served.
     var module: LoadedModule? { if case .module(let module) = content { module } else { nil } }

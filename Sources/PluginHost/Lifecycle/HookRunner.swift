@@ -1,6 +1,6 @@
 import CPluginHost
 import Dispatch
-import Foundation
+import PluginABI
 import Synchronization
 
 /// Runs code of modules that must end by a deadline, one piece at a time.
@@ -12,8 +12,9 @@ final class HookRunner: Sendable {
         let work = Mutex<(@Sendable () -> Void)?>(nil)
         let isWanted = DispatchSemaphore(value: 0)
 
-        init(_ idle: Idle) {
-            Thread.detachNewThread { [self] in
+        /// - Throws: `outOfResources`.
+        init(_ idle: Idle) throws(PluginError) {
+            try DetachedThread.start("pluginhost.hook") { [self] in
                 while true {
                     // A host that does not change, or has ended, keeps no thread.
                     if isWanted.wait(timeout: .now() + 1) == .timedOut {
@@ -65,26 +66,24 @@ final class HookRunner: Sendable {
         plugin_host_hook_owner() == UInt(bitPattern: owner)
     }
 
-    /// Runs `body` on another thread and waits for it until the deadline.
+    /// Runs `body` on another thread and waits for it.
     ///
-    /// - Parameter owner: Who waits, for ``isCurrent(_:)``.
+    /// - Parameters:
+    ///   - owner: Who waits, for ``isCurrent(_:)``.
+    ///   - patience: For how long.
     /// - Returns: Whether it has ended.
-    func run(before deadline: DispatchTime, for owner: ObjectIdentifier, _ body: @escaping @Sendable () -> Void) -> Bool
-    {
-        let worker = idle.take() ?? Worker(idle)
+    /// - Throws: `outOfResources` when there is no thread to be had; then nothing runs.
+    func run(
+        for owner: ObjectIdentifier, _ patience: Patience, _ body: @escaping @Sendable () -> Void
+    ) throws(PluginError) -> Bool {
+        let worker = if let idle = idle.take() { idle } else { try Worker(idle) }
         let done = DispatchSemaphore(value: 0)
-        // The crash report says the same as on this thread; the copy may outlive it.
-        let step = plugin_host_step().map { UInt(bitPattern: strdup($0)) }
         worker.begin {
             plugin_host_set_hook_owner(UInt(bitPattern: owner))
-            let step = step.flatMap { UnsafeMutablePointer<CChar>(bitPattern: $0) }
-            plugin_host_set_step(step)
             body()
-            plugin_host_set_step(nil)
-            free(step)
             done.signal()
         }
-        guard done.wait(timeout: deadline) == .success else {
+        guard patience.wait(for: done) else {
             worker.end()  // When it has ended after all.
             return false
         }

@@ -25,13 +25,14 @@ extension Lifecycle {
         } catch {
             return reportProblem(error, folder)
         }
-        let present = Set(entries.map(\.path))
+        let present = Set(paths: entries.map(\.path))
         let before = records
         let unread = entries.filter(\.isFolder).map { $0.path + "/" }
         state.withLock { state in
             let count = state.records.count
             state.records = state.records.filter { path, record in
-                record.folder != folder || present.contains(path) || unread.contains { path.hasPrefix($0) }
+                !record.folder.hasBytes(of: folder) || present.contains(path)
+                    || unread.contains { path.path.beginsWithBytes(of: $0) }
             }
             if state.records.count < count { state.hasNewAbsentees = true }
         }
@@ -40,7 +41,7 @@ extension Lifecycle {
         // time of a start would grow with the square of the number of modules.
         for file in entries.compactMap({ look(at: $0, in: folder) }) { finish(file) }
         if entries.contains(where: { before[$0.path]?.identity != (try? $0.identity.get()) }) {
-            retryLacking(before.values.filter { $0.folder == folder })
+            retryLacking(before.values.filter { $0.folder.hasBytes(of: folder) })
         }
     }
 
@@ -50,7 +51,7 @@ extension Lifecycle {
             guard case .failed(let error, _) = file.content, error.code == .openFailed,
                 case .failed(error, _)? = records[file.path]?.content
             else { continue }
-            load(FileRecord(path: file.path, folder: file.folder, identity: file.identity, content: .beingWritten))
+            load(FileRecord(path: file.path, folder: file.folder, identity: file.identity, content: .beingWritten()))
         }
     }
 
@@ -68,11 +69,12 @@ extension Lifecycle {
         let known = records[entry.path]
         switch entry.identity {
         case .failure(let error):
-            fail(FileRecord(path: entry.path, folder: folder, identity: nil, content: .beingWritten), error)
+            fail(FileRecord(path: entry.path, folder: folder, identity: nil, content: .beingWritten()), error)
             return nil
         case .success(let identity):
-            if let known, known.identity == identity, !known.isAwaited, !known.isFleeting { return nil }
-            return open(FileRecord(path: entry.path, folder: folder, identity: identity, content: .beingWritten))
+            let isDue = known?.canPass == true && state.withLock { $0.retriesFailures }
+            if let known, known.identity == identity, !known.isAwaited, !known.isFleeting, !isDue { return nil }
+            return open(FileRecord(path: entry.path, folder: folder, identity: identity, content: .beingWritten()))
         }
     }
 
@@ -113,10 +115,16 @@ extension Lifecycle {
 
     private func stageAndOpen(_ record: FileRecord, evenIfSame: Bool) throws(PluginError) -> OpenedFile? {
         var record = record
+        let path = record.path
+        try LibraryOpening.requireFree(for: path) { [weak self] in self?.openLater(path) }
         guard
             case .staged(let staged) = try staging.stage(path: record.path, checkTrust: !configuration.trustsEveryone)
         else {
-            record.content = .beingWritten
+            // It may be written with what it holds already, or not at all: then nothing is loaded, or told, again.
+            if let known = records[path], let module = known.module ?? known.moduleBeforeWriting {
+                record.content = .beingWritten(module)
+                record.verdict = known.verdict
+            }
             put(record)
             return nil
         }
@@ -145,13 +153,21 @@ extension Lifecycle {
         }
     }
 
+    /// Opens a file that could not be opened while the constructor of another one was running.
+    private func openLater(_ path: String) {
+        queue.async { [weak self] in
+            guard let self, !isStopped, let record = records[path], case .failed = record.content else { return }
+            load(FileRecord(path: path, folder: record.folder, identity: record.identity, content: .beingWritten()))
+            update([])
+        }
+    }
+
     /// Asks an opened file what it is, and checks the answer; what goes wrong stands in its record.
     private func finish(_ file: OpenedFile) {
         var record = file.record
         dispatcher.profiler.measure(.loading, record.path) {
             do throws(PluginError) {
                 let module = try loader.load(file.staged, entry: file.entry)
-                if let error = otherModule(in: record.path, module.manifest) { return fail(record, error) }
                 record.content = .module(module)
                 record.since = Date()
                 put(record)
@@ -164,23 +180,13 @@ extension Lifecycle {
     /// What a file holds, if that is what was staged now: touched, linked, or written again with the same content.
     private func knownContent(of path: String, _ staged: StagedFile) -> FileRecord? {
         guard var record = records[path] ?? nil else { return nil }
-        let served = state.withLock { $0.served.values.first { $0.path == path } }
-        for module in [record.module, served?.module].compactMap(\.self) where module.hasContent(of: staged) {
+        let served = state.withLock { $0.served.values.first { $0.path.hasBytes(of: path) } }
+        let candidates = [record.module, record.moduleBeforeWriting, served?.module]
+        for module in candidates.compactMap(\.self) where module.hasContent(of: staged) {
             record.content = .module(module)
             return record
         }
         return nil
-    }
-
-    /// A file of one module does not become another one's: that is a mistake more often than a wish.
-    private func otherModule(in path: String, _ manifest: ModuleManifest) -> PluginError? {
-        let served = state.withLock { $0.served.values.first { $0.path == path } }
-        guard let served, served.name != manifest.name else { return nil }
-        return PluginError(
-            .conflict,
-            "\(path) held \(served.name) \(served.module.manifest.version) and now holds \(manifest.name) "
-                + "\(manifest.version). \(served.name) goes on. Delete the file first if it is to go, and give "
-                + "\(manifest.name) a file of its own.")
     }
 
     private func quarantine(_ record: FileRecord, _ entry: QuarantineEntry) {
@@ -205,9 +211,9 @@ extension Lifecycle {
             defer { state.suspected = [] }
             return state.suspected
         }
-        for path in paths.sorted() {
+        for path in paths.sorted().map(\.path) {
             guard let record = records[path], case .quarantined = record.content else { continue }
-            load(FileRecord(path: path, folder: record.folder, identity: record.identity, content: .beingWritten))
+            load(FileRecord(path: path, folder: record.folder, identity: record.identity, content: .beingWritten()))
         }
     }
 
@@ -217,7 +223,7 @@ extension Lifecycle {
             defer { state.tried = [] }
             return state.tried
         }
-        for path in tried.sorted() { journal.releaseFile(path) }
+        for path in tried.sorted() { journal.releaseFile(path.path) }
     }
 
     /// Notes why a file is not served.
@@ -230,7 +236,11 @@ extension Lifecycle {
         put(record)
         state.withLock { $0.hasNewAbsentees = true }
         // A new time or mode is worth a try; the same answer is not worth telling.
-        if let known, case .failed(error, _) = known.content, known.hasContent(of: record) { return }
+        if let known, case .failed(let before, _) = known.content, known.hasContent(of: record),
+            before == error || before.canPass && error.canPass
+        {
+            return
+        }
         tellLater(record)
     }
 
@@ -255,7 +265,7 @@ extension Lifecycle {
         for record in failures where record.isFailure {
             let status = record.status(nil)
             tell(.failed(status, goingOn: goingOn(instead: record)))
-            dispatcher.postFailed(status)
+            announce("module.failed") { [dispatcher] in dispatcher.postFailed(status) }
         }
     }
 
@@ -263,7 +273,7 @@ extension Lifecycle {
     private func goingOn(instead record: FileRecord) -> String? {
         state.withLock { state in
             state.served.values.first { served in
-                served.path == record.path || served.name == record.claimedModule?.manifest.name
+                served.path.hasBytes(of: record.path) || served.name == record.claimedModule?.manifest.name
             }.map { "\($0.name) \($0.module.manifest.version)" }
         }
     }

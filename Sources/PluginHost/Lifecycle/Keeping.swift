@@ -1,5 +1,5 @@
 public import Foundation
-import PluginABI
+package import PluginABI
 import Synchronization
 
 // Versions that serve no more are kept, to be put back. Runs on the lifecycle queue.
@@ -7,21 +7,64 @@ import Synchronization
 extension Lifecycle {
     /// Keeps what serves no more and what no file holds any more.
     func keepVersions(of leaving: [Served]) {
-        for leaving in leaving where leaving.module.staged.source == .file {
-            let isHeld = records.values.contains { record in
-                record.claimedModule.map { Plan.isSame($0, leaving.module) } == true
-            }
-            if isHeld { continue }
+        for leaving in leaving where leaving.module.staged.source == .file && !isHeld(leaving.module) {
             do throws(PluginError) {
                 try keep(leaving.module, of: leaving.path)
-                state.withLock { $0.problems[Self.keepingProblem] = nil }
+                state.withLock { if $0.unkept.isEmpty { $0.problems[Self.keepingProblem] = nil } }
             } catch {
                 reportProblem(error, Self.keepingProblem)
+                if error.canPass { addUnkept(leaving) }
             }
         }
     }
 
+    /// Whether a file holds the module.
+    private func isHeld(_ module: LoadedModule) -> Bool {
+        records.values.contains { $0.claimedModule.map { Plan.isSame($0, module) } == true }
+    }
+
     private static let keepingProblem = "(kept versions)"
+    /// How many versions wait at most until they can be kept: their copies take room.
+    private static let unkeptLimit = 16
+
+    private func addUnkept(_ leaving: Served) {
+        let surplus = state.withLock { state in
+            state.unkept.append(leaving)
+            return state.unkept.count > Self.unkeptLimit ? state.unkept.removeFirst() : nil
+        }
+        if let surplus { removeFilesIfRetired(surplus) }
+        retryLater()
+    }
+
+    /// Whether the copy of a module is needed although it is torn down.
+    func isUnkept(_ module: LoadedModule) -> Bool { state.withLock { $0.unkept.contains { $0.module === module } } }
+
+    /// Tries to keep what could not be kept for want of something, until that fails again.
+    func keepAgain() {
+        guard state.withLock({ $0.retriesFailures }) else { return }
+        while let first = state.withLock({ $0.unkept.first }) {
+            var problem: PluginError?
+            do throws(PluginError) {
+                if !isHeld(first.module) { try keep(first.module, of: first.path) }
+            } catch {
+                reportProblem(error, Self.keepingProblem)
+                if error.canPass { return }
+                problem = error
+            }
+            state.withLock { state in
+                state.unkept.removeFirst()
+                if state.unkept.isEmpty, problem == nil { state.problems[Self.keepingProblem] = nil }
+            }
+            removeFilesIfRetired(first)
+        }
+    }
+
+    private func removeFilesIfRetired(_ served: Served) {
+        let isDraining = state.withLock { state in
+            (state.leaving + state.draining).contains { $0.generation === served.generation }
+        }
+        if !isDraining { staging.removeFiles(of: served.module.staged) }
+    }
 
     /// Keeps what a file holds, with the libraries that came with it as long as their copies are there.
     ///
@@ -43,12 +86,28 @@ extension Lifecycle {
         let folders = configuration.folders.map { (name: $0.droppingSlashes, resolved: VersionStore.resolved($0)) }
         return store.versions(of: name).compactMap { kept in
             for folder in folders {
-                if kept.folder == folder.resolved { return (kept, "\(folder.name)/\(kept.fileName)") }
-                guard configuration.includesSubfolders, kept.folder.hasPrefix(folder.resolved + "/") else { continue }
-                return (kept, "\(folder.name)\(kept.folder.dropFirst(folder.resolved.count))/\(kept.fileName)")
+                if kept.folder.hasBytes(of: folder.resolved) { return (kept, "\(folder.name)/\(kept.fileName)") }
+                guard configuration.includesSubfolders, kept.folder.beginsWithBytes(of: folder.resolved + "/") else {
+                    continue
+                }
+                return (
+                    kept,
+                    "\(folder.name)\(Substring(kept.folder.utf8.dropFirst(folder.resolved.utf8.count)))/\(kept.fileName)"
+                )
             }
             return nil
         }
+    }
+
+    /// How many versions of a module are left out, and why, as a sentence that follows another; empty where none is.
+    func leftOut(_ name: String) -> String {
+        let errors = store.leftOut(of: name)
+        guard !errors.isEmpty else { return "" }
+        var reasons: [String] = []
+        for error in errors where !reasons.contains(error.message) { reasons.append(error.message) }
+        let more = reasons.count > 3 ? " And so on." : ""
+        return " \(errors.count) kept \(errors.count == 1 ? "version is" : "versions are") left out: "
+            + reasons.prefix(3).joined(separator: " ") + more
     }
 
     /// The files that hold a module, or something that claims to be it.
@@ -71,7 +130,9 @@ extension Lifecycle {
         return files.sorted { left, right in
             let isServed = [left, right].map { served != nil && Plan.isSame($0.module, served!.module) }
             if isServed[0] != isServed[1] { return isServed[1] }
-            return (left.module.manifest.version, left.path) < (right.module.manifest.version, right.path)
+            return (left.module.manifest.version, PathKey(left.path)) < (
+                right.module.manifest.version, PathKey(right.path)
+            )
         }
     }
 }
@@ -111,7 +172,8 @@ extension PluginHost {
     /// The versions of a module that are kept, for the folders of this host; the newest first.
     ///
     /// A version is kept when it stops serving because its file was changed, deleted, removed or rolled back. The store
-    /// lies in ``Configuration/stateFolder`` and outlives the host.
+    /// lies in ``Configuration/stateFolder`` and outlives the host. What is damaged, or could have been written by others,
+    /// is left out, and ``problems`` says why.
     ///
     /// - Parameter name: The name of a module, also of one that is not there any more.
     public func keptVersions(of name: String) -> [KeptModule] {
@@ -122,5 +184,10 @@ extension PluginHost {
                 name: name, version: kept.version.description, file: path, kept: kept.date, bytes: kept.bytes,
                 isServing: served?.module.staged.digest == kept.digest)
         }
+    }
+
+    /// Why kept versions of a module are left out, one error for each.
+    package func keptVersionsLeftOut(of name: String) -> [PluginError] {
+        startedLifecycle?.store.leftOut(of: name) ?? []
     }
 }

@@ -14,21 +14,24 @@ final class Lifecycle: Sendable {
     let journal: Journal
     let loader: ModuleLoader
     let store: VersionStore
-    var queue: DispatchQueue { dispatcher.changes }
+    let overdueEvents = OverdueEvents()
+    var queue: SerialThread { dispatcher.changes }
     let state = Mutex(State())
     /// Nil after the end.
     private let observers = Mutex<[UUID: AsyncStream<HostChange>.Continuation]?>([:])
 
     struct State {
         /// By path.
-        var records: [String: FileRecord] = [:]
+        var records: [PathKey: FileRecord] = [:]
         /// By folder.
-        var problems: [String: PluginError] = [:]
+        var problems: [PathKey: PluginError] = [:]
         var otherProblems: [PluginError] = []
+        /// Those that the log has.
+        var loggedProblems: [PluginError] = []
         /// By path.
-        var declarations: [String: DeclarationRecord] = [:]
+        var declarations: [PathKey: DeclarationRecord] = [:]
         /// Why routes and services of files do not stand, by path, as far as it has been told.
-        var toldDeclarationProblems: [String: PluginError] = [:]
+        var toldDeclarationProblems: [PathKey: PluginError] = [:]
         /// What serves, by module.
         var served: [String: Served] = [:]
         /// Modules that were removed, and why, for errors.
@@ -42,17 +45,24 @@ final class Lifecycle: Sendable {
         var retiredTotal = RetiredTotal()
         /// Whether somebody will look at `draining` again.
         var isDraining = false
+        /// What serves no more and could not be kept for want of something, to be tried again; the first that left first.
+        var unkept: [Served] = []
         /// Paths of files that failed, to be told.
         var failures: [String] = []
         /// Whether other modules are not served, or for other reasons, than the last table says.
         var hasNewAbsentees = false
         var isLookingAgain = false
+        /// Whether somebody will try what has failed again, and after how long.
+        var isRetrying = false
+        var retryDelay = Lifecycle.firstRetryDelay
+        /// Whether what has failed is tried again by the look that runs.
+        var retriesFailures = false
         /// Paths of files that may have killed the last host, to be tried once more.
-        var suspected: Set<String> = []
+        var suspected: Set<PathKey> = []
         /// Whether such files are tried at once.
         var triesSuspected = false
         /// Those that are being tried.
-        var tried: Set<String> = []
+        var tried: Set<PathKey> = []
         var watcher: FolderWatcher?
         var isStopped = false
         var hasTriedMemory = false
@@ -62,34 +72,37 @@ final class Lifecycle: Sendable {
     init(_ configuration: PluginHost.Configuration, dispatcher: Dispatcher) throws(PluginError) {
         self.configuration = configuration
         self.dispatcher = dispatcher
-        staging = try Staging(base: configuration.stagingFolder)
-        journal = Journal(stateFolder: configuration.stateFolder)
+        staging = try Staging(base: configuration.stagingFolder, maximumFileBytes: configuration.maximumFileBytes)
+        journal = Journal(stateFolder: configuration.stateFolder, checksTrust: !configuration.trustsEveryone)
         store = VersionStore(
             stateFolder: configuration.stateFolder,
-            limit: .init(versions: configuration.keptVersions, bytes: configuration.keptBytes))
-        loader = ModuleLoader(journal: journal, allowsOtherToolchains: configuration.allowsOtherToolchains)
+            limit: .init(versions: configuration.keptVersions, bytes: configuration.keptBytes),
+            checksTrust: !configuration.trustsEveryone)
+        loader = ModuleLoader(
+            journal: journal, allowsOtherToolchains: configuration.allowsOtherToolchains,
+            guardian: Guardian(
+                runner: dispatcher.hookRunner, owner: ObjectIdentifier(dispatcher),
+                timeout: configuration.hookTimeout, log: dispatcher.settings.log))
         if configuration.retriesQuarantined { journal.release() }
-        queue.setSpecific(key: Self.isOnQueue, value: ObjectIdentifier(self))
     }
-
-    private static let isOnQueue = DispatchSpecificKey<ObjectIdentifier>()
 
     /// Whether this thread is changing modules, or runs a hook for that: it cannot wait for the end of the change.
     private var isChanging: Bool {
-        DispatchQueue.getSpecific(key: Self.isOnQueue) == ObjectIdentifier(self)
-            || HookRunner.isCurrent(ObjectIdentifier(dispatcher))
+        queue.isCurrent || HookRunner.isCurrent(ObjectIdentifier(dispatcher))
     }
 
     // MARK: Start, change, stop
 
     func start() {
+        holdThreads()
         // Before the folders: what is linked in keeps what it claims.
         queue.sync {
             guard !isStopped else { return }
+            recoverFolders()
             lookIntoProgram()
             settle()
         }
-        if let problem = journal.problem { state.withLock { $0.otherProblems.append(problem) } }
+        tellOwnProblems()
         if configuration.watches {
             // Watched before it is read, so that nothing can come between.
             let watcher = FolderWatcher(
@@ -117,11 +130,22 @@ final class Lifecycle: Sendable {
         }
     }
 
+    /// Makes the threads that changes and deadlines need, before anything else can take the last ones.
+    private func holdThreads() {
+        Deadlines.hold()
+        guard !queue.hold() else { return }
+        let problem = PluginError(
+            .outOfResources,
+            "The system has no thread left for changes of modules: they run when one can be had. "
+                + ProcessLimits.ofThreads)
+        state.withLock { $0.otherProblems.append(problem) }
+    }
+
     /// Nobody looks again later: so a file that is being written gets a second.
     private func waitForWriters() {
-        for _ in 0..<50 where records.values.contains(where: \.isAwaited) {
+        for _ in 0..<50 where records.values.contains(where: { $0.isAwaited || $0.canPass }) {
             usleep(20_000)
-            queue.sync { update(Set(configuration.folders)) }
+            queue.sync { updateAgain(Set(configuration.folders)) }
         }
     }
 
@@ -139,10 +163,30 @@ final class Lifecycle: Sendable {
         guard !state.withLock({ $0.isStopped }) else { return }
         for folder in configuration.folders where folders.contains(folder) { look(into: folder) }
         settle()
+        keepAgain()
         releaseTried()
         settleDeclarations()
         tellFailures()
+        tellOwnProblems()
         lookAgain()
+        retryLater()
+    }
+
+    /// Tells once what the host has lost, or is about to lose: its journal, the last of its memory maps, and for the time
+    /// being what the kernel tells of its folders.
+    private func tellOwnProblems() {
+        let (lost, watcher) = ([journal.problem, MapsBudget.shared.warning], state.withLock { $0.watcher })
+        for problem in (lost + [watcher?.problem]).compactMap(\.self) {
+            let isNew = state.withLock { state in
+                guard !state.loggedProblems.contains(problem) else { return false }
+                state.loggedProblems.append(problem)
+                if lost.contains(problem) { state.otherProblems.append(problem) }
+                return true
+            }
+            guard isNew else { continue }
+            dispatcher.settings.log(LogEntry(level: .warning, message: problem.message))
+            tell(.problem(problem))
+        }
     }
 
     /// Does what has become necessary because the program has registered something, or taken it away.
@@ -177,7 +221,7 @@ final class Lifecycle: Sendable {
             return true
         }
         guard begins else { return }
-        queue.asyncAfter(deadline: .now() + .milliseconds(200)) { [weak self] in
+        queue.async(after: .milliseconds(200)) { [weak self] in
             self?.state.withLock { $0.isLookingAgain = false }
             self?.update(folders)
         }
@@ -190,7 +234,7 @@ final class Lifecycle: Sendable {
     /// change is done.
     func stop() {
         if isChanging {
-            return Thread.detachNewThread { self.stop() }
+            return ThreadPool.shared.run { self.stop() }
         }
         state.withLock { $0.watcher }?.stop()
         state.withLock { $0.memoryPressure.take() }?.stop()
@@ -201,18 +245,23 @@ final class Lifecycle: Sendable {
             }
             guard isFirst else { return }
             var remaining = dispatcher.registry.table.generations
-            dispatcher.postHostEvent("host.willTerminate", waitingAtMost: configuration.shutdownTimeout)
+            announce("host.willTerminate", timeout: configuration.shutdownTimeout) { [dispatcher, configuration] in
+                dispatcher.postHostEvent("host.willTerminate", waitingAtMost: configuration.shutdownTimeout)
+            }
             announceStop(to: remaining)
             let deadline = DispatchTime.now() + configuration.shutdownTimeout.dispatchInterval
             for generation in remaining.reversed() {
                 remaining.removeLast()
                 dispatcher.registry.publish(remaining, isStopped: true)
                 tearDown(generation, before: deadline)
-                dispatcher.postRemoved(generation)
+                announce("module.removed", timeout: configuration.shutdownTimeout) { [dispatcher] in
+                    dispatcher.postRemoved(generation)
+                }
             }
             dispatcher.registry.publish([], isStopped: true)
             for draining in state.withLock({ $0.draining }) { tearDown(draining.generation, before: deadline) }
             staging.close()
+            journal.close()
             releaseLinkedModules()
             state.withLock { state in
                 for path in state.served.values.map(\.path) {
@@ -221,6 +270,8 @@ final class Lifecycle: Sendable {
                 }
                 state.served = [:]
             }
+            queue.letGo()
+            Deadlines.letGo()
         }
         let last = observers.withLock { observers in
             defer { observers = nil }
@@ -232,7 +283,7 @@ final class Lifecycle: Sendable {
     // MARK: Who wants to know
 
     /// The records, as they are now.
-    var records: [String: FileRecord] { state.withLock { $0.records } }
+    var records: [PathKey: FileRecord] { state.withLock { $0.records } }
 
     /// Every file, sorted by path.
     ///
@@ -245,7 +296,7 @@ final class Lifecycle: Sendable {
             if let module = generation.module { serving[ObjectIdentifier(module)] = generation }
         }
         var statuses = records.values.map { record in
-            let known = served.values.first { $0.path == record.path }
+            let known = served.values.first { $0.path.hasBytes(of: record.path) }
             guard let module = record.module, let generation = serving[ObjectIdentifier(module)],
                 generation !== known?.generation
             else { return record.status(known) }
@@ -253,7 +304,7 @@ final class Lifecycle: Sendable {
                 Served(generation: generation, module: module, path: record.path, since: generation.created))
         }
         for served in served.values where records[served.path] == nil { statuses.append(served.statusWithoutFile) }
-        return statuses.sorted { $0.file < $1.file }
+        return statuses.sorted { PathKey($0.file) < PathKey($1.file) }
     }
 
     /// What is wrong with folders and with the host's own.
@@ -263,6 +314,12 @@ final class Lifecycle: Sendable {
                 + [state.watcher?.problem].compactMap(\.self)
         }
             + declarationProblems + store.problems
+    }
+
+    /// What the log does not have of them.
+    var unloggedProblems: [PluginError] {
+        let logged = state.withLock { $0.loggedProblems }
+        return problems.filter { !logged.contains($0) }
     }
 
     /// Everything that happens from now on; ends at once after the end.

@@ -26,7 +26,7 @@ extension Lifecycle {
             do throws(PluginError) {
                 try takeLinked(index, number)
             } catch {
-                fail(FileRecord(linked: number.original, .beingWritten), error)
+                fail(FileRecord(linked: number.original, .beingWritten()), error)
             }
         }
     }
@@ -47,10 +47,17 @@ extension Lifecycle {
     }
 
     private func takeLinked(_ index: Int, _ number: StagedFile) throws(PluginError) {
-        let returned = try loader.during(.entry, number) { () throws(PluginError) in
-            plugin_host_linked_description(index)
+        let answer = try loader.run(.entry, number, "The entry function of") {
+            UInt(bitPattern: plugin_host_linked_description(index))
         }
-        guard let description = returned?.assumingMemoryBound(to: plugin_module.self) else {
+        guard let answer else {
+            throw PluginError(
+                .deadlineExceeded,
+                "The entry function of the linked module \(number.original) did not return within "
+                    + "\(configuration.hookTimeout), which is the hookTimeout.")
+        }
+        // Static data of the program.
+        guard let description = UnsafePointer<plugin_module>(bitPattern: answer) else {
             throw PluginError(
                 .invalidDescription,
                 "The record \(index + 1) in the section \(PLUGIN_MODULE_SECTION) of the program leads to no description. "

@@ -13,7 +13,8 @@ final class MemoryPressure: Sendable {
     /// - Parameters:
     ///   - handler: Is called on a thread of its own, at most once in two seconds, when tasks have waited for memory for
     ///     150 ms of them; with the share of time in percent that some task has waited in the last ten seconds.
-    /// - Throws: `unreadable` where the kernel has no pressure figures, or does not let this user set triggers.
+    /// - Throws: `unreadable` where the kernel has no pressure figures, or does not let this user set triggers; `outOfResources`
+    ///   without a thread.
     init(path: String = "/proc/pressure/memory", _ handler: @escaping @Sendable (_ share: Double?) -> Void)
         throws(PluginError)
     {
@@ -35,13 +36,17 @@ final class MemoryPressure: Sendable {
         }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         end = Mutex(ends[1])
-        let thread = Thread { [reading = ends[0]] in
-            Self.wait(descriptor, reading) { handler(Self.share(path)) }
-            close(descriptor)
-            close(reading)
+        do throws(PluginError) {
+            try DetachedThread.start("pluginhost.psi") { [reading = ends[0]] in
+                Self.wait(descriptor, reading) { handler(Self.share(path)) }
+                close(descriptor)
+                close(reading)
+            }
+        } catch {
+            for end in [descriptor] + ends { close(end) }
+            end.withLock { $0 = -1 }
+            throw error
         }
-        thread.name = "pluginhost.psi"
-        thread.start()
     }
 
     /// Ends the wait.

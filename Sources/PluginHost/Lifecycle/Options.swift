@@ -10,7 +10,7 @@ extension Plan {
             /// Whether that one can.
             var isAdmitted = false
             /// Why others cannot, by path.
-            var refusals: [String: PluginError] = [:]
+            var refusals: [PathKey: PluginError] = [:]
 
             var chosen: Candidate { ranked[place] }
             var hasMore: Bool { place + 1 < ranked.count }

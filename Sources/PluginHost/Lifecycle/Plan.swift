@@ -23,7 +23,7 @@ struct Plan {
     /// In the order of their start.
     private(set) var serving: [Candidate] = []
     /// By path, for every file that holds a module.
-    private(set) var verdicts: [String: FileRecord.Verdict] = [:]
+    private(set) var verdicts: [PathKey: FileRecord.Verdict] = [:]
     /// What serves now and will not any more, in the order of its start.
     private(set) var leaving: [Served] = []
 
@@ -34,10 +34,16 @@ struct Plan {
     ///   - routes: What was added to the routes of modules, and taken away from them.
     init(_ records: [FileRecord], served: [String: Served], program: [Generation], routes: Routes) {
         var files: [String: [FileRecord]] = [:]
+        let taken = Self.takenFiles(records, served)
         for record in records {
-            if let name = record.claimedModule?.manifest.name { files[name, default: []].append(record) }
+            guard let name = record.claimedModule?.manifest.name else { continue }
+            if let owner = taken[record.path] {
+                verdicts[record.path] = Self.refusal(of: record, owner)
+            } else {
+                files[name, default: []].append(record)
+            }
         }
-        let paths = Set(records.map(\.path))
+        let paths = Set(paths: records.map(\.path))
         var names = Set(files.keys)
         names.formUnion(served.keys)
         var options = Options(program: program, served: served.values.map(\.generation), routes: routes)
@@ -53,8 +59,33 @@ struct Plan {
             .sorted { $0.generation.number < $1.generation.number }
     }
 
+    /// The files of modules that serve which hold another module now, with what serves, by path. That is a mistake more
+    /// often than a wish, unless the module that serves has moved to another file.
+    private static func takenFiles(_ records: [FileRecord], _ served: [String: Served]) -> [PathKey: Served] {
+        let owners = Dictionary(served.values.map { (PathKey($0.path), $0) }) { first, _ in first }
+        let taken = records.filter { record in
+            guard let module = record.module, let owner = owners[record.path] else { return false }
+            return module.manifest.name != owner.name
+        }
+        guard !taken.isEmpty else { return [:] }
+        let present = Set(records.compactMap { $0.claimedModule?.manifest.name })
+        return taken.reduce(into: [:]) { result, record in
+            if let owner = owners[record.path], !present.contains(owner.name) { result[record.path] = owner }
+        }
+    }
+
+    private static func refusal(of record: FileRecord, _ owner: Served) -> FileRecord.Verdict {
+        guard let manifest = record.claimedModule?.manifest else { return .undecided }
+        return .refused(
+            PluginError(
+                .conflict,
+                "\(record.path) held \(owner.name) \(owner.module.manifest.version) and now holds \(manifest.name) "
+                    + "\(manifest.version). \(owner.name) goes on. Delete the file first if it is to go, and give "
+                    + "\(manifest.name) a file of its own."))
+    }
+
     /// The candidates of one module, the one that should serve first.
-    private static func rank(_ files: [FileRecord], _ served: Served?, _ paths: Set<String>) -> [Candidate] {
+    private static func rank(_ files: [FileRecord], _ served: Served?, _ paths: Set<PathKey>) -> [Candidate] {
         var ranked = files.compactMap { file in
             file.module.map { module in
                 Candidate(
@@ -65,12 +96,12 @@ struct Plan {
         ranked.sort { left, right in
             if left.manifest.version != right.manifest.version { return left.manifest.version > right.manifest.version }
             if left.module.isLinked != right.module.isLinked { return left.module.isLinked }
-            return (left.fileName, left.path) < (right.fileName, right.path)
+            return left.path.sortsAsFile(before: right.path)
         }
         guard let served else { return ranked }
         // The same again under a name that sorts first is no reason to start anew.
         if let place = ranked.firstIndex(where: { $0.served != nil }) {
-            let own = ranked.firstIndex { $0.served != nil && $0.path == served.path } ?? place
+            let own = ranked.firstIndex { $0.served != nil && $0.path.hasBytes(of: served.path) } ?? place
             ranked.insert(ranked.remove(at: own), at: place)
             for other in ranked.indices where other != place { ranked[other].served = nil }
         } else if paths.contains(served.path) || !files.isEmpty {

@@ -1,5 +1,4 @@
 import CPluginABI
-import Dispatch
 public import PluginABI
 import Synchronization
 
@@ -68,17 +67,12 @@ extension PluginHost {
     }
 }
 
-private let isChanging = DispatchSpecificKey<ObjectIdentifier>()
-
 extension Dispatcher {
     /// Runs a change of the registry's modules on this thread, when no other one runs.
     func change<Result: Sendable>(
         _ body: @Sendable () throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
-        changes.setSpecific(key: isChanging, value: ObjectIdentifier(self))
-        if DispatchQueue.getSpecific(key: isChanging) == ObjectIdentifier(self)
-            || HookRunner.isCurrent(ObjectIdentifier(self))
-        {
+        if changes.isCurrent || HookRunner.isCurrent(ObjectIdentifier(self)) {
             throw PluginError(
                 .circularWait,
                 "Modules are being changed on this very thread: code that a change runs, such as a setUp, cannot "
@@ -106,9 +100,7 @@ extension Dispatcher {
                 module, dispatcher: self, configuration: configuration(module.manifest.name))
             generation.isStarting.store(true, ordering: .relaxed)
             do throws(PluginError) {
-                try loader.during(.activation, module.staged) { () throws(PluginError) in
-                    try generation.activate(timeout: hookTimeout)
-                }
+                try generation.activate(timeout: hookTimeout)
                 registry.propose(table.changed { $0.generations = (table.generations + [generation]).inOrder })
                 try generation.beginHook(.`init`, timeout: hookTimeout)?.wait()
             } catch {
@@ -159,9 +151,8 @@ extension Dispatcher {
     /// Tears a module down when it is not used any more.
     fileprivate func drain(_ generation: Generation, timeout: Duration) {
         guard generation.isDrained else {
-            return changes.asyncAfter(deadline: .now() + .milliseconds(20)) {
-                self.drain(generation, timeout: timeout)
-            }
+            changes.async(after: .milliseconds(20)) { self.drain(generation, timeout: timeout) }
+            return
         }
         do throws(PluginError) { try generation.tearDown(timeout: timeout) } catch { log(error, of: generation) }
     }

@@ -96,7 +96,9 @@ extension Lifecycle {
         let generations = dispatcher.registry.table.generations
         guard let generation = generations.first(where: { $0.name == name }) else {
             let names = Set(records.values.compactMap { $0.claimedModule?.manifest.name })
-            return PluginError(.unknownModule, "There is no module \(name).\(didYouMean(name, names.sorted()))")
+            return PluginError(
+                .unknownModule,
+                "There is no module “\(name.shortened)”.\(didYouMean(name, names.sorted()))")
         }
         let reason =
             generation.isInProgram

@@ -66,7 +66,8 @@ extension Lifecycle {
             let versions = candidates.map(\.version.version.description).joined(separator: ", ")
             throw PluginError(
                 .noVersionKept,
-                "No version \(wanted) of \(name) is kept that could be put back; kept: \(versions.isEmpty ? "none" : versions)."
+                "No version \(wanted) of \(name.shortened) is kept that could be put back; kept: "
+                    + "\(versions.isEmpty ? "none" : versions).\(leftOut(name))"
             )
         }
         let serving = files.filter { file in served.map { Plan.isSame($0.module, file.module) } == true }
@@ -74,8 +75,8 @@ extension Lifecycle {
         guard !serving.isEmpty, change.starting.contains(where: { $0.name == name }) else {
             throw PluginError(
                 .noVersionKept,
-                "No version of \(name) is kept\(served.map { " besides \($0.module.manifest.version), which serves" } ?? ""), "
-                    + "and none that could take over lies in the folder.")
+                "No version of \(name.shortened) is kept\(served.map { " besides \($0.module.manifest.version), which serves" } ?? ""), "
+                    + "and none that could take over lies in the folder.\(leftOut(name))")
         }
         if !force { try change.requireNoDependents("rolled back") }
         if !dryRun { try move(serving, of: name) }
@@ -101,14 +102,18 @@ extension Lifecycle {
             let staged = try staging.stageWhenWritten(
                 path: "\(folder)/\(kept.fileName)", checkTrust: false, as: path)
             do throws(PluginError) {
-                if let entry = journal.quarantined(path: path, digest: staged.digest) {
-                    throw PluginError(.quarantined, entry.message)
+                // What is only suspected is tried again, by who asks for it.
+                if let entry = journal.quarantined(content: staged.digest, path: path), entry.isSuspected != true {
+                    throw PluginError(
+                        .quarantined,
+                        "\(entry.message) It is not opened again, unless the host is started with --retry.")
                 }
                 let module = try loader.load(staged, entry: try loader.open(staged))
                 guard module.manifest.name == kept.module else {
                     throw PluginError(.conflict, "It says that it is \(module.manifest.name).")
                 }
-                let plugins = configuration.folders.filter { path.hasPrefix($0) }.max { $0.count < $1.count } ?? ""
+                let plugins =
+                    configuration.folders.filter { path.beginsWithBytes(of: $0) }.max { $0.count < $1.count } ?? ""
                 return Return(module: module, path: path, folder: plugins, kept: kept)
             } catch {
                 if error.code == .openFailed || error.code == .quarantined { staging.discard(staged) }
@@ -150,7 +155,9 @@ extension Lifecycle {
             throw PluginError(.conflict, "\(name) \(version) is not put back, since it would not serve: \(reason)")
         }
         if !force { try change.requireNoDependents("rolled back") }
-        if !dryRun { try putBack(returning, moving: moved, replacing: present.first { $0.path == returning.path }) }
+        if !dryRun {
+            try putBack(returning, moving: moved, replacing: present.first { $0.path.hasBytes(of: returning.path) })
+        }
         return change
     }
 
@@ -170,15 +177,23 @@ extension Lifecycle {
             kept = new.version
         }
         let served = state.withLock { $0.served[name] }
+        let new = kept.files.map { (PathKey("\(folder)/\($0.path)"), $0.digest) }
         let aside = try SetAside(
-            Set(moved.map(\.path) + kept.files.map { "\(folder)/\($0.path)" } + [returning.path]).sorted())
+            Set(paths: moved.map(\.path) + new.map(\.0.path) + [returning.path]).sorted().map(\.path),
+            newDigests: Dictionary(new, uniquingKeysWith: { $1 }))
+        var isThere = false
         do throws(PluginError) {
             // What serves last: it is the next version before.
             let leaving = (moved + [replaced].compactMap(\.self)).sorted { left, _ in left.module !== served?.module }
             for file in leaving { try keep(file.module, of: file.path, sparing: kept) }
             try store.restore(kept, to: folder)
+            isThere = true
             for file in moved { try Self.delete(file.path) }
-            if returning.kept != nil { put(FileRecord(returning)) }
+            if returning.kept != nil {
+                put(FileRecord(returning))
+                // What has not killed the host when it serves is suspected no more.
+                state.withLock { _ = $0.tried.insert(returning.path) }
+            }
             waitForWriters(of: returning.path)
             guard let now = state.withLock({ $0.served[name]?.module }), Plan.isSame(now, returning.module) else {
                 throw records[returning.path]?.error ?? PluginError(.conflict, "Something else serves.")
@@ -189,7 +204,8 @@ extension Lifecycle {
             update(Set(configuration.folders))
             throw PluginError(
                 error.code,
-                "\(name) \(kept.version) was put back, and does not start. The files are as before"
+                "\(name) \(kept.version) \(isThere ? "was put back, and does not start" : "is not put back"). The files "
+                    + "are as before"
                     + "\(served.map { ", and \($0.module.manifest.version) goes on" } ?? ""): \(error.message)",
                 source: error.source)
         }

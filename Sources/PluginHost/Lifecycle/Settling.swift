@@ -29,6 +29,7 @@ extension Lifecycle {
     /// then the next table is published; then they start, and what has left is retired. Who fails on the way is left
     /// out, what served in its place goes on, and everything is planned again without it.
     func settle() {
+        defer { journal.endStarts() }
         var newcomers: [ObjectIdentifier: Newcomer] = [:]
         var abandoned: [Generation] = []
         while true {
@@ -88,9 +89,7 @@ extension Lifecycle {
         module.spend()
         generation.isStarting.store(true, ordering: .relaxed)
         do throws(PluginError) {
-            try loader.during(.activation, module.staged) { () throws(PluginError) in
-                try generation.activate(timeout: configuration.hookTimeout)
-            }
+            try generation.activate(timeout: configuration.hookTimeout)
             return generation
         } catch {
             fail(candidate, error)
@@ -132,11 +131,13 @@ extension Lifecycle {
         var failures: [(generation: Generation, error: PluginError)] = []
         var started: [StartedHook] = []
         for generation in newcomers where generation.hooks["init"] != nil {
-            // While its first part runs, the file is to blame if the process dies.
-            let hook = try? loader.during(.activation, generation.module!.staged) { () throws(PluginError) in
-                generation.beginHook(.`init`, timeout: configuration.hookTimeout)
+            do throws(PluginError) {
+                if let hook = try generation.beginHook(.`init`, timeout: configuration.hookTimeout) {
+                    started.append(hook)
+                }
+            } catch {
+                failures.append((generation, error))
             }
-            if let hook { started.append(hook) }
         }
         for hook in started {
             do throws(PluginError) { try hook.wait() } catch { failures.append((hook.generation, error)) }
@@ -169,7 +170,7 @@ extension Lifecycle {
         let retiring = (gone.reversed() + replaced).map(\.generation)
         announceStop(to: gone.reversed().map(\.generation))
         let judged = judged(plan.verdicts)
-        let records = records.merging(judged.map { ($0.path, $0) }) { $1 }
+        let records = records.merging(judged.map { (PathKey($0.path), $0) }) { $1 }
         for leaving in gone { noteDeparture(leaving, reason(of: leaving, records)) }
 
         if !newcomers.isEmpty || !plan.leaving.isEmpty || !judged.isEmpty || hasNewAbsences {
@@ -195,11 +196,16 @@ extension Lifecycle {
         judged.compactMap(\.verdictChange).forEach(tell)
         watchMemoryIfAwaited()
         announceStart(to: started.map(\.generation))
-        dispatcher.deliverSticky(to: started.map(\.generation))
+        announceMissedEvents(to: started.map(\.generation))
         for newcomer in started {
-            dispatcher.postAdded(newcomer.generation, insteadOf: before[newcomer.name]?.generation)
+            let (generation, predecessor) = (newcomer.generation, before[newcomer.name]?.generation)
+            announce(predecessor == nil ? "module.added" : "module.replaced") { [dispatcher] in
+                dispatcher.postAdded(generation, insteadOf: predecessor)
+            }
         }
-        for leaving in gone { dispatcher.postRemoved(leaving.generation) }
+        for generation in gone.map(\.generation) {
+            announce("module.removed") { [dispatcher] in dispatcher.postRemoved(generation) }
+        }
         announceStop(to: replaced.map(\.generation))
         keepVersions(of: plan.leaving)
         retire(retiring)
@@ -212,7 +218,7 @@ extension Lifecycle {
     }
 
     /// The records of which something else is decided than before, with that.
-    private func judged(_ verdicts: [String: FileRecord.Verdict]) -> [FileRecord] {
+    private func judged(_ verdicts: [PathKey: FileRecord.Verdict]) -> [FileRecord] {
         let records = records
         let changed = verdicts.compactMap { path, verdict -> FileRecord? in
             guard var record = records[path], !record.verdict.isSame(as: verdict) else { return nil }
@@ -220,7 +226,7 @@ extension Lifecycle {
             record.since = Date()
             return record
         }
-        return changed.sorted { $0.path < $1.path }
+        return changed.sorted { PathKey($0.path) < PathKey($1.path) }
     }
 
     // MARK: Who is not there
@@ -234,7 +240,7 @@ extension Lifecycle {
         }
     }
 
-    private func reason(of leaving: Served, _ records: [String: FileRecord]) -> String {
+    private func reason(of leaving: Served, _ records: [PathKey: FileRecord]) -> String {
         if let waiting = records.values.first(where: { $0.module?.manifest.name == leaving.name }),
             let error = waiting.error
         {
@@ -250,12 +256,12 @@ extension Lifecycle {
         }
     }
 
-    private func absences(_ served: [Served], _ records: [String: FileRecord]) -> Absences {
+    private func absences(_ served: [Served], _ records: [PathKey: FileRecord]) -> Absences {
         let names = Set(served.map(\.name))
         let departed = state.withLock { $0.departed }
         var absences = Absences()
         for (manifest, reason) in departed where !names.contains(manifest.name) { absences.add(manifest, reason) }
-        let refused = records.values.filter { $0.error != nil }.sorted { $0.path < $1.path }
+        let refused = records.values.filter { $0.error != nil }.sorted { PathKey($0.path) < PathKey($1.path) }
         for record in refused {
             guard let manifest = record.claimedModule?.manifest, !names.contains(manifest.name),
                 let error = record.error

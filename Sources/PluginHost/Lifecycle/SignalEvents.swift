@@ -1,10 +1,14 @@
-import Dispatch
+import CPluginHost
 import Glibc
+import PluginABI
 import Synchronization
 
 extension PluginHost {
     /// Posts `host.suspended` when the program is asked to stop for a while (SIGTSTP, Ctrl-Z), then lets it be stopped,
     /// and posts `host.resumed` when it goes on (SIGCONT). For programs: the library handles no signals unless asked.
+    ///
+    /// The signals are waited for on a thread of their own. Where none can be had, the log says so, and there are no such
+    /// events.
     ///
     /// - Returns: What ends it when it is cancelled or dropped.
     public func installSignalEvents() -> SignalEvents { SignalEvents(self) }
@@ -12,33 +16,44 @@ extension PluginHost {
 
 /// The events `host.suspended` and `host.resumed`, for as long as it lives.
 public final class SignalEvents: Sendable {
-    // Set once in `init`; a source may be used from any thread.
-    private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
+    /// Nil after the end. It points to what is never freed.
+    private let inbox: Mutex<UInt?>
 
     init(_ host: PluginHost) {
-        let queue = DispatchQueue(label: "pluginhost.suspension")
-        let registration = DispatchGroup()
-        sources = [SIGTSTP, SIGCONT].map { number in
-            registration.enter()
-            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            source.setEventHandler { [weak host] in
-                if number == SIGCONT {
-                    host?.dispatcher.postHostEvent("host.resumed")
-                } else {
-                    host?.dispatcher.postHostEvent(
-                        "host.suspended", waitingAtMost: host?.configuration.shutdownTimeout)
-                    kill(getpid(), SIGSTOP)
+        guard let inbox = plugin_host_inbox_open([SIGTSTP, SIGCONT], 2) else {
+            self.inbox = Mutex(nil)
+            host.configuration.log(
+                LogEntry(level: .warning, message: "SIGTSTP and SIGCONT are taken by 16 hosts already: no events come.")
+            )
+            return
+        }
+        let address = UInt(bitPattern: inbox)
+        self.inbox = Mutex(address)
+        do throws(PluginError) {
+            try DetachedThread.start("host.suspension") { [weak host] in
+                // Sound: an inbox is never freed.
+                let inbox = OpaquePointer(bitPattern: address)!
+                while case let number = plugin_host_inbox_wait(inbox), number != 0 {
+                    if number == SIGCONT {
+                        host?.dispatcher.postHostEvent("host.resumed")
+                    } else {
+                        host?.dispatcher.postHostEvent(
+                            "host.suspended", waitingAtMost: host?.configuration.shutdownTimeout)
+                        kill(getpid(), SIGSTOP)
+                    }
                 }
             }
-            source.setRegistrationHandler { registration.leave() }
-            source.resume()
-            return source
+        } catch {
+            cancel()
+            host.configuration.log(LogEntry(level: .warning, message: error.message))
         }
-        registration.wait()
     }
 
     /// Ends the events; the signals do again what they did before.
-    public func cancel() { for source in sources { source.cancel() } }
+    public func cancel() {
+        let address = inbox.withLock { $0.take() }
+        if let address { plugin_host_inbox_close(OpaquePointer(bitPattern: address)) }
+    }
 
     deinit { cancel() }
 }

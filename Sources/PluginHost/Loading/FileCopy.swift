@@ -8,9 +8,6 @@ struct SourceFile: ~Copyable {
     private let descriptor: Int32
     private let status: stat
 
-    /// More than any module has.
-    private static let sizeLimit: Int64 = 1 << 30
-
     /// Opens without blocking: a FIFO without a writer, or a device, must not hold up the host.
     ///
     /// - Throws: `unreadable`, or `invalidFile` for what is no regular file.
@@ -26,13 +23,9 @@ struct SourceFile: ~Copyable {
             throw PluginError(.unreadable, "\(path) cannot be opened: \(describe(errno: code)).")
         }
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            status.st_size <= Self.sizeLimit
-        else {
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             close(descriptor)
-            if status.st_mode & S_IFMT != S_IFREG { throw Self.wrongKind(path, status) }
-            throw PluginError(
-                .invalidFile, "\(path) is \(status.st_size) bytes long; at most \(Self.sizeLimit) are accepted.")
+            throw Self.wrongKind(path, status)
         }
         self.path = path
         self.descriptor = descriptor
@@ -52,6 +45,24 @@ struct SourceFile: ~Copyable {
         try Trust.check(fileDescriptor: descriptor, path: path)
     }
 
+    /// Checks what says where everything else in it is, without reading more of it.
+    ///
+    /// - Parameter bytesRead: Gets how many bytes were read in addition.
+    /// - Throws: `invalidFile` for what cannot be a shared library; `unreadable`; `stagingFailed` where there is no
+    ///   memory.
+    func checkTables(_ bytesRead: inout Int) throws(PluginError) {
+        let window = try FileWindow(descriptor, size: Int(identity.size), path: path)
+        defer { bytesRead += window.bytesRead }
+        do throws(PluginError) {
+            try ELFImage.checkTables(of: ELFBytes(window, path: path))
+        } catch {
+            guard window.failure == 0 else {
+                throw PluginError(.unreadable, "\(path) cannot be read: \(describe(errno: window.failure)).")
+            }
+            throw error
+        }
+    }
+
     /// Whether some process has it open for writing. The kernel grants a read lease only if nobody has; where it
     /// does not know (other file systems, other people's files) the answer is false.
     func isBeingWritten() -> Bool { plugin_host_is_being_written(descriptor) == 1 }
@@ -67,7 +78,7 @@ struct SourceFile: ~Copyable {
     struct Copied {
         /// In bytes: another number than the file's size if it is being changed.
         let size: Int64
-        /// As ``MappedFile/digest``; nil where the bytes were not seen.
+        /// As ``SourceFile/digest()``; nil where the bytes were not seen.
         let digest: UInt64?
     }
 
@@ -94,14 +105,16 @@ struct SourceFile: ~Copyable {
     /// Which side of a copy has failed; `errno` says why.
     enum CopyFailure: Error { case reading, writing }
 
-    /// Copies it to a file that is open and empty: without its bytes where the file system lets files share them, else
-    /// piece by piece, each of which stays in the processor's cache from its reading to its writing.
+    /// Copies it to a file that is open and empty: without its bytes where the file system lets files share them, without
+    /// its holes where it has some, else piece by piece, each of which stays in the processor's cache from its reading to
+    /// its writing.
     func copy(to output: Int32) throws(CopyFailure) -> Copied {
         if plugin_host_share_bytes(descriptor, output) == 0 {
             var status = stat()
             guard fstat(output, &status) == 0 else { throw .writing }
             return Copied(size: Int64(status.st_size), digest: nil)
         }
+        if Int64(status.st_blocks) * 512 < identity.size { return try copyWithoutHoles(to: output) }
         return try withUnsafeTemporaryAllocation(byteCount: Self.piece, alignment: 16) { buffer throws(CopyFailure) in
             lseek(descriptor, 0, SEEK_SET)
             var digest = FileDigest(size: Int(identity.size))
@@ -116,6 +129,40 @@ struct SourceFile: ~Copyable {
                 if count < buffer.count { break }
             }
             return Copied(size: total, digest: digest.value)
+        }
+    }
+
+    /// SEEK_DATA and SEEK_HOLE of Linux, which Swift's Glibc does not show.
+    private static let seekData: Int32 = 3
+    private static let seekHole: Int32 = 4
+
+    private func copyWithoutHoles(to output: Int32) throws(CopyFailure) -> Copied {
+        try withUnsafeTemporaryAllocation(byteCount: Self.piece, alignment: 16) { buffer throws(CopyFailure) in
+            let size = off_t(identity.size)
+            var end: off_t = 0
+            while end < size {
+                // A file system that knows of no holes says that all is content.
+                let start = lseek(descriptor, end, Self.seekData)
+                guard start >= 0 else {
+                    guard errno == ENXIO else { throw .reading }
+                    break
+                }
+                end = lseek(descriptor, start, Self.seekHole)
+                guard end >= 0, lseek(descriptor, start, SEEK_SET) >= 0, lseek(output, start, SEEK_SET) >= 0 else {
+                    throw .reading
+                }
+                var left = Int(min(end, size) - start)
+                while left > 0 {
+                    guard let count = fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(left, buffer.count)]))
+                    else { throw .reading }
+                    if count == 0 { return Copied(size: Int64(size) - Int64(left), digest: nil) }  // It was cut short.
+                    let read = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+                    guard Self.write(read, to: output) else { throw .writing }
+                    left -= count
+                }
+            }
+            guard ftruncate(output, size) == 0 else { throw .writing }
+            return Copied(size: Int64(size), digest: nil)
         }
     }
 
@@ -147,7 +194,7 @@ struct SourceFile: ~Copyable {
         return true
     }
 
-    /// Of its content, as ``MappedFile/digest``; nil, with `errno`, where it cannot be read to its end. Not mapped: what
+    /// Of its content; nil, with `errno`, where it cannot be read to its end. Not mapped: what
     /// others can cut short would kill who reads it.
     func digest() -> UInt64? {
         let size = Int(identity.size)
@@ -225,57 +272,4 @@ struct MappedFile: ~Copyable {
     }
 
     deinit { if let address = bytes.baseAddress { munmap(UnsafeMutableRawPointer(mutating: address), bytes.count) } }
-
-    var digest: UInt64 {
-        var digest = FileDigest(size: bytes.count)
-        digest.mix(bytes)
-        return digest.value
-    }
-}
-
-/// A 64-bit digest, the same in every process. It tells files apart that differ by accident or by a new build.
-///
-/// Four words at a time, each into a state of its own, so that a processor multiplies them at once.
-struct FileDigest {
-    private var states: (UInt64, UInt64, UInt64, UInt64)
-
-    /// - Parameter size: Of the file, in bytes.
-    init(size: Int) {
-        let seed = UInt64(size) ^ 0x9E37_79B9_7F4A_7C15
-        states = (seed, ~seed, seed &+ 1, ~seed &- 1)
-    }
-
-    var value: UInt64 { Self.mix(Self.mix(states.0, states.1), Self.mix(states.2, states.3)) }
-
-    /// Takes the next part of the file; a multiple of 32 bytes, unless it is the last.
-    mutating func mix(_ bytes: UnsafeRawBufferPointer) {
-        var offset = 0
-        var states = states
-        while offset + 32 <= bytes.count {
-            states.0 = Self.mix(states.0, Self.word(bytes, offset))
-            states.1 = Self.mix(states.1, Self.word(bytes, offset + 8))
-            states.2 = Self.mix(states.2, Self.word(bytes, offset + 16))
-            states.3 = Self.mix(states.3, Self.word(bytes, offset + 24))
-            offset += 32
-        }
-        while offset + 8 <= bytes.count {
-            states.0 = Self.mix(states.0, Self.word(bytes, offset))
-            offset += 8
-        }
-        if offset < bytes.count { states.1 = Self.mix(states.1, bytes[offset...].reduce(0) { $0 << 8 | UInt64($1) }) }
-        self.states = states
-    }
-
-    mutating func mix(_ word: UInt64) { states.0 = Self.mix(states.0, word) }
-
-    @inline(__always)
-    private static func word(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> UInt64 {
-        UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-    }
-
-    @inline(__always)
-    private static func mix(_ state: UInt64, _ word: UInt64) -> UInt64 {
-        let product = (state ^ word).multipliedFullWidth(by: 0xD6E8_FEB8_6659_FD93)
-        return product.high ^ product.low &+ 0x9E37_79B9_7F4A_7C15
-    }
 }

@@ -43,9 +43,10 @@ final class Generation: @unchecked Sendable {
     private(set) var providers: [InstanceProvider] = []
     /// Made when they are first needed.
     private let callbackTypes = Mutex<(synchronous: ObjectTypeEntry?, asynchronous: ObjectTypeEntry?)>((nil, nil))
-    private let description: UnsafePointer<plugin_module>?
     /// Whether its `setUp` has succeeded. Used by changes of modules only, one at a time.
-    private var isSetUp = false
+    var isSetUp = false
+    /// Whether a synchronous part of its start has not returned in time. Nothing of it is called any more. Used as `isSetUp`.
+    var isHanging = false
 
     /// Objects and callbacks of it that somebody holds.
     let objectCount = Atomic<Int>(0)
@@ -95,7 +96,6 @@ final class Generation: @unchecked Sendable {
         self.module = module
         label = "\(manifest.name) \(manifest.version) (generation \(number))"
         self.dispatcher = dispatcher
-        description = module.description
         finishTables(configuration)
         addActions(module)
     }
@@ -111,7 +111,6 @@ final class Generation: @unchecked Sendable {
         module = nil
         label = "the program"
         self.dispatcher = dispatcher
-        description = nil
         finishTables([:])
     }
 
@@ -197,46 +196,6 @@ final class Generation: @unchecked Sendable {
 // MARK: Life
 
 extension Generation {
-    /// Hands the module the host's table and runs its `setUp`.
-    ///
-    /// - Throws: `activationFailed`, or what `setUp` has thrown.
-    func activate(timeout: Duration) throws(PluginError) {
-        if let activate = description?.pointee.activate {
-            let answer = activate(description!.pointee.data, hostTable)
-            guard answer == 0 else {
-                throw PluginError(
-                    .activationFailed, "\(name) (\(file)) refused to be activated, with the number \(answer).")
-            }
-        }
-        try beginHook(.setUp, timeout: timeout)?.wait()
-        isSetUp = true
-    }
-
-    /// Lets its objects answer no more. What runs in them goes on.
-    func revoke() {
-        isRevoked.store(true, ordering: .sequentiallyConsistent)
-        // Who does not see it has entered the call in its record by now.
-        plugin_host_fence_heavy()
-    }
-
-    /// Runs `tearDown`, lets go of shared instances, and tells the module that nothing will be called any more.
-    func tearDown(timeout: Duration) throws(PluginError) {
-        defer { deactivate(timeout) }
-        guard isSetUp else { return }
-        try beginHook(.tearDown, timeout: timeout)?.wait()
-    }
-
-    private func deactivate(_ timeout: Duration) {
-        let description = UInt(bitPattern: description)
-        _ = dispatcher.hookRunner.run(
-            before: .now() + timeout.dispatchInterval, for: ObjectIdentifier(dispatcher)
-        ) { [providers] in
-            for provider in providers { provider.destroyShared() }
-            guard let description = UnsafePointer<plugin_module>(bitPattern: description) else { return }
-            description.pointee.deactivate?(description.pointee.data)
-        }
-    }
-
     /// The calls that run in it now.
     var callsInFlight: Int { runningCalls().count { $0.belongs(to: self) } }
 }

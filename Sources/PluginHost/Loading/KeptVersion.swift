@@ -26,9 +26,9 @@ struct KeptVersion: Sendable, Hashable {
     /// When it was last kept.
     var date: Date { Date(timeIntervalSince1970: Double(stamp) / 1_000_000_000) }
 
-    struct File: Sendable, Hashable, Codable {
+    struct File: Sendable, Hashable {
         /// Where it belongs, from the folder that the module lies in: `libfoo.so`, `../lib/libbar.so`.
-        let path: String
+        var path: String
         /// In bytes.
         let size: Int
         let digest: UInt64
@@ -39,12 +39,19 @@ extension KeptVersion {
     /// The name of the description in an entry.
     private static let description = "version.json"
 
-    private struct Description: Codable {
+    fileprivate struct Description {
         let module: String
         let version: String
         let folder: String
         let stamp: Int
         let files: [File]
+
+        var record: Value {
+            [
+                "module": .string(module), "version": .string(version), "folder": .string(folder),
+                "stamp": .int(stamp), "files": .list(files.map(\.record)),
+            ]
+        }
     }
 
     /// Writes the description of an entry, at once and to the disk.
@@ -59,9 +66,7 @@ extension KeptVersion {
         let description = Description(
             module: module, version: version.description, folder: folder,
             stamp: max(now.tv_sec &* 1_000_000_000 &+ now.tv_nsec, (last ?? 0) &+ 1), files: files)
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let text = try? encoder.encode(description) else { throw POSIXError(.EINVAL) }
+        let text = Array(description.record.json.utf8)
         let new = "\(entry)/.\(Self.description)"
         unlink(new)
         let output = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -75,31 +80,37 @@ extension KeptVersion {
 
     /// Reads an entry of the store. What is of another module or folder, or gone meanwhile, is nil.
     ///
-    /// - Throws: `unreadable` for an entry that is not as the store made it.
-    init?(at path: String, of module: String?, from folder: String?) throws(PluginError) {
+    /// - Throws: `unreadable` for an entry that is not as the store made it; `untrusted` for one that others could have
+    ///   written.
+    init?(at path: String, of module: String?, from folder: String?, _ checksTrust: Bool) throws(PluginError) {
         let file = "\(path)/\(Self.description)"
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }
+        if checksTrust { try Trust.check(status: status, path: path, above: nil) }
         func damaged(_ reason: String) -> PluginError {
             PluginError(.unreadable, "The kept version \(path) is damaged, and left out: \(reason). Remove the folder.")
         }
         let text: [UInt8]
         do throws(PluginError) {
-            text = try SourceFile(opening: file).contents(limit: 1 << 20)
+            let source = try SourceFile(opening: file)
+            if checksTrust { try source.checkTrust() }
+            text = try source.contents(limit: 1 << 20)
         } catch {
             if lstat(path, &status) != 0 { return nil }
+            if error.code == .untrusted { throw error }
             throw damaged(error.message)
         }
-        guard let description = try? JSONDecoder().decode(Description.self, from: Data(text)),
+        guard let description = (try? Value(jsonMessage: text)).flatMap(Description.init),
             let version = SemanticVersion(description.version), let own = description.files.first,
             description.files.allSatisfy({ $0.size >= 0 && $0.isPlaced }), !own.path.contains("/")
         else { throw damaged("\(Self.description) does not say what the version is") }
         if let module, description.module != module { return nil }
-        if let folder, description.folder != folder { return nil }
+        if let folder, !description.folder.hasBytes(of: folder) { return nil }
         for (number, file) in description.files.enumerated() {
             guard lstat("\(path)/\(number)", &status) == 0, status.st_mode & S_IFMT == S_IFREG,
                 Int(status.st_size) == file.size
             else { throw damaged("the copy of \(file.path) is missing, or has another size") }
+            if checksTrust { try Trust.check(status: status, path: "\(path)/\(number)", above: nil) }
         }
         self.init(
             module: description.module, version: version, digest: own.digest, folder: description.folder,
@@ -116,7 +127,31 @@ extension KeptVersion {
     }
 }
 
+extension KeptVersion.Description {
+    /// Reads what `record` wrote; nil for anything else.
+    fileprivate init?(_ record: Value) {
+        guard let module = record["module"]?.string, let version = record["version"]?.string,
+            let folder = record["folder"]?.string, let stamp = record["stamp"]?.int, let list = record["files"]?.list
+        else { return nil }
+        let files = list.compactMap(KeptVersion.File.init)
+        guard files.count == list.count else { return nil }
+        self.init(module: module, version: version, folder: folder, stamp: stamp, files: files)
+    }
+}
+
 extension KeptVersion.File {
+    // A digest can be too large for the int of a value.
+    fileprivate var record: Value {
+        ["path": .string(path), "size": .int(size), "digest": .string(VersionStore.hex(digest))]
+    }
+
+    fileprivate init?(_ record: Value) {
+        guard let path = record["path"]?.string, let size = record["size"]?.int,
+            let digest = record["digest"]?.string.flatMap({ UInt64($0, radix: 16) })
+        else { return nil }
+        self.init(path: path, size: size, digest: digest)
+    }
+
     /// What is to be said of a file that belongs where it lies, seen from a folder.
     init(at path: String, from folder: String) throws(POSIXError) {
         errno = EINVAL

@@ -3,117 +3,95 @@ import CPluginHost
 import Glibc
 import PluginABI
 
-/// A module whose code is in the process and whose description fits: what a generation is made of.
-final class LoadedModule: @unchecked Sendable {
-    // The pointers point to static data of an image that is never unmapped, and what changes is used by one queue only.
-
-    /// Set once more by who takes what is linked into the program.
-    var staged: StagedFile
-    let toolchain: String
-    let abiMinor: UInt16
-    let manifest: ModuleManifest
-    /// As the registry has them.
-    let routes: [RouteEntry]
-    let description: UnsafePointer<plugin_module>
-    /// By name: `target/action`, `type#action`, `@hook`, `!event`, `~interceptor`.
-    private(set) var functions: [String: plugin_function]
-    /// By target.
-    private(set) var factories: [String: plugin_factory]
-    /// Whether it has been activated once. Its globals are not new any more: who wants it again loads it anew.
-    private(set) var isSpent = false
-
-    init(
-        _ staged: StagedFile, toolchain: String, abiMinor: UInt16, manifest: ModuleManifest,
-        description: UnsafePointer<plugin_module>, functions: [String: plugin_function],
-        factories: [String: plugin_factory]
-    ) {
-        self.staged = staged
-        self.toolchain = toolchain
-        self.abiMinor = abiMinor
-        self.manifest = manifest
-        var routes: [RouteEntry] = []
-        routes.reserveCapacity(manifest.routes.count)
-        for route in manifest.routes { routes.append(RouteEntry(route, of: manifest.name, after: routes.last)) }
-        self.routes = routes
-        self.description = description
-        self.functions = functions
-        self.factories = factories
-    }
-
-    /// Notes that a generation was made of it. Its functions are forgotten then, unless another one can be made.
-    func spend() {
-        isSpent = true
-        if !isLinked { (functions, factories) = ([:], [:]) }
-    }
-
-    /// Whether a copy has the content of this module. The copy of one that has ended is gone, and then the digest is
-    /// enough: before it runs again, it is loaded anew.
-    func hasContent(of copy: StagedFile) -> Bool { (try? Staging.sameBytes(staged, copy)) ?? isSpent }
-
-    /// The manifest as it is written.
-    var manifestText: String { description.pointee.manifest.text }
-    var file: String { staged.original }
-    var stagedPath: String { staged.path }
-    var isLinked: Bool { staged.source == .linked }
-}
-
 /// Opens the staged copy of a module and checks what it says, field by field.
 struct ModuleLoader {
     let journal: Journal?
     /// Whether modules of another Swift toolchain are taken.
     let allowsOtherToolchains: Bool
 
+    /// What runs code of modules with a deadline; nil to run it on the caller's thread, for as long as it takes.
+    var guardian: Guardian?
+
     /// Asks an opened file what it is.
     ///
-    /// - Throws: `invalidDescription`, `incompatible` or `invalidManifest`.
+    /// - Throws: `invalidDescription`, `incompatible` or `invalidManifest`; `deadlineExceeded` when its entry function
+    ///   does not return in time; `outOfResources`.
     func load(_ file: StagedFile, entry: plugin_module_entry_function) throws(PluginError) -> LoadedModule {
-        let returned = try during(.entry, file) { () throws(PluginError) in entry() }
-        guard let description = returned else {
+        let answer = try run(.entry, file, "The entry function of") { UInt(bitPattern: entry()) }
+        guard let answer else { throw overdue("The entry function", file) }
+        // Static data of an image that is never unmapped.
+        guard let description = UnsafePointer<plugin_module>(bitPattern: answer) else {
             throw PluginError(.invalidDescription, "\(PLUGIN_ENTRY_SYMBOL) of \(file.original) returned null.")
         }
         return try check(description, file)
     }
 
-    /// Runs code of a module for the first time: the crash report and the journal say so if it kills the process.
-    func during<Result>(
-        _ step: Journal.Step, _ file: StagedFile, _ body: () throws(PluginError) -> Result
-    ) throws(PluginError) -> Result {
-        let label = strdup("running the \(step.rawValue) of \(file.original)")
-        plugin_host_set_step(label)
-        defer {
-            plugin_host_set_step(nil)
-            free(label)
+    /// Runs code of a file that is being started. Nil when it has not returned in time: then it goes on.
+    func run<Result: Sendable>(
+        _ step: Journal.Step, _ file: StagedFile, _ subject: String, consequence: String = "",
+        _ body: @escaping @Sendable () -> Result
+    ) throws(PluginError) -> Result? {
+        let blame = Blame(file, journal)
+        guard let guardian else { return blame.during(step) { body() } }
+        return try guardian.run("\(subject) \(file.original)", consequence: consequence) {
+            blame.during(step) { body() }
         }
-        // The program cannot go on without what is linked into it: nothing is remembered against that.
-        guard let journal, file.source == .file else { return try body() }
-        return try journal.during(step: step, file: file.original, digest: file.digest, size: file.size, body)
+    }
+
+    private func overdue(_ what: String, _ file: StagedFile, _ more: String = "") -> PluginError {
+        PluginError(
+            .deadlineExceeded,
+            "\(what) of \(file.original) did not return within \(guardian?.timeout ?? .zero), which is the "
+                + "hookTimeout. The "
+                + "module is not started, and goes on in a thread of its own.\(more)")
     }
 
     /// Brings a copy into the process and finds its entry function.
     ///
-    /// - Throws: `openFailed` or `invalidFile`.
+    /// - Throws: `openFailed` or `invalidFile`; `deadlineExceeded` when its constructors do not return in time;
+    ///   `outOfResources`.
     func open(_ file: StagedFile) throws(PluginError) -> plugin_module_entry_function {
-        // Never unmapped: the Swift runtime cannot forget an image.
-        let image = try during(.opening, file) { () throws(PluginError) in
+        try MapsBudget.shared.require(for: file.original)
+        let opening = LibraryOpening.begin(file.original)
+        let opened = try run(
+            .opening, file, "The constructors of", consequence: LibraryOpening.consequence
+        ) { () -> Swift.Result<UInt, PluginError> in
+            defer { opening.end() }
+            plugin_host_expect_image(strdup(file.path), strdup(file.original.printable), file.number)
+            // Never unmapped: the Swift runtime cannot forget an image.
             guard let image = dlopen(file.path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
                 let reason = dlerror().map { String(cString: $0) } ?? "unknown reason"
-                throw PluginError(
-                    .openFailed,
-                    "\(file.original) cannot be opened: \(file.withOriginalPaths(reason)).")
+                return .failure(
+                    PluginError(
+                        .openFailed,
+                        "\(file.original) cannot be opened: \(file.withOriginalPaths(reason))."
+                            + ProcessLimits.explanation(of: reason)))
             }
-            return image
+            guard let symbol = dlsym(image, PLUGIN_ENTRY_SYMBOL) else {
+                return .failure(
+                    PluginError(.invalidFile, "\(file.original) does not export \(PLUGIN_ENTRY_SYMBOL)."))
+            }
+            return .success(UInt(bitPattern: symbol))
         }
-        guard let symbol = dlsym(image, PLUGIN_ENTRY_SYMBOL) else {
-            throw PluginError(.invalidFile, "\(file.original) does not export \(PLUGIN_ENTRY_SYMBOL).")
+        guard let opened else {
+            opening.isOverdue()
+            throw overdue("A constructor", file, LibraryOpening.consequence)
         }
-        return unsafeBitCast(symbol, to: plugin_module_entry_function.self)
+        return unsafeBitCast(try opened.get(), to: plugin_module_entry_function.self)
     }
 
     // MARK: The description
 
     /// Checks a description, of a file or of the program itself.
     func check(_ module: UnsafePointer<plugin_module>, _ file: StagedFile) throws(PluginError) -> LoadedModule {
+        try Blame(file, journal).during(.entry) { () throws(PluginError) in try read(module, file) }
+    }
+
+    /// Reads what a description leads to, all of it checked to be readable first.
+    private func read(_ module: UnsafePointer<plugin_module>, _ file: StagedFile) throws(PluginError) -> LoadedModule {
         let path = file.original
+        let memory = ReadableMemory(of: path)
+        try memory.require(module, 16, "the description")
         // The first 16 bytes, before anything else is read.
         let raw = UnsafeRawPointer(module)
         let magic = raw.load(as: UInt64.self)
@@ -139,22 +117,25 @@ struct ModuleLoader {
                 "The description of \(path) says that it is \(size) bytes long; version \(major).\(minor) has at least "
                     + "\(MemoryLayout<plugin_module>.size). Set size to sizeof(plugin_module).")
         }
+        try memory.require(module, MemoryLayout<plugin_module>.size, "the description")
         let description = module.pointee
-        let toolchain = try text(description.toolchain, "toolchain", file, atMost: 256)
+        let toolchain = try text(description.toolchain, "toolchain", memory, file, atMost: 256)
         try checkToolchain(toolchain, file)
-        let manifest = try manifest(description, minor, file)
-        let functions = try functions(description, file)
-        let factories = try factories(description, file)
+        let manifest = try manifest(description, minor, memory, file)
+        let functions = try functions(description, memory, file)
+        let factories = try factories(description, memory, file)
         try match(manifest, functions, factories, file)
         let name = manifest.name
-        if file.source == .file { plugin_host_add_image(module, strdup("\(name) \(manifest.version) (\(path))")) }
+        if file.source == .file {
+            plugin_host_add_image(module, strdup("\(name) \(manifest.version) (\(path.printable))"), file.number)
+        }
         return LoadedModule(
             file, toolchain: toolchain, abiMinor: minor, manifest: manifest,
-            description: module, functions: functions, factories: factories)
+            description: module, journal: journal, functions: functions, factories: factories)
     }
 
     private func text(
-        _ string: plugin_string, _ field: String, _ file: StagedFile, atMost limit: UInt64
+        _ string: plugin_string, _ field: String, _ memory: ReadableMemory, _ file: StagedFile, atMost limit: UInt64
     ) throws(PluginError) -> String {
         guard string.count <= limit else {
             throw PluginError(
@@ -162,6 +143,7 @@ struct ModuleLoader {
                 "The field \(field) in the description of \(file.original) announces \(string.count) bytes; at most "
                     + "\(limit) are accepted.")
         }
+        try memory.require(string.bytes, Int(string.count), field)
         do throws(PluginError) {
             try string.check("The field \(field)")
         } catch {
@@ -177,13 +159,14 @@ struct ModuleLoader {
         guard !toolchain.isEmpty, toolchain != Toolchain.current else { return }
         throw PluginError(
             .incompatible,
-            "\(file.original) was built by “\(toolchain)”, "
-                + "and shares the Swift runtime of this host, which was built by “\(Toolchain.current)”. Build it with "
+            "\(file.original) was built by “\(toolchain.shortened)”, "
+                + "and shares the Swift runtime of this host, which was built by "
+                + "“\(Toolchain.current.shortened)”. Build it with "
                 + "that toolchain, or with -static-stdlib.")
     }
 
     private func manifest(
-        _ description: plugin_module, _ minor: UInt16, _ file: StagedFile
+        _ description: plugin_module, _ minor: UInt16, _ memory: ReadableMemory, _ file: StagedFile
     ) throws(PluginError) -> ModuleManifest {
         let count = description.manifest.count
         guard count <= PLUGIN_MANIFEST_MAX_BYTES else {
@@ -195,6 +178,7 @@ struct ModuleLoader {
         guard let bytes = description.manifest.bytes, count > 0 else {
             throw PluginError(.invalidManifest, "\(file.original) has no manifest.")
         }
+        try memory.require(bytes, Int(count), "the manifest")
         do throws(PluginError) {
             let text = UnsafeRawBufferPointer(start: bytes, count: Int(count))
             return try ModuleManifest(parsing: text, abiMinor: minor)
@@ -204,38 +188,40 @@ struct ModuleLoader {
     }
 
     private func functions(
-        _ description: plugin_module, _ file: StagedFile
+        _ description: plugin_module, _ memory: ReadableMemory, _ file: StagedFile
     ) throws(PluginError) -> [String: plugin_function] {
-        let table = try entries(description.functions, description.function_count, "functions", file)
+        let table = try entries(description.functions, description.function_count, "functions", memory, file)
         var functions = [String: plugin_function](minimumCapacity: table.count)
         for (index, function) in table.enumerated() {
-            let name = try text(function.name, "functions[\(index)].name", file, atMost: 1024)
+            let name = try text(function.name, "functions[\(index)].name", memory, file, atMost: 1024)
             // From here on its bytes are the name: other texts can be equal and have other bytes.
             guard name.utf8.allSatisfy({ $0 < 0x80 }) else {
                 throw PluginError(
                     .invalidDescription,
-                    "The name of the function “\(name)” in the description of \(file.original) is not ASCII, as names in a "
+                    "The name of the function “\(name.shortened)” in the description of \(file.original) is not "
+                        + "ASCII, as names in a "
                         + "manifest are.")
             }
             guard unsafeBitCast(function.invoke, to: UInt.self) != 0 else {
                 throw PluginError(
-                    .invalidDescription, "The function “\(name)” in the description of \(file.original) is null.")
+                    .invalidDescription,
+                    "The function “\(name.shortened)” in the description of \(file.original) is null.")
             }
             guard functions.updateValue(function, forKey: name) == nil else {
                 throw PluginError(
-                    .invalidDescription, "The description of \(file.original) has two functions “\(name)”.")
+                    .invalidDescription, "The description of \(file.original) has two functions “\(name.shortened)”.")
             }
         }
         return functions
     }
 
     private func factories(
-        _ description: plugin_module, _ file: StagedFile
+        _ description: plugin_module, _ memory: ReadableMemory, _ file: StagedFile
     ) throws(PluginError) -> [String: plugin_factory] {
-        let table = try entries(description.factories, description.factory_count, "factories", file)
+        let table = try entries(description.factories, description.factory_count, "factories", memory, file)
         var factories: [String: plugin_factory] = [:]
         for (index, factory) in table.enumerated() {
-            let target = try text(factory.target, "factories[\(index)].target", file, atMost: 1024)
+            let target = try text(factory.target, "factories[\(index)].target", memory, file, atMost: 1024)
             guard unsafeBitCast(factory.make, to: UInt.self) != 0 else {
                 throw PluginError(
                     .invalidDescription,
@@ -251,7 +237,8 @@ struct ModuleLoader {
     }
 
     private func entries<Entry>(
-        _ start: UnsafePointer<Entry>?, _ count: UInt64, _ field: String, _ file: StagedFile
+        _ start: UnsafePointer<Entry>?, _ count: UInt64, _ field: String, _ memory: ReadableMemory,
+        _ file: StagedFile
     ) throws(PluginError) -> UnsafeBufferPointer<Entry> {
         guard count <= 100_000 else {
             throw PluginError(
@@ -263,6 +250,7 @@ struct ModuleLoader {
                 .invalidDescription,
                 "The description of \(file.original) announces \(count) \(field), with a null pointer.")
         }
+        try memory.require(start, Int(count) * MemoryLayout<Entry>.stride, "the table of \(field)")
         return UnsafeBufferPointer(start: start, count: Int(count))
     }
 
@@ -280,12 +268,13 @@ struct ModuleLoader {
         if let missing = declared.subtracting(functions.keys).sorted().first {
             throw PluginError(
                 .invalidManifest,
-                "The manifest of \(file.original) declares “\(missing)”, and there is no function of that name.")
+                "The manifest of \(file.original) declares “\(missing.shortened)”, and there is no function of "
+                    + "that name.")
         }
         if let superfluous = Set(functions.keys).subtracting(declared).sorted().first {
             throw PluginError(
                 .invalidManifest,
-                "\(file.original) has a function “\(superfluous)” that its manifest does not declare.")
+                "\(file.original) has a function “\(superfluous.shortened)” that its manifest does not declare.")
         }
         let withInstance = Set(manifest.targets.filter { $0.instance != .none }.map(\.name))
         if let missing = withInstance.subtracting(factories.keys).sorted().first {
@@ -296,7 +285,8 @@ struct ModuleLoader {
         if let superfluous = Set(factories.keys).subtracting(withInstance).sorted().first {
             throw PluginError(
                 .invalidManifest,
-                "\(file.original) has a factory for target “\(superfluous)”, whose manifest entry declares no instance."
+                "\(file.original) has a factory for target “\(superfluous.shortened)”, whose manifest entry "
+                    + "declares no instance."
             )
         }
     }

@@ -3,7 +3,7 @@ internal import Glibc
 internal import PluginABI
 
 /// A file that was in progress when a host died. It is not opened again until it changes or is released.
-struct QuarantineEntry: Hashable, Sendable, Codable {
+struct QuarantineEntry: Hashable, Sendable {
     /// The original file.
     var file: String
     /// Of its content then; another content ends the quarantine.
@@ -19,40 +19,59 @@ struct QuarantineEntry: Hashable, Sendable, Codable {
 
     /// Whether both are about the same step with the same bytes.
     func isAbout(_ other: QuarantineEntry) -> Bool {
-        file == other.file && digest == other.digest && step == other.step
+        file.hasBytes(of: other.file) && digest == other.digest && step == other.step
     }
 }
 
 extension QuarantineEntry {
-    /// The entry as one line of JSON, as ``Quarantine/decoder`` reads it. Not written by Foundation, whose encoder casts:
-    /// each cast of a process that has just opened a library searches the conformances of all libraries.
-    var line: String {
-        var seconds = time_t(date.timeIntervalSince1970)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        let date = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { text in
-            strftime(text.baseAddress!, text.count, "%Y-%m-%dT%H:%M:%SZ", &parts)
-            return String(cString: text.baseAddress!)
-        }
-        let members: Value = [
-            "file": .string(file), "step": .string(step.rawValue), "date": .string(date),
-            "message": .string(message),
+    /// The entry as JSON.
+    var record: Value {
+        var entries: [String: Value] = [
+            // A digest can be too large for the int of a value.
+            "file": .string(file), "digest": .string(VersionStore.hex(digest)), "step": .string(step.rawValue),
+            "date": .int(Int(date.timeIntervalSince1970)), "message": .string(message),
         ]
-        // A digest can be too large for the int of a value.
-        return "\(members.json.dropLast()),\"digest\":\(digest)}"
+        if let isSuspected { entries["isSuspected"] = .bool(isSuspected) }
+        return .map(entries)
+    }
+
+    /// Reads what ``record`` wrote; nil for anything else.
+    init?(_ record: Value) {
+        guard let file = record["file"]?.string,
+            let digest = record["digest"]?.string.flatMap({ UInt64($0, radix: 16) }),
+            let step = record["step"]?.string.flatMap(Journal.Step.init), let date = record["date"]?.int,
+            let message = record["message"]?.string
+        else { return nil }
+        self.init(
+            file: file, digest: digest, step: step, date: Date(timeIntervalSince1970: Double(date)), message: message,
+            isSuspected: record["isSuspected"]?.bool)
     }
 }
 
 /// The file `quarantine.json` in the state folder, shared by all hosts of a user.
 struct Quarantine {
     let folder: String
+    /// Whether to leave out what others than this user and root could have written.
+    var checksTrust = true
 
     private var file: String { "\(folder)/quarantine.json" }
 
-    /// What the file says; nothing where it is missing or broken.
+    /// What the file says; nothing where it is missing or broken, or another user could have written it.
     func read() -> [QuarantineEntry] {
-        guard let data = FileManager.default.contents(atPath: file), data.count <= 1 << 24 else { return [] }
-        return (try? Self.decoder.decode([QuarantineEntry].self, from: data)) ?? []
+        guard (try? checkTrust(of: folder)) != nil, (try? checkTrust(of: file)) != nil,
+            let data = FileManager.default.contents(atPath: file), data.count <= 1 << 24,
+            let list = try? Value(jsonMessage: Array(data)).list
+        else { return [] }
+        return list.compactMap(QuarantineEntry.init)
+    }
+
+    /// Checks who could have written a file or folder of the journal.
+    ///
+    /// - Throws: `untrusted`.
+    func checkTrust(of path: String) throws(PluginError) {
+        var status = stat()
+        guard checksTrust, lstat(path, &status) == 0 else { return }
+        try Trust.check(status: status, path: path, above: nil)
     }
 
     /// Changes the list and replaces the file at once, while no other host does so. Returns the new list.
@@ -73,29 +92,17 @@ struct Quarantine {
         change(&entries)
         guard entries != before else { return entries }
         let new = "\(file).new"
-        do {
-            try Self.encoder.encode(entries).write(to: URL(fileURLWithPath: new))
-        } catch {
-            throw PluginError(.unreadable, "\(new) cannot be written: \(error.localizedDescription)")
+        let output = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard output >= 0 else { throw failed(errno) }
+        defer { close(output) }
+        let text = Array(Value.list(entries.map(\.record)).json.utf8)
+        guard text.withUnsafeBytes({ SourceFile.write($0, to: output) }), rename(new, file) == 0 else {
+            throw failed(errno)
         }
-        guard rename(new, file) == 0 else { throw failed(errno) }
         return entries
     }
 
     private func failed(_ code: Int32) -> PluginError {
         PluginError(.unreadable, "\(file) cannot be written: \(describe(errno: code)).")
-    }
-
-    static var encoder: JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.dateEncodingStrategy = .iso8601
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return encoder
-    }
-
-    static var decoder: JSONDecoder {
-        let decoder = JSONDecoder()
-        decoder.dateDecodingStrategy = .iso8601
-        return decoder
     }
 }

@@ -14,7 +14,7 @@ struct StagedFile: Sendable {
         case file
     }
 
-    /// The copy, in a folder of its own under the name of the original.
+    /// The copy, in a folder of its own, under the name of the original; characters that a terminal may act on are `_`.
     let path: String
     /// The file that was copied, as it was named to ``Staging``.
     let original: String
@@ -30,6 +30,8 @@ struct StagedFile: Sendable {
     /// The libraries that were found beside it and copied with it, by their originals' paths.
     let libraries: [String]
     var source = Source.file
+    /// By which the journal and the crash report know it.
+    var number = Journal.nextNumber()
 
     /// The copies of these libraries.
     var libraryCopies: [String] {

@@ -17,21 +17,53 @@ final class Staging: Sendable {
 
     private struct State {
         var lastNumber = 0
-        var libraries: [String: Library] = [:]
+        /// By name.
+        var libraries: [PathKey: Library] = [:]
+        /// What was copied as a library of a module, by its original's path, for other modules that need it.
+        var shared: [PathKey: Copy] = [:]
+        var work = Work()
         var isClosed = false
     }
 
+    /// What has been done since the start.
+    struct Work: Equatable {
+        /// Files that were copied.
+        var copies = 0
+        /// Of the copies, in bytes.
+        var copiedBytes = 0
+        /// Read to decide whether to copy, in bytes.
+        var checkedBytes = 0
+        /// Libraries that were there already, and got another name.
+        var links = 0
+        /// Paths that were looked at in search of libraries.
+        var lookups = 0
+    }
+
+    /// How many libraries are remembered for modules that need them, too.
+    private static let sharedLimit = 1024
+
     private let folder: StagingFolder
+    private let maximumFileBytes: Int
     private let state = Mutex(State())
 
     /// Makes the folder of this host, and removes those of hosts that died.
     ///
-    /// - Parameter base: A folder for the folders of all hosts, which must belong to this user alone (it is made if it
-    ///   is missing); nil for the default.
+    /// - Parameters:
+    ///   - base: A folder for the folders of all hosts, which must belong to this user alone (it is made if it is
+    ///     missing); nil for the default.
+    ///   - maximumFileBytes: How long a module may be, together with its libraries.
     /// - Throws: `stagingFailed`.
-    init(base: String? = nil) throws(PluginError) { folder = try StagingFolder(base: base) }
+    init(
+        base: String? = nil, maximumFileBytes: Int = PluginHost.Configuration.defaultMaximumFileBytes
+    ) throws(PluginError) {
+        self.maximumFileBytes = maximumFileBytes
+        folder = try StagingFolder(base: base)
+    }
 
     deinit { close() }
+
+    /// What has been done so far.
+    var work: Work { state.withLock { $0.work } }
 
     /// Where the copies are.
     var path: String { folder.path }
@@ -47,7 +79,8 @@ final class Staging: Sendable {
 
     /// Copies a module, and the libraries that it finds beside itself, and checks the copies.
     ///
-    /// The file is opened once, without blocking. No code of it is run.
+    /// The file is opened once, without blocking. What its first bytes and its tables refuse is not copied. No code of
+    /// it is run.
     ///
     /// - Parameters:
     ///   - checkTrust: Whether to refuse files that others than root and this user could have written.
@@ -60,17 +93,31 @@ final class Staging: Sendable {
         defer { if !isKept { remove(folder) } }
         try makeFolder(folder)
 
-        guard let file = try copy(path, into: folder, checkTrust) else { return .beingWritten }
+        // Swift's backtraces show the path of the copy as it is.
+        let name = (path as NSString).lastPathComponent.withoutTerminalControls
+        var trusted = TrustedFolders()
+        if checkTrust { try trusted.check(linkAt: path) }
+        guard let file = try copy(path, to: "\(folder)/\(name)", checkTrust) else { return .beingWritten }
         try file.image.requireEntry(path: path)
-        var companions = Companions(of: file, root: folder)
+        var companions = try Companions(of: file, root: folder)
+        defer { state.withLock { $0.work.lookups += companions.lookups } }
+        var size = file.size
         while let next = companions.next() {
+            if checkTrust { try trusted.check(fileAt: next.original) }
             try makeFolder((next.copy as NSString).deletingLastPathComponent)
-            guard let library = try copy(next.original, to: next.copy, checkTrust) else { return .beingWritten }
+            guard let library = try share(next, checkTrust) else { return .beingWritten }
+            size += library.size
+            guard size <= maximumFileBytes else {
+                throw tooLong("\(path), with the libraries that it finds through $ORIGIN, is", size)
+            }
             try claim(name: next.name, library, owner: folder)
             if let soname = library.image.soname, soname != next.name {
                 try claim(name: soname, library, owner: folder)
             }
-            companions.add(library)
+            try companions.add(library)
+        }
+        if checkTrust {
+            for library in companions.outside { try trusted.check(outside: library, neededBy: path) }
         }
         if let path = companions.modulePath {
             try makeFolder((path as NSString).deletingLastPathComponent)
@@ -145,8 +192,29 @@ final class Staging: Sendable {
         try makeFolder(path)
     }
 
-    private func copy(_ path: String, into folder: String, _ checkTrust: Bool) throws(PluginError) -> Copy? {
-        try copy(path, to: "\(folder)/\((path as NSString).lastPathComponent)", checkTrust)
+    /// Gives a module the copy of a library that was made for another one, under one more name of the file; copies it
+    /// where there is none, or the library has changed. The dynamic linker takes both for one library, as it does with
+    /// two copies of one name. Nil where somebody is writing the file.
+    private func share(_ next: Companions.Next, _ checkTrust: Bool) throws(PluginError) -> Copy? {
+        var status = stat()
+        let known = state.withLock { $0.shared[next.original] }
+        if let known, stat(next.original, &status) == 0, FileIdentity(status) == known.identity,
+            link(known.path, next.copy) == 0
+        {
+            let copy = known.linked(as: next.copy)
+            state.withLock { state in
+                state.shared[next.original] = copy
+                state.work.links += 1
+            }
+            return copy
+        }
+        guard let copy = try copy(next.original, to: next.copy, checkTrust) else { return nil }
+        state.withLock { state in
+            if state.shared.count >= Self.sharedLimit { state.shared = [:] }
+            // What is trusted by one is trusted by all: a staging belongs to one host.
+            state.shared[next.original] = copy.identity.isRecent ? nil : copy
+        }
+        return copy
     }
 
     /// Nil where somebody is writing the file.
@@ -154,13 +222,39 @@ final class Staging: Sendable {
         let source = try SourceFile(opening: path)
         if checkTrust { try source.checkTrust() }
         if source.isBeingWritten() { return nil }
+        guard source.identity.size <= maximumFileBytes else {
+            throw tooLong("\(path) is", Int(source.identity.size))
+        }
+        var checked = 0
+        defer { state.withLock { $0.work.checkedBytes += checked } }
+        do throws(PluginError) {
+            try source.checkTables(&checked)
+        } catch {
+            if source.hasChanged() { return nil }
+            throw error
+        }
         let copied = try source.copy(to: copy)
+        state.withLock { state in
+            state.work.copies += 1
+            state.work.copiedBytes += Int(copied.size)
+        }
         guard copied.size == source.identity.size, !source.hasChanged() else { return nil }
         let mapped = try MappedFile(copy)
+        let image = try ELFImage(reading: mapped.bytes, path: path)
+        let whole = try copied.digest == nil ? SourceFile(opening: copy).digest() : nil
+        guard let digest = copied.digest ?? whole else {
+            throw PluginError(.stagingFailed, "\(copy) cannot be read: \(describe(errno: errno)).")
+        }
         return Copy(
-            path: copy, original: path, identity: source.identity, digest: copied.digest ?? mapped.digest,
-            size: mapped.bytes.count,
-            image: try ELFImage(reading: mapped.bytes, path: path))
+            path: copy, original: path, identity: source.identity, digest: digest, size: mapped.bytes.count,
+            image: image)
+    }
+
+    private func tooLong(_ what: String, _ size: Int) -> PluginError {
+        PluginError(
+            .invalidFile,
+            "\(what) \(size) bytes long; at most \(maximumFileBytes) are accepted. Make it shorter (strip), or raise "
+                + "maximumFileBytes (--max-file-size).")
     }
 
     /// Takes a library's name, under which the dynamic linker would give everybody the one that was there first.
@@ -190,6 +284,27 @@ final class Staging: Sendable {
     }
 }
 
+extension TrustedFolders {
+    /// Checks a library that is not copied, and that the dynamic linker opens where it lies: the way to it, its owner and
+    /// its mode. What is loaded already is not opened again; what is not there is for the dynamic linker to tell.
+    ///
+    /// - Throws: `untrusted`.
+    fileprivate mutating func check(
+        outside library: (name: String, path: String), neededBy module: String
+    ) throws(PluginError) {
+        var status = stat()
+        guard plugin_host_loaded_library(library.name) == nil, stat(library.path, &status) == 0 else { return }
+        do throws(PluginError) {
+            try check(fileAt: library.path)
+            try Trust.check(status: status, path: library.path, above: nil)
+        } catch {
+            throw PluginError(
+                error.code,
+                "\(module) is not loaded, because of the library \(library.path) that it needs: \(error.message)")
+        }
+    }
+}
+
 /// One file that was copied.
 struct Copy {
     let path: String
@@ -198,4 +313,9 @@ struct Copy {
     let digest: UInt64
     let size: Int
     let image: ELFImage
+
+    /// The copy, known by another name.
+    func linked(as path: String) -> Copy {
+        Copy(path: path, original: original, identity: identity, digest: digest, size: size, image: image)
+    }
 }

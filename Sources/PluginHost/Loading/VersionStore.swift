@@ -9,6 +9,7 @@ internal import Synchronization
 /// It lies in `versions` in the state folder, for this user alone, and is shared by all hosts of the user: each change
 /// holds a lock, and a version gets its name when it is whole, so that a host that is killed leaves no half one. Versions
 /// are copies: a file that is mapped anywhere never shares its content with one that somebody could reach in the store.
+/// What others than this user and root could have written, in it or on the way to it, is not used.
 /// All functions may be called from any thread.
 final class VersionStore: Sendable {
     /// At least the last version of each module is kept.
@@ -21,14 +22,18 @@ final class VersionStore: Sendable {
 
     private let root: String?
     private let limit: Limit
+    private let checksTrust: Bool
     /// How many bytes there were about when all was looked at last, and have come since; and how often some came.
     private let census = Mutex<(bytes: Int, additions: Int)?>(nil)
     /// By the path of what is damaged.
     private let damaged = Mutex<[String: PluginError]>([:])
 
-    /// - Parameter stateFolder: Made where it is missing; nil for the default, `$XDG_STATE_HOME/pluginhost` or
-    ///   `$HOME/.local/state/pluginhost`.
-    init(stateFolder: String?, limit: Limit = Limit()) {
+    /// - Parameters:
+    ///   - stateFolder: Made where it is missing; nil for the default, `$XDG_STATE_HOME/pluginhost` or
+    ///     `$HOME/.local/state/pluginhost`.
+    ///   - checksTrust: Whether to refuse what others could have written.
+    init(stateFolder: String?, limit: Limit = Limit(), checksTrust: Bool = true) {
+        self.checksTrust = checksTrust
         root = (stateFolder ?? Journal.defaultFolder).map { "\($0)/versions" }
         self.limit = limit
     }
@@ -52,7 +57,9 @@ final class VersionStore: Sendable {
         let sources = [staged.path] + staged.libraryCopies
         let origin = (staged.path as NSString).deletingLastPathComponent
         try changing("\(module) \(version) cannot be kept") { root throws(POSIXError) in
-            let files = try sources.map { path throws(POSIXError) in try KeptVersion.File(at: path, from: origin) }
+            var files = try sources.map { path throws(POSIXError) in try KeptVersion.File(at: path, from: origin) }
+            // The copy may have another name.
+            files[0].path = (staged.original as NSString).lastPathComponent
             try put(files, module, version, Self.resolved(folder), root, needed) { number, copy throws(POSIXError) in
                 try Self.copy(sources[number], to: copy)
             }
@@ -94,7 +101,7 @@ final class VersionStore: Sendable {
         for file in files { digest.mix(file.digest) }
         let entry = "\(home)/\(Self.hex(digest.value))"
         let last = entries(of: module, from: folder, root).first?.stamp
-        if let known = try? KeptVersion(at: entry, of: module, from: folder), known.isWhole {
+        if let known = try? KeptVersion(at: entry, of: module, from: folder, checksTrust), known.isWhole {
             try KeptVersion.describe(module, version, from: folder, files, after: last, in: entry)
         } else {
             let new = "\(home)/.new"
@@ -126,10 +133,35 @@ final class VersionStore: Sendable {
 
     /// The versions of a module, from whatever folder, the newest first.
     func versions(of module: String) -> [KeptVersion] {
-        guard let root, let homes = try? FileManager.default.contentsOfDirectory(atPath: root) else { return [] }
+        guard let root, isTrusted(root), let homes = try? FileManager.default.contentsOfDirectory(atPath: root) else {
+            return []
+        }
         return homes.filter { $0.hasPrefix("\(module.prefix(100))-") }
             .flatMap { entries(in: "\(root)/\($0)", of: module, from: nil) }
             .sorted { ($0.stamp, $0.path) > ($1.stamp, $1.path) }
+    }
+
+    /// Why versions of a module are left out, one error for each.
+    func leftOut(of module: String) -> [PluginError] {
+        guard let root else { return [] }
+        return Self.names(in: root).filter { $0.dropLast(17).elementsEqual(module.prefix(100)) }.flatMap { home in
+            Self.names(in: "\(root)/\(home)").compactMap { name in
+                for folder in [root, "\(root)/\(home)"] where !isTrusted(folder) {
+                    return damaged.withLock { $0[folder] }
+                }
+                do throws(PluginError) {
+                    _ = try KeptVersion(at: "\(root)/\(home)/\(name)", of: module, from: nil, checksTrust)
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+        }
+    }
+
+    private static func names(in folder: String) -> [String] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return names.filter { !$0.hasPrefix(".") }.sorted()
     }
 
     /// Puts a version into a plugins folder, under the name that it had, in the place of what has that name now: the
@@ -137,7 +169,8 @@ final class VersionStore: Sendable {
     ///
     /// - Throws: `unreadable` if it is damaged, or cannot be written; then the module is as it was.
     func restore(_ kept: KeptVersion, to folder: String) throws(PluginError) {
-        try changing("\(kept.module) \(kept.version) cannot be put into \(folder)") { _ throws(POSIXError) in
+        let what = "\(kept.module) \(kept.version) cannot be put into \(folder)"
+        try changing(what, damage: kept.path) { _ throws(POSIXError) in
             for number in kept.files.indices.dropFirst() + [0] {
                 let file = kept.files[number]
                 let target = "\(folder)/\(file.path)"
@@ -171,12 +204,30 @@ final class VersionStore: Sendable {
         entries(in: Self.home(of: module, from: folder, root), of: module, from: folder)
     }
 
+    /// Whether nobody else could have written in a folder of the store; ``problems`` says who could.
+    private func isTrusted(_ folder: String) -> Bool {
+        var status = stat()
+        guard checksTrust, lstat(folder, &status) == 0 else { return true }
+        do throws(PluginError) {
+            try Trust.check(folder: folder)
+            damaged.withLock { $0[folder] = nil }
+            return true
+        } catch {
+            damaged.withLock { $0[folder] = Self.untrusted(error) }
+            return false
+        }
+    }
+
+    private static func untrusted(_ error: PluginError) -> PluginError {
+        PluginError(error.code, "The kept versions are not used: \(error.message)")
+    }
+
     /// The newest first.
     private func entries(in home: String, of module: String?, from folder: String?) -> [KeptVersion] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: home)) ?? []
-        let versions = names.filter { !$0.hasPrefix(".") }.compactMap { name -> KeptVersion? in
+        guard isTrusted(home) else { return [] }
+        let versions = Self.names(in: home).compactMap { name -> KeptVersion? in
             do throws(PluginError) {
-                return try KeptVersion(at: "\(home)/\(name)", of: module, from: folder)
+                return try KeptVersion(at: "\(home)/\(name)", of: module, from: folder, checksTrust)
             } catch {
                 damaged.withLock { $0["\(home)/\(name)"] = error }
                 return nil
@@ -233,8 +284,10 @@ final class VersionStore: Sendable {
     // MARK: Files
 
     /// Runs a change while no other host makes one.
+    ///
+    /// - Parameter entry: The version that is damaged where the change ends with `EBADMSG`.
     private func changing(
-        _ what: String, _ body: (_ root: String) throws(POSIXError) -> Void
+        _ what: String, damage entry: String = "", _ body: (_ root: String) throws(POSIXError) -> Void
     ) throws(PluginError) {
         guard let root else {
             throw PluginError(
@@ -242,6 +295,7 @@ final class VersionStore: Sendable {
         }
         do throws(POSIXError) {
             try Self.makeFolder(root)
+            if !isTrusted(root) { throw POSIXError(.EPERM) }
             let lock = open("\(root)/lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
             guard lock >= 0 else { throw .current }
             defer { close(lock) }
@@ -254,43 +308,22 @@ final class VersionStore: Sendable {
             try body(root)
         } catch {
             let code = error.code.rawValue
+            if let problem = damaged.withLock({ $0[root] }) {
+                throw PluginError(problem.code, "\(what). \(problem.message)")
+            }
+            guard error.code != .EBADMSG else {
+                throw PluginError(
+                    .unreadable,
+                    "\(what): its copy in the store, \(entry), is damaged: it is not what was kept. Remove that folder, "
+                        + "and put another version back, or copy the module into the plugins folder again.")
+            }
             let advice =
                 switch error.code {
                 case .ENOSPC, .EDQUOT: " Make room, or keep fewer versions."
-                case .EBADMSG: " Its copy in the store is damaged."
                 case .EWOULDBLOCK: " Another host has been changing the store for ten seconds."
                 default: ""
                 }
             throw PluginError(.unreadable, "\(what): \(describe(errno: code)).\(advice)")
         }
-    }
-
-    /// Makes a folder for this user alone, and those above it.
-    private static func makeFolder(_ path: String) throws(POSIXError) {
-        try? FileManager.default.createDirectory(
-            atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o700])
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST, chmod(path, 0o700) == 0 else { throw .current }
-    }
-
-    private static func copy(_ path: String, to copy: String) throws(POSIXError) {
-        errno = EINVAL
-        guard let source = try? SourceFile(opening: path) else { throw .current }
-        let output = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard output >= 0 else { throw .current }
-        defer { close(output) }
-        guard (try? source.copy(to: output)) != nil, fsync(output) == 0 else { throw .current }
-    }
-
-    /// Without links, so that every way to name a folder finds the same versions.
-    static func resolved(_ folder: String) -> String {
-        guard let resolved = realpath(folder, nil) else { return folder }
-        defer { free(resolved) }
-        return String(cString: resolved)
-    }
-
-    static func hex(_ number: UInt64) -> String {
-        let digits = String(number, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
     }
 }

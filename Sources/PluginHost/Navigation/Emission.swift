@@ -95,7 +95,8 @@ struct Emission: Sendable {
     private func askNow(_ handler: ChainHandlers.Handler) throws -> ChainReply {
         guard let now = handler.now else {
             throw PluginError(
-                .asynchronousAction, "The program's handler of “\(event)” is asynchronous: await emit(…) to ask it.")
+                .asynchronousAction,
+                "The program's handler of “\(event.shortened)” is asynchronous: await emit(…) to ask it.")
         }
         return try now(ChainEvent(name: event, parameters: parameters, context: context))
     }
@@ -150,7 +151,8 @@ struct Emission: Sendable {
         dispatcher.settings.log(
             LogEntry(
                 level: .error, module: link.module,
-                message: "\(link.title) failed to handle the event “\(event)”: \(error.message) (\(error.code))"))
+                message: "\(link.title) failed to handle the event “\(event.shortened)”: \(error.message) "
+                    + "(\(error.code))"))
     }
 }
 
@@ -168,7 +170,8 @@ extension Dispatcher {
         guard handle == 0 || ObjectTable.retain(handle) else {
             throw PluginError(
                 .unknownObject,
-                "The object from which “\(event.shortened)” was to go up the chain is gone: its last holder has released it."
+                "The object from which “\(event.shortened)” was to go up the chain is gone: its last holder has "
+                    + "released it."
             )
         }
         defer { if handle != 0 { _ = ObjectTable.release(handle) } }
@@ -200,7 +203,8 @@ extension Dispatcher {
         guard count < Self.nestedEmissionsMax else {
             throw PluginError(
                 .recursionLimit,
-                "The event “\(event.shortened)” is emitted inside handlers of events, \(count) of them within each other. "
+                "The event “\(event.shortened)” is emitted inside handlers of events, \(count) of them within "
+                    + "each other. "
                     + "A handler that cannot deal with an event passes it on instead.")
         }
     }

@@ -1,4 +1,5 @@
 import CPluginABI
+import CPluginHost
 import Foundation
 import PluginABI
 import Synchronization
@@ -103,14 +104,15 @@ final class Endpoint: @unchecked Sendable {
 
     @inline(never)
     private func makeLabel() -> UnsafePointer<CChar> {
-        let made = strdup("\(name) of \(generation.label)")!
+        let file = generation.module?.staged.number ?? UInt64(PLUGIN_HOST_THE_PROGRAM)
+        let made = plugin_host_label_create("\(name) of \(generation.label)".printable, file)!
         let (isFirst, other) = labelWord.compareExchange(
             expected: 0, desired: UInt(bitPattern: made), ordering: .acquiringAndReleasing)
         guard isFirst else {
-            free(made)
+            plugin_host_label_free(made)
             return UnsafePointer(bitPattern: other)!
         }
-        return UnsafePointer(made)
+        return made
     }
 
     /// The action in messages: `A/fetchDetail of ModuleA`.

@@ -9,11 +9,11 @@ struct Routes: Sendable {
     /// Every route that stands.
     private(set) var table = RouteTable()
     /// The route files whose routes do not stand, and why.
-    private(set) var refused: [String: PluginError] = [:]
+    private(set) var refused: [PathKey: PluginError] = [:]
     /// Routes of generations that serve, removed at run time.
     private var removed: Set<ObjectIdentifier> = []
     /// What route files say, by path; which of them stand is found out for each table.
-    private(set) var files: [String: [RouteEntry]] = [:]
+    private(set) var files: [PathKey: [RouteEntry]] = [:]
 
     // MARK: Modules and files
 
@@ -28,7 +28,7 @@ struct Routes: Sendable {
         if files.isEmpty {
             // What others have stays as it is, and is shared.
             for entry in gone { routes.table.remove(entry) }
-            for entry in new where !routes.table.isOverridden(entry) { _ = routes.table.insert(entry) }
+            for entry in new where !routes.table.isOverridden(entry) { _ = routes.table.insert(entry, isKnown: true) }
         } else {
             routes.rebuild(modules)
         }
@@ -44,7 +44,7 @@ struct Routes: Sendable {
     mutating func rebuild(_ modules: [Generation]) {
         var next = declared(modules)
         refused = [:]
-        for (path, entries) in files.sorted(by: { $0.key.sortsAsFile(before: $1.key) }) {
+        for (path, entries) in files.map({ ($0.key.path, $0.value) }).sorted(by: { $0.0.sortsAsFile(before: $1.0) }) {
             var whole = next
             let conflict = entries.lazy.filter { whole.isOverridden($0) == false }.compactMap { entry in
                 whole.insert(entry).map { PluginError.refused(path, entry, $0) }
@@ -57,9 +57,9 @@ struct Routes: Sendable {
     /// The routes of the program and of modules, which stand before those of files.
     func declared(_ modules: [Generation]) -> RouteTable {
         var table = RouteTable()
-        for entry in self.table.all where entry.owner == .program { _ = table.insert(entry) }
+        for entry in self.table.all where entry.owner == .program { _ = table.insert(entry, isKnown: true) }
         for entry in modules.lazy.flatMap(\.routes) where !removed.contains(ObjectIdentifier(entry)) {
-            if !table.isOverridden(entry) { _ = table.insert(entry) }
+            if !table.isOverridden(entry) { _ = table.insert(entry, isKnown: true) }
         }
         return table
     }
@@ -69,7 +69,7 @@ struct Routes: Sendable {
     /// - Throws: `conflict`, naming both sides, when the pattern or the name is taken. Files step back.
     mutating func add(_ entry: RouteEntry, _ modules: [Generation]) throws(PluginError) {
         guard let conflict = table.insert(entry) else { return }
-        guard conflict.other.owner.isFile else { throw .conflict(entry, conflict) }
+        guard conflict.other?.owner.isFile == true else { throw .conflict(entry, conflict) }
         var others = declared(modules)
         if let conflict = others.insert(entry) { throw .conflict(entry, conflict) }
         table = others
@@ -106,6 +106,11 @@ struct Routes: Sendable {
     }
 }
 
+extension RouteEntry {
+    /// The pattern and where it comes from, for messages.
+    fileprivate var title: String { "“\(pattern.text.shortened)” of \(owner.description)" }
+}
+
 extension RouteTable {
     /// Whether the program has put a route of its own in the place of this one.
     func isOverridden(_ entry: RouteEntry) -> Bool {
@@ -115,14 +120,14 @@ extension RouteTable {
 }
 
 extension String {
-    /// Of two paths: by the name of the file, then by its folder.
+    /// Of two paths: by the bytes of the file's name, then of the whole.
     func sortsAsFile(before other: String) -> Bool {
-        func key(_ path: String) -> (Substring, String) { (path[path.index(afterLast: "/")...], path) }
-        return key(self) < key(other)
-    }
-
-    fileprivate func index(afterLast character: Character) -> Index {
-        lastIndex(of: character).map { index(after: $0) } ?? startIndex
+        func name(_ path: String) -> Substring.UTF8View {
+            let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+            return path.utf8[(slash.map { path.utf8.index(after: $0) } ?? path.startIndex)...]
+        }
+        if name(self).lexicographicallyPrecedes(name(other)) { return true }
+        return !name(other).lexicographicallyPrecedes(name(self)) && PathKey(self) < PathKey(other)
     }
 }
 
@@ -130,33 +135,37 @@ extension PluginError {
     fileprivate static func refused(
         _ path: String, _ entry: RouteEntry, _ conflict: RouteTable.Conflict
     ) -> PluginError {
-        let other = "“\(conflict.other.pattern.text)” of \(conflict.other.owner.description), which keeps"
-        return switch conflict {
-        case .pattern:
-            PluginError(
-                .conflict,
-                "The routes of \(path) are not registered: its “\(entry.pattern.text)” matches the same URLs as "
-                    + "\(other) them.")
-        case .name:
-            PluginError(
-                .conflict,
-                "The routes of \(path) are not registered: its route name “\(entry.name ?? "")” belongs to \(other) it."
-            )
-        }
+        let reason =
+            switch conflict {
+            case .pattern(let other):
+                "its “\(entry.pattern.text.shortened)” matches the same URLs as \(other.title), which keeps them."
+            case .name(let other):
+                "its route name “\(entry.name ?? "")” belongs to \(other.title), which keeps it."
+            case .work(let steps, let other):
+                "with its “\(entry.pattern.text.shortened)” \(PluginError.tooMuchWork(steps, other))"
+            }
+        return PluginError(.conflict, "The routes of \(path) are not registered: \(reason)")
     }
 }
 
 extension PluginError {
     static func conflict(_ entry: RouteEntry, _ conflict: RouteTable.Conflict) -> PluginError {
-        guard case .pattern(let other) = conflict else {
-            return PluginError(
-                .conflict,
-                "The route name “\(entry.name ?? "")” belongs to “\(conflict.other.pattern.text)” of "
-                    + "\(conflict.other.owner.description), which keeps it.")
-        }
-        return PluginError(
-            .conflict,
-            "The route “\(entry.pattern.text)” of \(entry.owner.description) matches the same URLs as "
-                + "“\(other.pattern.text)” of \(other.owner.description), which keeps them.")
+        let message =
+            switch conflict {
+            case .pattern(let other):
+                "The route \(entry.title) matches the same URLs as \(other.title), which keeps them."
+            case .name(let other):
+                "The route name “\(entry.name ?? "")” belongs to \(other.title), which keeps it."
+            case .work(let steps, let other):
+                "The route \(entry.title) is not registered: with it \(tooMuchWork(steps, other))"
+            }
+        return PluginError(.conflict, message)
+    }
+
+    fileprivate static func tooMuchWork(_ steps: Int, _ other: RouteEntry?) -> String {
+        "finding the route of one URL could take \(steps) steps, and \(SearchWork.most) are allowed. "
+            + (other.map { "The URL may also have to be compared with others, among them \($0.title). " } ?? "")
+            + "Put a literal segment before its “*” or “(…)”, repeat less in its expressions, or register fewer such "
+            + "routes for one host."
     }
 }

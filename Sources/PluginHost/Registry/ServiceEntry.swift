@@ -100,17 +100,19 @@ extension Table {
     /// Why there is no such service.
     func missingService(_ name: String, from smallest: SemanticVersion?) -> PluginError {
         if isStopped {
-            return PluginError(.hostStopped, "The host has been shut down: the service \(name) cannot be called.")
+            return PluginError(
+                .hostStopped,
+                "The host has been shut down: the service “\(name.shortened)” cannot be called.")
         }
         let wanted = smallest.map { " from version \($0) on" } ?? ""
         guard let found = services[name] else {
-            if let absence = absences.ofService(name) { return absence.error("The service “\(name)”") }
+            if let absence = absences.ofService(name) { return absence.error("The service “\(name.shortened)”") }
             return PluginError(
                 .unknownService,
-                "No module offers the service “\(name)”\(wanted).\(didYouMean(name, services.keys))")
+                "No module offers the service “\(name.shortened)”\(wanted).\(didYouMean(name, services.keys))")
         }
         let versions = found.map { "\($0.version) of \($0.generation.name)" }.joined(separator: ", ")
         return PluginError(
-            .unknownService, "No module offers the service “\(name)”\(wanted). There is \(versions).")
+            .unknownService, "No module offers the service “\(name.shortened)”\(wanted). There is \(versions).")
     }
 }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// What service files say, by path; which of it stands is found out for each table.
 struct ServiceFiles: Sendable, Equatable {
-    var files: [String: [ModuleManifest.Service]] = [:]
+    var files: [PathKey: [ModuleManifest.Service]] = [:]
 
     /// The services of files whose targets are there, and why a file's do not stand.
     ///
@@ -11,15 +11,15 @@ struct ServiceFiles: Sendable, Equatable {
     /// an earlier file has. So what stands depends on what is there, never on the order in which it came.
     func standing(
         with modules: [Generation], _ targets: [String: NameTable.TargetEntry]
-    ) -> (services: [ServiceEntry], refused: [String: PluginError]) {
+    ) -> (services: [ServiceEntry], refused: [PathKey: PluginError]) {
         guard !files.isEmpty else { return ([], [:]) }
         var taken: [Place: String] = [:]
         for module in modules {
             for service in module.services { taken[Place(service)] = "module \(module.name) (\(module.file))" }
         }
         var services: [ServiceEntry] = []
-        var refused: [String: PluginError] = [:]
-        for (path, declared) in files.sorted(by: { $0.key.sortsAsFile(before: $1.key) }) {
+        var refused: [PathKey: PluginError] = [:]
+        for (path, declared) in files.map({ ($0.key.path, $0.value) }).sorted(by: { $0.0.sortsAsFile(before: $1.0) }) {
             if let conflict = conflict(declared, of: path, taken, targets) {
                 refused[path] = conflict
                 continue

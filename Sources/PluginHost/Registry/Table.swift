@@ -15,7 +15,7 @@ final class Table: Sendable {
     /// By name; of each the one that serves first.
     let services: [String: [ServiceEntry]]
     /// The service files whose services do not stand, and why.
-    let refusedServiceFiles: [String: PluginError]
+    let refusedServiceFiles: [PathKey: PluginError]
     /// What modules offer to put around calls, by module and name: `Module~name`.
     let interceptors: [String: Endpoint]
     /// The modules that subscribe to events, by their names.

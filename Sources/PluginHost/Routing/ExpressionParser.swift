@@ -9,9 +9,16 @@ struct ExpressionParser {
     private let pattern: String
     private var index = 0
     private var depth = 0
+    /// How many ranges operators on classes were given so far.
+    private var setWork = 0
 
     /// Repetitions are written out, so their number is bounded.
     static let mostRepetitions = 1000
+    /// How deep groups and classes may be nested. Whatever reads an expression calls itself for each level.
+    static let mostLevels = 64
+    /// How many ranges all operators on classes (`&&`, `--`) may be given together: each looks at all ranges of both its
+    /// sides, so that many of them on one large class would take quadratic time.
+    static let mostSetWork = 1_000_000
 
     static func parse(_ text: [UInt32], at offset: Int, of pattern: String) throws(PluginError) -> Expression {
         var parser = ExpressionParser(text: text, offset: offset, pattern: pattern)
@@ -41,7 +48,9 @@ struct ExpressionParser {
     private mutating func alternation() throws(PluginError) -> Expression {
         depth += 1
         defer { depth -= 1 }
-        guard depth < 64 else { throw refused("groups that are nested too deeply") }
+        guard depth <= Self.mostLevels + 1 else {
+            throw refused("groups that are nested more than \(Self.mostLevels) deep")
+        }
         var choices = [try concatenation()]
         while take("|") { choices.append(try concatenation()) }
         return choices.count == 1 ? choices[0] : .alternation(choices)
@@ -125,32 +134,41 @@ struct ExpressionParser {
     private mutating func set(at place: Int) throws(PluginError) -> ScalarSet {
         depth += 1
         defer { depth -= 1 }
-        guard depth < 64 else { throw refused("classes that are nested too deeply", at: place) }
+        guard depth <= Self.mostLevels + 1 else {
+            throw refused("classes that are nested more than \(Self.mostLevels) deep", at: place)
+        }
         let isInverted = take("^")
-        var set = ScalarSet([])
+        // What stands side by side is collected and sorted once.
+        var ranges: [ClosedRange<UInt32>] = []
         while let scalar = next, scalar != "]" {
             let start = index
             if let operation = takeOperation() {
                 guard start > place + (isInverted ? 2 : 1), next != "]" else {
                     throw refused("an operator on classes with nothing on one side", at: start)
                 }
-                let other = try operand()
-                set = operation == .intersection ? set.intersection(other) : set.subtracting(other)
+                let (set, other) = (ScalarSet(ranges), try operand())
+                setWork += set.ranges.count + other.ranges.count
+                guard setWork <= Self.mostSetWork else {
+                    throw refused("classes with more than \(Self.mostSetWork) ranges for their operators", at: start)
+                }
+                ranges = (operation == .intersection ? set.intersection(other) : set.subtracting(other)).ranges
             } else {
-                set = set.union(try operand())
+                ranges += try operand().ranges
             }
         }
         guard take("]") else { throw refused("a “[” without its “]”", at: place) }
+        let set = ScalarSet(ranges)
         return isInverted ? set.inverted : set
     }
 
     private enum Operation { case intersection, subtraction }
 
     private mutating func takeOperation() -> Operation? {
+        guard index + 1 < text.count, text[index] == text[index + 1] else { return nil }
         let operation: Operation
-        switch PathScalars.text(text[index...].prefix(2)) {
-        case "&&": operation = .intersection
-        case "--": operation = .subtraction
+        switch next {
+        case "&": operation = .intersection
+        case "-": operation = .subtraction
         default: return nil
         }
         index += 2

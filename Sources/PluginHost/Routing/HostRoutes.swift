@@ -17,10 +17,14 @@ public struct RouteStatus: Sendable {
     public let owner: String
     /// Other patterns that match some of its URLs and are as specific; the one whose text sorts first is tried first.
     public let overlaps: [String]
+    /// Whether ``overlaps`` are all there are. False where the pattern was not compared with all others that are as specific,
+    /// because comparing all routes would take too long.
+    public let overlapsAreComplete: Bool
 }
 
 extension PluginHost {
-    /// Every route, sorted by pattern.
+    /// Every route, sorted by pattern. Looking for overlaps takes some tenths of a second at most; see
+    /// ``RouteStatus/overlapsAreComplete``.
     public var routes: [RouteStatus] {
         let entries = dispatcher.registry.table.routes.table.all.sorted { $0.pattern.text < $1.pattern.text }
         let overlaps = Overlaps(entries.map(\.pattern))
@@ -28,7 +32,8 @@ extension PluginHost {
             RouteStatus(
                 pattern: entry.pattern.text, action: "\(entry.target)/\(entry.action)", name: entry.name,
                 summary: entry.summary, defaults: entry.defaults, owner: entry.owner.description,
-                overlaps: overlaps.others(of: index).map { entries[$0].pattern.text })
+                overlaps: overlaps.others(of: index).map { entries[$0].pattern.text },
+                overlapsAreComplete: overlaps.isComplete(index))
         }
     }
 
@@ -40,7 +45,8 @@ extension PluginHost {
     ///   - name: What ``url(for:_:)`` may call it by.
     ///   - summary: One sentence for people.
     ///   - defaults: Values of parameters that neither the caller nor the URL gives.
-    /// - Throws: `invalidPattern`; `conflict` when the pattern or the name is taken.
+    /// - Throws: `invalidPattern`; `conflict` when the pattern or the name is taken, or when finding the route of a URL
+    ///   could take too long with it (see <doc:URLs>).
     public func addRoute(
         _ pattern: String, to action: String, name: String? = nil, summary: String = "",
         defaults: [String: Value] = [:]
@@ -57,7 +63,8 @@ extension PluginHost {
     /// Adds routes of the program, all of them or, when one cannot be added, none.
     ///
     /// - Parameter routes: Patterns, and the action (`target/action`) that each leads to.
-    /// - Throws: `invalidPattern`; `conflict` when a pattern is taken, also by another one of these.
+    /// - Throws: `invalidPattern`; `conflict` when a pattern is taken, also by another one of these, or when finding the
+    ///   route of a URL could take too long with them.
     public func addRoutes(_ routes: [(pattern: String, action: String)]) throws(PluginError) {
         var entries: [RouteEntry] = []
         entries.reserveCapacity(routes.count)
@@ -85,7 +92,7 @@ extension PluginHost {
         let entry = try entry(pattern, action, name, summary, defaults)
         try dispatcher.registry.update { (table) throws(PluginError) in
             guard let old = table.routes.table.entry(like: entry.pattern) else {
-                throw PluginError(.invalidURL, "There is no route “\(pattern)” that could be updated.")
+                throw PluginError(.invalidURL, "There is no route “\(pattern.shortened)” that could be updated.")
             }
             var routes = table.routes
             let overridden = old.owner == .program ? old.overridden : old.owner

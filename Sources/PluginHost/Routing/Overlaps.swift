@@ -1,32 +1,58 @@
 /// Which patterns match some of the same URLs and are equally specific, so that only their text decides.
 struct Overlaps {
     private var pairs: [Int: [Int]] = [:]
+    /// Patterns that were not compared with all others of their rank.
+    private var unfinished: Set<Int> = []
+
+    /// How many steps all comparisons of a listing may take together: some tenths of a second.
+    static let mostSteps = 5_000_000
 
     /// Compares patterns that stand at one place of the tree: of others a segment decides.
-    init(_ patterns: [RoutePattern]) {
-        let groups = Dictionary(grouping: patterns.indices.filter { patterns[$0].path != nil }) { index in
-            Place(scheme: patterns[index].scheme, host: patterns[index].host?.text, path: patterns[index].path!)
+    ///
+    /// - Parameter budget: How many steps that may take. Where it ends, patterns are left uncompared.
+    init(_ patterns: [RoutePattern], within budget: Int = Overlaps.mostSteps) {
+        var budget = budget
+        var groups: [Place: [Int]] = [:]
+        var order: [Place] = []
+        for (index, pattern) in patterns.enumerated() {
+            guard let path = pattern.path else { continue }
+            let place = Place(scheme: pattern.scheme, host: pattern.host?.text, path: path)
+            if groups[place] == nil { order.append(place) }
+            groups[place, default: []].append(index)
         }
-        for group in groups.values where group.count > 1 {
-            for (place, one) in group.enumerated() {
-                for other in group[(place + 1)...] {
-                    guard let a = patterns[one].path, let b = patterns[other].path, a.rank == b.rank,
-                        a.automaton.intersects(b.automaton)
-                    else { continue }
-                    pairs[one, default: []].append(other)
-                    pairs[other, default: []].append(one)
+        for place in order { compare(groups[place]!, patterns, &budget) }
+    }
+
+    private mutating func compare(_ group: [Int], _ patterns: [RoutePattern], _ budget: inout Int) {
+        guard group.count > 1 else { return }
+        let automata = group.map { patterns[$0].path!.automaton }
+        for place in group.indices {
+            for other in group.indices[(place + 1)...] {
+                budget -= 1
+                let overlap = budget < 0 ? .unknown : automata[place].overlaps(automata[other], within: &budget)
+                switch overlap {
+                case .none: continue
+                case .some:
+                    pairs[group[place], default: []].append(group[other])
+                    pairs[group[other], default: []].append(group[place])
+                case .unknown: unfinished.formUnion([group[place], group[other]])
                 }
             }
+            if budget < 0 { return unfinished.formUnion(group[place...]) }
         }
     }
 
     func others(of index: Int) -> [Int] { (pairs[index] ?? []).sorted() }
+
+    /// Whether a pattern was compared with all others of its rank.
+    func isComplete(_ index: Int) -> Bool { !unfinished.contains(index) }
 
     private struct Place: Hashable {
         let scheme: String?
         let host: String?
         let segments: [Segment]
         let rest: PathSegment.Rank?
+        let rank: [Int]
 
         enum Segment: Hashable {
             case literal([UInt8])
@@ -38,6 +64,7 @@ struct Overlaps {
             segments = path.segments.map { segment in
                 if case .literal(let bytes) = segment { .literal(bytes) } else { .groups(segment.rank) }
             }
+            rank = path.rank
         }
     }
 }

@@ -17,6 +17,9 @@ final class PathPattern: Sendable {
     /// The names of the groups, in the order of what `match` returns.
     let names: [String]
 
+    /// How long a pattern may be, which bounds the time in which it is read.
+    static let mostBytes = 1 << 20
+
     var text: String { Self.text(source) }
 
     private static func text(_ source: (text: String, start: Int)) -> String {
@@ -30,13 +33,19 @@ final class PathPattern: Sendable {
     ///   - offset: Where the component begins in `pattern`, in scalars; for messages.
     ///   - delimiter: What separates segments: `/` in paths, `.` in hosts.
     ///   - earlierNames: The names of groups that stand before it in `pattern`, numbers included.
-    /// - Throws: `invalidPattern`, with the position.
+    /// - Throws: `invalidPattern`, with the position where there is one.
     init(
         _ text: String, from start: Int = 0, at offset: @autoclosure () -> Int = 0, of pattern: String? = nil,
         delimiter: UnicodeScalar = "/", earlierNames: [String] = []
     ) throws(PluginError) {
         source = (text, start)
         self.delimiter = delimiter.value
+        guard text.utf8.count <= Self.mostBytes else {
+            throw PluginError(
+                .invalidPattern,
+                "The pattern “\(text.shortened)” has \(text.utf8.count) bytes, and at most \(Self.mostBytes) are accepted."
+            )
+        }
         if earlierNames.isEmpty, let plain = PlainPattern(text, from: start, delimiter: delimiter) {
             (parsedParts, segments, names) = (nil, plain.segments, plain.names)
             (rest, preparedAutomaton, isPlain) = (nil, nil, true)
@@ -50,9 +59,14 @@ final class PathPattern: Sendable {
         parsedParts = parts
         (segments, rest) = PathSegment.divide(parts)
         isPlain = rest == nil && segments.allSatisfy { $0.rank == .literal || $0 == .name }
-        preparedAutomaton = isPlain ? nil : try Automaton(parts, delimiter: delimiter.value, of: whole)
+        // A search needs that of a host with groups, and behind one that of any path.
+        let isDecidedByTree = isPlain && earlierNames.isEmpty && (delimiter == "/" || !segments.contains(.name))
+        preparedAutomaton = isDecidedByTree ? nil : try Automaton(parts, delimiter: delimiter.value, of: whole)
         names = written.map(\.name).filter { !$0.isEmpty }
     }
+
+    /// How much deciding about a component and telling its groups takes at most.
+    var work: SearchWork { preparedAutomaton?.work ?? SearchWork() }
 
     var automaton: Automaton { preparedAutomaton ?? Automaton(bounded: parts, delimiter: delimiter) }
 
@@ -85,10 +99,27 @@ final class PathPattern: Sendable {
 
     /// What the groups take of a component; nil when it does not match. A group that took no part is nil.
     func match(_ component: [UInt32]) -> [String: String?]? {
-        guard let taken = automaton.match(component[...]) else { return nil }
+        guard preparedAutomaton != nil else { return matchSegments(component) }
+        guard let taken = automaton.match(component) else { return nil }
         var values: [String: String?] = [:]
         for (name, range) in zip(names, taken) {
             values.updateValue(range.map { PathScalars.text(component[$0]) }, forKey: name)
+        }
+        return values
+    }
+
+    /// Matches a pattern of literals and whole segments, however long it is, without an automaton.
+    private func matchSegments(_ component: [UInt32]) -> [String: String?]? {
+        let pieces = component.split(separator: PathScalars.separator, omittingEmptySubsequences: false)
+        guard pieces.count == segments.count else { return nil }
+        var values: [String: String?] = [:]
+        for (piece, segment) in zip(pieces, segments) {
+            if case .literal(let text) = segment {
+                guard PathScalars.bytes(piece) == text else { return nil }
+            } else {
+                guard !piece.isEmpty else { return nil }
+                values.updateValue(PathScalars.text(piece), forKey: names[values.count])
+            }
         }
         return values
     }
@@ -114,7 +145,8 @@ final class PathPattern: Sendable {
                 if part.modifier == .optional || part.modifier == .zeroOrMore { continue }
                 if part.matcher == .anything { continue }
                 throw PluginError(
-                    .missingParameter, "The pattern “\(text)” needs a value for “\(part.name)” to build a URL.")
+                    .missingParameter,
+                    "The pattern “\(text.shortened)” needs a value for “\(part.name.shortened)” to build a URL.")
             }
             let isRepeated = part.modifier == .zeroOrMore || part.modifier == .oneOrMore
             built += prefix + encode(value, isRepeated || part.matcher == .anything) + suffix

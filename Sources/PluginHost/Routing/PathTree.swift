@@ -20,7 +20,7 @@ extension PathNode {
 struct PathReference: TextMapReference {
     let object: Unmanaged<PathNode>
     /// Of a route, whose entry need not be read then; nil for a tree.
-    fileprivate let destination: Unmanaged<RouteDestination>?
+    let destination: Unmanaged<RouteDestination>?
 
     @inline(__always)
     init(to node: PathNode) {
@@ -40,21 +40,26 @@ struct PathReference: TextMapReference {
 final class PathTree: PathNode, @unchecked Sendable {
     // Written only while it has one owner, hence @unchecked Sendable; and hence without checks of exclusive access.
 
-    @exclusivity(unchecked) private var literals = TextMap<PathReference>()
+    @exclusivity(unchecked) private(set) var literals = TextMap<PathReference>()
     /// What is more specific than any segment, in the order in which it is tried.
-    @exclusivity(unchecked) private var specific: [Edge] = []
+    @exclusivity(unchecked) private(set) var specific: [Edge] = []
     /// Behind any segment that is not empty.
-    @exclusivity(unchecked) private var name: PathNode?
+    @exclusivity(unchecked) private(set) var name: PathNode?
     /// What is less specific than any segment, in the order in which it is tried.
-    @exclusivity(unchecked) private var general: [Edge] = []
+    @exclusivity(unchecked) private(set) var general: [Edge] = []
     /// Of the path that ends here.
-    @exclusivity(unchecked) private var end: RouteEntry?
+    @exclusivity(unchecked) private(set) var end: RouteEntry?
+    /// How much a search takes here and below at most. What was removed behind literals may still be part of it.
+    @exclusivity(unchecked) private(set) var work = SearchWork(fixed: SearchWork.visit)
+    /// The part of it that is behind literals: of them a URL has one.
+    @exclusivity(unchecked) private(set) var literalWork = SearchWork()
 
     init() { super.init(isEntry: false) }
 
     private init(copying other: PathTree) {
         literals = TextMap(copying: other.literals)
         (specific, name, general, end) = (other.specific, other.name, other.general, other.end)
+        (work, literalWork) = (other.work, other.literalWork)
         super.init(isEntry: false)
     }
 
@@ -65,7 +70,7 @@ final class PathTree: PathNode, @unchecked Sendable {
         return name.isEntry && end == nil ? name : self
     }
 
-    private struct Edge {
+    struct Edge {
         let rank: PathSegment.Rank
         /// What sorts edges of equal rank: of all patterns behind it, the text that sorts first.
         let text: String
@@ -84,109 +89,6 @@ final class PathTree: PathNode, @unchecked Sendable {
     }
 }
 
-// MARK: - Searching
-
-/// What a URL leads to.
-struct RouteMatch {
-    // Neither is counted: the table that they were found in keeps them.
-
-    let entry: Unmanaged<RouteEntry>
-    /// Of the entry: what a call needs of it. Many entries share it, and so it is in the processor's cache where they are
-    /// not.
-    let destination: Unmanaged<RouteDestination>
-    /// What the groups of the pattern have taken, nil for one that took no part. Where all groups are whole segments
-    /// this is nil, and the entry's destination says which ones.
-    var groups: [RawText?]?
-}
-
-extension PathTree {
-    /// The most specific entry that matches.
-    @inline(__always)
-    static func match(_ url: URLText, in tree: Unmanaged<PathTree>) -> RouteMatch? {
-        var search = Search(path: url.path, segments: url.segments)
-        guard let entry = search.visit(tree, 0), let destination = search.destination else { return nil }
-        return RouteMatch(entry: entry, destination: destination, groups: search.groups)
-    }
-
-    private struct Search {
-        let path: RawText
-        let segments: UnsafeBufferPointer<RawText>
-        /// The path as automata read it, once one has needed it.
-        var scalars: [UInt32]?
-        /// Of what was found.
-        var destination: Unmanaged<RouteDestination>?
-        var groups: [RawText?]?
-
-        /// Goes on behind the segment before the index.
-        @inline(__always)
-        mutating func enter(_ node: PathReference, _ index: Int) -> Unmanaged<RouteEntry>? {
-            guard let destination = node.destination else {
-                return visit(.fromOpaque(node.object.toOpaque()), index)  // Not an entry, hence a tree.
-            }
-            guard destination._withUnsafeGuaranteedRef({ $0.segmentCount }) == segments.count else { return nil }
-            for segment in segments[index...] where segment.isEmpty { return nil }
-            let entry = Unmanaged<RouteEntry>.fromOpaque(node.object.toOpaque())
-            return takes(entry, destination) ? entry : nil
-        }
-
-        mutating func visit(_ tree: Unmanaged<PathTree>, _ index: Int) -> Unmanaged<RouteEntry>? {
-            tree._withUnsafeGuaranteedRef { tree in
-                let isEnd = index == segments.count
-                if isEnd {
-                    if let entry = tree.end, takes(entry) { return .passUnretained(entry) }
-                } else if let child = tree.literals.find(segments[index]), let found = enter(child, index + 1) {
-                    return found
-                }
-                if !tree.specific.isEmpty, let found = follow(tree.specific, index) { return found }
-                if let child = tree.name, !isEnd, !segments[index].isEmpty,
-                    let found = enter(PathReference(to: child), index + 1)
-                {
-                    return found
-                }
-                return tree.general.isEmpty ? nil : follow(tree.general, index)
-            }
-        }
-
-        @inline(never)
-        private mutating func follow(_ edges: [Edge], _ index: Int) -> Unmanaged<RouteEntry>? {
-            for edge in edges {
-                switch edge.step {
-                case .segment(_, let automaton, let child):
-                    guard index < segments.count,
-                        automaton.match(PathScalars.scalars(segments[index])[...]) != nil
-                    else { continue }
-                    if let found = enter(PathReference(to: child), index + 1) { return found }
-                case .rest(_, let entry):
-                    if takes(entry) { return .passUnretained(entry) }
-                }
-            }
-            return nil
-        }
-
-        private mutating func takes(_ entry: RouteEntry) -> Bool {
-            takes(.passUnretained(entry), .passUnretained(entry.destination))
-        }
-
-        @inline(__always)
-        private mutating func takes(
-            _ entry: Unmanaged<RouteEntry>, _ destination: Unmanaged<RouteDestination>
-        ) -> Bool {
-            self.destination = destination
-            return destination._withUnsafeGuaranteedRef { $0.hasPlaces }
-                || matches(entry.takeUnretainedValue().pattern)
-        }
-
-        @inline(never)
-        private mutating func matches(_ pattern: RoutePattern) -> Bool {
-            let input = scalars ?? PathScalars.scalars(path)
-            scalars = input
-            guard let taken = pattern.path?.automaton.match(input[...]) else { return false }
-            groups = PathScalars.texts(taken, of: path, input)
-            return true
-        }
-    }
-}
-
 // MARK: - Changing
 
 extension PathTree {
@@ -199,11 +101,19 @@ extension PathTree {
         _ tree: inout PathTree, _ path: PathPattern, behind depth: Int, _ change: (inout RouteEntry?) -> Void
     ) {
         if !isKnownUniquelyReferenced(&tree) { tree = PathTree(copying: tree) }
+        defer { tree.work = tree.sumOfWork() }
         guard depth < path.segments.count else { return tree.updateEnd(path, change) }
         func updateChild(_ child: inout PathNode?) { updateNode(&child, path, behind: depth + 1, change) }
         let segment = path.segments[depth]
         switch segment {
-        case .literal(let text): text.withUnsafeBufferPointer { tree.literals.update($0, updateChild) }
+        case .literal(let text):
+            text.withUnsafeBufferPointer { text in
+                tree.literals.update(text, updateChild)
+                let child = tree.literals.find(text)?.object.takeUnretainedValue()
+                let search = SearchWork(fixed: tree.literals.work(of: text))
+                tree.literalWork =
+                    tree.literals.isEmpty ? .init() : tree.literalWork.or(search + (child?.nodeWork ?? .init()))
+            }
         case .name: updateChild(&tree.name)
         case .mixed(let parts), .expression(let parts):
             let shape = parts.shape
@@ -257,6 +167,7 @@ extension PathTree {
     /// Gives a route that was alone its place in an empty tree, behind so many segments.
     private func take(_ entry: RouteEntry, behind depth: Int) {
         if entry.destination.segmentCount == depth { end = entry } else { name = entry }
+        work = sumOfWork()
     }
 
     private func updateEnd(_ path: PathPattern, _ change: (inout RouteEntry?) -> Void) {

@@ -24,8 +24,8 @@ struct PatternParser {
     private var index = 0
     private var pending: [UInt32] = []
     private var parts: [PatternPart] = []
-    /// The names of groups that stand before this component.
-    private let earlierNames: [String]
+    /// The names of all groups so far, of those that stand before this component, too.
+    private var names: Set<String>
     private var nextNumber: Int
 
     /// - Parameters:
@@ -46,7 +46,7 @@ struct PatternParser {
     private init(pattern: String, delimiter: UInt32?, earlierNames: [String]) {
         self.pattern = pattern
         self.delimiter = delimiter
-        self.earlierNames = earlierNames
+        names = Set(earlierNames)
         nextNumber = earlierNames.count { $0.allSatisfy(\.isNumber) }
     }
 
@@ -272,8 +272,8 @@ struct PatternParser {
         }
         let name = group.name ?? String(nextNumber)
         if group.name == nil { nextNumber += 1 }
-        guard !parts.contains(where: { $0.name == name }), !earlierNames.contains(name) else {
-            throw .invalidPattern(pattern, at: group.position, "two groups with the name “\(name)”")
+        guard names.insert(name).inserted else {
+            throw .invalidPattern(pattern, at: group.position, "two groups with the name “\(name.shortened)”")
         }
         parts.append(PatternPart(matcher: matcher, modifier: modifier, name: name, prefix: prefix, suffix: suffix))
     }

@@ -45,9 +45,9 @@ struct PlainPattern {
         }
     }
 
-    /// False where there is one of that name.
+    /// False where there is one of that name, or so many that looking for it here would take long.
     private mutating func addName(_ name: String) -> Bool {
-        guard !names.contains(name) else { return false }
+        guard names.count < RoutePattern.mostSegments, !names.contains(name) else { return false }
         names.append(name)
         segments.append(.name)
         return true

@@ -3,18 +3,25 @@ import PluginABI
 /// All routes, by scheme, host and path. Where several match, the most specific one wins, whatever the order of
 /// registration. A copy shares what it can with the table that it was made of.
 struct RouteTable: Sendable {
-    private var root = Root()
+    private(set) var root = Root()
+    /// How many steps finding the route of a URL may take.
+    let mostSteps: Int
+
+    init(mostSteps: Int = SearchWork.most) { self.mostSteps = mostSteps }
+
     /// Of all routes.
     var count: Int { root.count }
 
     // Written only while they have one owner, hence @unchecked Sendable; and hence without checks of exclusive access.
 
-    private final class Root: @unchecked Sendable {
+    final class Root: @unchecked Sendable {
         @exclusivity(unchecked) var schemes = TextMap<Unmanaged<Hosts>>()
         @exclusivity(unchecked) var anyScheme = Hosts()
         @exclusivity(unchecked) var fallbacks = TextMap<Unmanaged<RouteEntry>>()
         @exclusivity(unchecked) var names = TextMap<Unmanaged<RouteEntry>>()
         @exclusivity(unchecked) var count = 0
+        /// How much a search behind a scheme takes at most, of all schemes.
+        @exclusivity(unchecked) var schemeWork = SearchWork()
 
         init() {}
 
@@ -24,20 +31,24 @@ struct RouteTable: Sendable {
             fallbacks = TextMap(copying: other.fallbacks)
             names = TextMap(copying: other.names)
             count = other.count
+            schemeWork = other.schemeWork
         }
     }
 
-    fileprivate final class Hosts: @unchecked Sendable {
+    final class Hosts: @unchecked Sendable {
         @exclusivity(unchecked) var literals = TextMap<Unmanaged<PathTree>>()
         /// In order of their text.
         @exclusivity(unchecked) var patterns: [(PathPattern, PathTree)] = []
         @exclusivity(unchecked) var any = PathTree()
+        /// How much a search behind a literal host takes at most, of all such hosts. What was removed may still be part of
+        /// it.
+        @exclusivity(unchecked) var literalWork = SearchWork()
 
         init() {}
 
         init(copying other: Hosts) {
             literals = TextMap(copying: other.literals)
-            (patterns, any) = (other.patterns, other.any)
+            (patterns, any, literalWork) = (other.patterns, other.any, other.literalWork)
         }
     }
 
@@ -46,11 +57,21 @@ struct RouteTable: Sendable {
     /// The most specific route that matches, without the fallbacks; nil if there is none.
     @inline(__always)
     func match(_ url: URLText) -> RouteMatch? {
+        var steps = 0
+        return match(url, counting: &steps)
+    }
+
+    /// - Parameter steps: Raised by the number of steps that it took, as ``SearchWork`` counts them: at most those that
+    ///   registration allows.
+    @inline(__always)
+    func match(_ url: URLText, counting steps: inout Int) -> RouteMatch? {
         Unmanaged.passUnretained(root)._withUnsafeGuaranteedRef { root in
-            if let scheme = url.scheme, let hosts = root.schemes.find(scheme), let found = Hosts.match(url, in: hosts) {
+            if let scheme = url.scheme, let hosts = root.schemes.find(scheme),
+                let found = Hosts.match(url, in: hosts, counting: &steps)
+            {
                 return found
             }
-            return Hosts.match(url, in: .passUnretained(root.anyScheme))
+            return Hosts.match(url, in: .passUnretained(root.anyScheme), counting: &steps)
         }
     }
 
@@ -90,26 +111,40 @@ struct RouteTable: Sendable {
 
     // MARK: Changing
 
-    /// What another route claims already.
+    /// Why a route cannot be added.
     enum Conflict {
+        /// Another one has the pattern.
         case pattern(RouteEntry)
+        /// Another one has the name.
         case name(RouteEntry)
+        /// A URL could take too long with it: how many steps, and the one that takes most of those that are there; nil
+        /// where none takes any.
+        case work(Int, RouteEntry?)
 
-        var other: RouteEntry {
+        /// The other route.
+        var other: RouteEntry? {
             switch self {
             case .pattern(let other), .name(let other): other
+            case .work(_, let other): other
             }
         }
     }
 
-    /// Adds a route, if neither its pattern nor its name is taken.
-    mutating func insert(_ entry: RouteEntry) -> Conflict? {
+    /// Adds a route, if neither its pattern nor its name is taken, and no URL takes too long with it.
+    ///
+    /// - Parameter isKnown: Whether it was added before to a table with all the others: then it is not asked whether a URL
+    ///   takes too long.
+    mutating func insert(_ entry: RouteEntry, isKnown: Bool = false) -> Conflict? {
         if let name = entry.name, let other = named(name) { return .name(other) }
         var conflict: Conflict?
         update(entry.pattern) { place in
             if let place { conflict = .pattern(place) } else { place = entry }
         }
         if conflict != nil { return conflict }
+        if !isKnown, let steps = excess(with: entry.pattern) {
+            update(entry.pattern) { $0 = nil }
+            return .work(steps, costliest(near: entry.pattern))
+        }
         if let name = entry.name { name.withRawText { root.names.update($0) { $0 = entry } } }
         root.count += 1
         return nil
@@ -141,27 +176,35 @@ struct RouteTable: Sendable {
                 Hosts.update(&changed, pattern.host, path, change)
                 hosts = changed
             }
+            root.schemeWork = root.schemeWork.or(root.schemes.find(scheme)?.takeUnretainedValue().work ?? .init())
         }
     }
 }
 
 extension RouteTable.Hosts {
     @inline(__always)
-    static func match(_ url: URLText, in hosts: Unmanaged<RouteTable.Hosts>) -> RouteMatch? {
+    static func match(
+        _ url: URLText, in hosts: Unmanaged<RouteTable.Hosts>, counting steps: inout Int
+    ) -> RouteMatch? {
         hosts._withUnsafeGuaranteedRef { hosts in
             if let host = url.host {
-                if let tree = hosts.literals.find(host), let found = PathTree.match(url, in: tree) { return found }
-                if !hosts.patterns.isEmpty, let found = hosts.matchPatterns(host, url) { return found }
+                if let tree = hosts.literals.find(host), let found = PathTree.match(url, in: tree, counting: &steps) {
+                    return found
+                }
+                if !hosts.patterns.isEmpty, let found = hosts.matchPatterns(host, url, &steps) { return found }
             }
-            return PathTree.match(url, in: .passUnretained(hosts.any))
+            return PathTree.match(url, in: .passUnretained(hosts.any), counting: &steps)
         }
     }
 
-    private func matchPatterns(_ host: RawText, _ url: URLText) -> RouteMatch? {
+    private func matchPatterns(_ host: RawText, _ url: URLText, _ steps: inout Int) -> RouteMatch? {
         let scalars = PathScalars.scalars(host)
         for (pattern, tree) in patterns {
-            guard let taken = pattern.automaton.match(scalars[...]),
-                var found = PathTree.match(url, in: .passUnretained(tree))
+            let automaton = pattern.automaton
+            // What the groups of the host take is asked once something is found behind it.
+            guard scalars.withUnsafeBufferPointer({ automaton.accepts($0, counting: &steps) }),
+                var found = PathTree.match(url, in: .passUnretained(tree), counting: &steps),
+                let taken = scalars.withUnsafeBufferPointer({ automaton.match($0, counting: &steps) })
             else { continue }
             let groups = found.groups ?? found.entry.takeUnretainedValue().taken(url)
             found.groups = PathScalars.texts(taken, of: host, scalars) + groups
@@ -196,6 +239,9 @@ extension RouteTable.Hosts {
                     PathTree.update(&changed, path, change)
                     tree = changed
                 }
+                let tree = literals.find(literal)?.takeUnretainedValue()
+                let search = SearchWork(fixed: literals.work(of: literal))
+                literalWork = literalWork.or(search + (tree?.work ?? .init()))
             }
             return
         }
@@ -216,6 +262,8 @@ extension RouteTable.Hosts {
 extension PathPattern {
     /// Whether it matches nothing but an empty component.
     fileprivate var isEmpty: Bool { segments == [.literal([])] && rest == nil }
+
+    var isLiteral: Bool { literal != nil }
 
     /// The bytes of a host without groups.
     fileprivate var literal: [UInt8]? {

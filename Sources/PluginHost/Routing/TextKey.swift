@@ -35,6 +35,9 @@ struct TextKey {
         return RawText(start: start, count: Int(high & (1 &<< 56 &- 1)))
     }
 
+    /// How many bytes a text has that does not stand in the key itself; else 0.
+    var longCount: Int { long?.count ?? 0 }
+
     /// The same text, which `free` gives back.
     func copy() -> TextKey {
         guard let long else { return self }
@@ -75,11 +78,12 @@ struct TextKey {
 }
 
 extension RawText {
-    /// Of a text with eight bytes at least: eight at a time, multiplied and folded.
+    /// Of a text with eight bytes at least: eight at a time, multiplied and folded. Of a longer one only its length and its
+    /// last 256 bytes count, so that no URL makes it slow.
     fileprivate var hash: UInt64 {
         let start = UnsafeRawPointer(baseAddress!)
-        var hash: UInt64 = 0
-        for offset in stride(from: 0, to: count - 7, by: 8) {
+        var hash = UInt64(count)
+        for offset in stride(from: count > 256 ? count - 256 : 0, to: count - 7, by: 8) {
             hash = (hash ^ start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) &* 0x9FB2_1C65_1E98_DF25
             hash ^= hash >> 29
         }

@@ -137,6 +137,26 @@ struct TextMap<Reference: TextMapReference>: ~Copyable {
         pages = .many(new)
     }
 
+    /// How many steps looking for a text like this one may take, as ``SearchWork`` counts them: for each text on its
+    /// page, and for the bytes of those that are long.
+    func work(of text: RawText) -> Int {
+        let key = TextKey(text)
+        return switch pages {
+        case .none: 0
+        case .one(let page): page.takeUnretainedValue().work
+        case .many(let pages): pages[key.place(among: pages.count)].takeUnretainedValue().work
+        }
+    }
+
+    /// How many steps looking for any text may take.
+    var work: Int {
+        switch pages {
+        case .none: 0
+        case .one(let page): page.takeUnretainedValue().work
+        case .many(let pages): pages.reduce(0) { max($0, $1.takeUnretainedValue().work) }
+        }
+    }
+
     /// In no order.
     func visit(_ body: (Value) -> Void) {
         switch pages {
@@ -237,6 +257,13 @@ private final class TextPage<Reference: TextMapReference>: ManagedBuffer<Int, Te
             for slot in UnsafeBufferPointer(start: slots, count: count.pointee) {
                 body(slot.value.object.takeUnretainedValue())
             }
+        }
+    }
+
+    /// How many steps a search here may take.
+    var work: Int {
+        withUnsafeMutablePointers { count, slots in
+            UnsafeBufferPointer(start: slots, count: count.pointee).reduce(0) { $0 + 4 + $1.key.longCount / 8 }
         }
     }
 }

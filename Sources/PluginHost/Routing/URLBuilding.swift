@@ -6,14 +6,19 @@ extension RoutePattern {
     /// - Parameters:
     ///   - parameters: Values of the groups; what `declared` names and no group takes stands in the query.
     ///   - declared: The parameters of the route's action.
-    /// - Throws: `missingParameter` for a group without a value, `unknownParameter` for a value that has no place,
+    ///   - longest: How many bytes the URL may have.
+    /// - Throws: `invalidURL` for a URL that would be longer, `missingParameter` for a group without a value, `unknownParameter` for a value that has no place,
     ///   `mistypedParameter` for a value that cannot stand in a URL, or not where it would have to.
-    func url(with parameters: [String: Value], declared: Set<String>) throws(PluginError) -> String {
+    func url(
+        with parameters: [String: Value], declared: Set<String>, longest: Int = URLText.defaultLength
+    ) throws(PluginError) -> String {
         guard let scheme else {
-            throw PluginError(.invalidURL, "The pattern “\(text)” matches any scheme: there is no one URL of it.")
+            throw PluginError(
+                .invalidURL,
+                "The pattern “\(text.shortened)” matches any scheme: there is no one URL of it.")
         }
         guard let path else {
-            throw PluginError(.invalidURL, "The pattern “\(text)” is a fallback: there is no one URL of it.")
+            throw PluginError(.invalidURL, "The pattern “\(text.shortened)” is a fallback: there is no one URL of it.")
         }
         var values: [String: String] = [:]
         for (name, value) in parameters where !value.isNull { values[name] = try Self.text(of: value, name) }
@@ -23,23 +28,27 @@ extension RoutePattern {
         let query = values.sorted { $0.key < $1.key }
         if let leftOver = query.first(where: { !declared.contains($0.key) }) {
             throw PluginError(
-                .unknownParameter, "The pattern “\(text)” has no place for the parameter “\(leftOver.key)”.")
+                .unknownParameter,
+                "The pattern “\(text.shortened)” has no place for the parameter “\(leftOver.key.shortened)”.")
         }
         for (index, (name, value)) in query.enumerated() {
             url += (index == 0 ? "?" : "&") + Self.encode(name, false) + "=" + Self.encode(value, false)
         }
-        try checkRoundTrip(url, given, Set(query.map(\.key)))
+        try checkRoundTrip(url, given, Set(query.map(\.key)), longest)
         return url
     }
 
     /// What was built must give back what it was built from.
-    private func checkRoundTrip(_ url: String, _ given: [String: String], _ query: Set<String>) throws(PluginError) {
-        let taken = try URLText.read(url) { match($0)?.compactMapValues(\.self) }
+    private func checkRoundTrip(
+        _ url: String, _ given: [String: String], _ query: Set<String>, _ longest: Int
+    ) throws(PluginError) {
+        let taken = try URLText.read(url, longest: longest) { match($0)?.compactMapValues(\.self) }
         let expected = given.filter { !query.contains($0.key) }
         guard taken?.filter({ expected[$0.key] != nil }) == expected else {
             throw PluginError(
                 .mistypedParameter,
-                "A value does not fit its place in “\(text)”: the URL “\(url.shortened)” would not give it back.")
+                "A value does not fit its place in “\(text.shortened)”: the URL “\(url.shortened)” would not "
+                    + "give it back.")
         }
     }
 
@@ -53,7 +62,7 @@ extension RoutePattern {
         case .null, .list, .map, .object:
             throw PluginError(
                 .mistypedParameter,
-                "The parameter “\(name)” is a value of type \(value.kind), which a URL cannot carry.")
+                "The parameter “\(name.shortened)” is a value of type \(value.kind), which a URL cannot carry.")
         }
     }
 
@@ -76,13 +85,14 @@ extension RoutePattern {
 
 extension RouteTable {
     /// Throws `conflict` where a URL that was built for a route opens another one.
-    func checkOpens(_ entry: RouteEntry, _ url: String) throws(PluginError) {
-        try URLText.read(url) { (text) throws(PluginError) in
+    func checkOpens(_ entry: RouteEntry, _ url: String, longest: Int) throws(PluginError) {
+        try URLText.read(url, longest: longest) { (text) throws(PluginError) in
             guard let opened = match(text)?.entry.takeUnretainedValue(), opened !== entry else { return }
             throw PluginError(
                 .conflict,
-                "The URL “\(url.shortened)” would open “\(opened.pattern.text)” of \(opened.owner.description), which comes "
-                    + "before “\(entry.pattern.text)”.")
+                "The URL “\(url.shortened)” would open “\(opened.pattern.text.shortened)” of "
+                    + "\(opened.owner.description), which comes "
+                    + "before “\(entry.pattern.text.shortened)”.")
         }
     }
 }

@@ -19,10 +19,12 @@ struct URLOutline {
     private(set) var mayHaveDots = false
     private let count: Int
 
-    /// - Throws: `invalidURL` for what is no URL whatever the escapes in it say.
+    /// - Parameter longest: How many bytes it may have. That is looked at before anything else.
+    /// - Throws: `invalidURL` for what is too long, or no URL whatever the escapes in it say.
     @inline(__always)
-    init(_ bytes: RawText) throws(PluginError) {
+    init(_ bytes: RawText, longest: Int) throws(PluginError) {
         count = bytes.count
+        guard count <= longest else { throw .tooLong(count, longest) }
         try checkCharacters(bytes)
         var index = Self.endOfScheme(bytes)
         schemeEnd = max(0, index)
@@ -55,10 +57,6 @@ struct URLOutline {
             }
         }
         end = index
-        guard items <= URLText.mostItems else {
-            throw PluginError(
-                .invalidURL, "“\(bytes.string.shortened)” has more than \(URLText.mostItems) query items.")
-        }
     }
 
     /// What `URLText` needs for its pieces: lists of segments and items, and room to decode. Texts in lower case can be
@@ -69,13 +67,10 @@ struct URLOutline {
             + (isEscaped ? end - pathStart : 0) + (mayHaveDots ? pathEnd - pathStart : 0)
     }
 
-    /// Blanks, control characters and the size, eight bytes at a time.
+    /// Blanks and control characters, eight bytes at a time.
     @inline(__always)
     private mutating func checkCharacters(_ bytes: RawText) throws(PluginError) {
         guard count > 0 else { throw PluginError(.invalidURL, "An empty text is no URL.") }
-        guard count <= URLText.longest else {
-            throw PluginError(.invalidURL, "A URL of \(count) bytes is too long: at most \(URLText.longest).")
-        }
         let start = UnsafeRawPointer(bytes.baseAddress!)
         var offset = 0
         var (bad, escapes) = (UInt64(0), UInt64(0))
@@ -135,6 +130,13 @@ private enum Bits {
 }
 
 extension PluginError {
+    static func tooLong(_ count: Int, _ longest: Int) -> PluginError {
+        PluginError(
+            .invalidURL,
+            "A URL of \(count) bytes was given, and at most \(longest) are accepted. The setting maximumURLLength (of "
+                + "'pluginhost' the option --url-length) allows up to \(URLText.lengths.upperBound).")
+    }
+
     fileprivate static func hasBlank(_ url: RawText) -> PluginError {
         let place = url.firstIndex { $0 <= 0x20 || $0 == 0x7F } ?? 0
         return PluginError(

@@ -26,18 +26,29 @@ public struct URLPattern: Sendable {
     /// What the groups take of a URL: by name, those without one by number from "0" on. A group that took no part is
     /// null. nil when the URL does not match.
     ///
-    /// - Throws: ``/PluginABI/PluginError/Code/invalidURL`` for a text that is no URL.
-    public func match(_ url: String) throws(PluginError) -> [String: Value]? {
-        guard let taken = try groups(url) else { return nil }
+    /// - Parameters:
+    ///   - url: The URL, or a path where the pattern is one.
+    ///   - maximumLength: How many bytes it may have, 256 to 262,144. Default: as
+    ///     ``PluginHost/PluginHost/Configuration/maximumURLLength``.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidURL`` for a text that is no URL, or too long.
+    public func match(
+        _ url: String, maximumLength: Int = URLPattern.defaultLength
+    ) throws(PluginError) -> [String: Value]? {
+        let longest = min(max(maximumLength, URLText.lengths.lowerBound), URLText.lengths.upperBound)
+        guard url.utf8.count <= longest else { throw .tooLong(url.utf8.count, longest) }
+        guard let taken = try groups(url, longest) else { return nil }
         return taken.mapValues { $0.map(Value.string) ?? .null }
     }
 
-    private func groups(_ url: String) throws(PluginError) -> [String: String?]? {
+    /// How many bytes a URL may have where nothing else is said: 16 KiB.
+    public static let defaultLength = 16_384
+
+    private func groups(_ url: String, _ longest: Int) throws(PluginError) -> [String: String?]? {
         guard route != nil || url.contains("://") else {
             return path?.match(PathScalars.withoutDots(try PathScalars.decode(Array(url.utf8), offset: 0, of: url)))
         }
         let route = if let route { route } else { try RoutePattern(text) }
-        return try URLText.read(url) { route.match($0) }
+        return try URLText.read(url, longest: longest) { route.match($0) }
     }
 }
 

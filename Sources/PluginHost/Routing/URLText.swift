@@ -33,21 +33,22 @@ struct URLText {
         let value: RawText
     }
 
-    /// How long a URL may be, in bytes.
-    static let longest = 2 << 20
-    /// How many items a query may have.
-    static let mostItems = 100_000
+    /// How long a URL may be where nothing else is set, in bytes.
+    static let defaultLength = 16_384
+    /// What can be set instead. The memory that a search takes grows with it, up to 64 MiB for the largest expressions.
+    static let lengths = 256...262_144
     /// The ports that schemes have anyway (WHATWG URL, "special scheme").
     static let defaultPorts = ["http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"]
 
     /// Takes a URL apart, all but its query, and lends the pieces.
     ///
+    /// - Parameter longest: How many bytes it may have.
     /// - Throws: `invalidURL`, with the position of what is wrong.
     @inline(__always)
     static func readPath<Result>(
-        _ bytes: RawText, _ body: (inout URLText) throws(PluginError) -> Result
+        _ bytes: RawText, longest: Int, _ body: (inout URLText) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
-        let outline = try URLOutline(bytes)
+        let outline = try URLOutline(bytes, longest: longest)
         return try withUnsafeTemporaryAllocation(byteCount: outline.memory, alignment: 16) {
             (memory) throws(PluginError) in
             var url = try URLText(bytes, outline, memory)
@@ -57,12 +58,13 @@ struct URLText {
 
     /// Takes a URL apart and lends the pieces.
     ///
+    /// - Parameter longest: How many bytes it may have.
     /// - Throws: `invalidURL`, with the position of what is wrong.
     static func read<Result>(
-        _ text: String, _ body: (URLText) throws(PluginError) -> Result
+        _ text: String, longest: Int = defaultLength, _ body: (URLText) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         try text.withRawText { (bytes) throws(PluginError) in
-            try readPath(bytes) { (url) throws(PluginError) in
+            try readPath(bytes, longest: longest) { (url) throws(PluginError) in
                 try url.takeQuery()
                 return try body(url)
             }

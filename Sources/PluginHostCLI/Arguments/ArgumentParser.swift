@@ -10,6 +10,24 @@ struct ParsedArguments: Sendable {
     func has(_ option: OptionSpecification) -> Bool { values[option.name] != nil }
     func value(of option: OptionSpecification) -> String? { values[option.name]?.last }
     func values(of option: OptionSpecification) -> [String] { values[option.name] ?? [] }
+
+    /// The whole number of an option; nil where the option is not given.
+    ///
+    /// - Parameter unit: What is counted.
+    /// - Throws: `usage` for what is no whole number in the range.
+    func wholeNumber<Number: FixedWidthInteger & Sendable>(
+        of option: OptionSpecification, _ unit: String? = nil, in range: ClosedRange<Number>
+    ) throws(PluginError) -> Number? {
+        guard let text = value(of: option) else { return nil }
+        guard let number = Number(text), range.contains(number) else {
+            let what = unit.map { "whole number of \($0)" } ?? "whole number"
+            throw PluginError(
+                .usage,
+                "The value '\(text.shortened)' of '\(option.name)' is no \(what) from \(range.lowerBound) to "
+                    + "\(range.upperBound).")
+        }
+        return number
+    }
 }
 
 extension PluginError.Code {
@@ -47,7 +65,7 @@ struct ArgumentParser: Sendable {
         let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         guard let option = option(named: parts[0]) else {
             let close = didYouMean(parts[0], command.allOptions.map(\.name))
-            throw PluginError(.usage, "Unknown option '\(parts[0])'.\(close)")
+            throw PluginError(.usage, "Unknown option '\(parts[0].shortened)'.\(close)")
         }
         guard let name = option.value else {
             if parts.count > 1 { throw PluginError(.usage, "The option '\(option.name)' takes no value.") }
@@ -76,7 +94,7 @@ struct ArgumentParser: Sendable {
             throw PluginError(.usage, "Missing expected argument '<\(required[positionals.count].name)>'.")
         }
         if command.arguments.last?.repeats != true, positionals.count > command.arguments.count {
-            throw PluginError(.usage, "Unexpected argument '\(positionals[command.arguments.count])'.")
+            throw PluginError(.usage, "Unexpected argument '\(positionals[command.arguments.count].shortened)'.")
         }
     }
 }

@@ -12,6 +12,9 @@ extension OptionSpecification {
         name: "--trust", help: "Load also what other users could have written.")
     static let retry = OptionSpecification(
         name: "--retry", help: "Load also files that were in progress when the host died.")
+    static let maxFileSize = OptionSpecification(
+        name: "--max-file-size", value: "bytes",
+        help: "How long a module may be, together with the libraries beside it. (default: 268435456)")
     static let config = OptionSpecification(
         name: "--config", value: "file",
         help: "A JSON object with the configuration of each module by its name; 'run' follows its changes.")
@@ -24,6 +27,10 @@ extension OptionSpecification {
     static let scheme = OptionSpecification(
         name: "--scheme", value: "name", repeats: true,
         help: "A URL scheme whose URLs name target and action; can be given more than once. (default: app)")
+    static let urlLength = OptionSpecification(
+        name: "--url-length", value: "bytes",
+        help: "How long a URL may be, 256 to 262144 bytes. (default: maximumURLLength in the configuration, else 16384)"
+    )
     static let timeout = OptionSpecification(
         name: "--timeout", value: "seconds", help: "The deadline, a positive number.")
     static let json = OptionSpecification(name: "--json", help: "Print JSON, for programs.")
@@ -32,7 +39,7 @@ extension OptionSpecification {
 
     /// What configures a host of the command's own.
     static let hosting: [OptionSpecification] = [
-        .plugins, .recursive, .trust, .retry, .config, .scheme, .log, .logLevel,
+        .plugins, .recursive, .trust, .retry, .maxFileSize, .config, .scheme, .urlLength, .log, .logLevel,
     ]
 }
 
@@ -47,10 +54,17 @@ extension ParsedArguments {
         get throws(PluginError) {
             guard let text = value(of: .timeout) else { return nil }
             guard let seconds = Double(text), let timeout = Duration(timeout: seconds) else {
-                throw PluginError(.usage, "The value '\(text)' of '--timeout' is no positive number of seconds.")
+                throw PluginError(
+                    .usage,
+                    "The value '\(text.shortened)' of '--timeout' is no positive number of seconds.")
             }
             return timeout
         }
+    }
+
+    /// The bytes of `--url-length`.
+    var urlLength: Int? {
+        get throws(PluginError) { try wholeNumber(of: .urlLength, "bytes", in: 256...262_144) }
     }
 
     /// The plugins folders: as given, else of the environment, else `./plugins`.
@@ -70,19 +84,26 @@ extension ParsedArguments {
         configuration.trustsEveryone = has(.trust)
         configuration.retriesQuarantined = has(.retry)
         configuration.log = log
+        if let size = try wholeNumber(of: .maxFileSize, "bytes", in: 1...Int.max) {
+            configuration.maximumFileBytes = size
+        }
         if has(.scheme) { configuration.schemes = try schemes() }
         if let file = value(of: .config) {
             let contents = try ConfigurationFile(path: file).read()
             configuration.moduleConfiguration = contents.modules
             configuration.interceptors = contents.interceptors
+            if let length = contents.maximumURLLength { configuration.maximumURLLength = length }
         }
+        if let length = try urlLength { configuration.maximumURLLength = length }
         if let timeout = try timeout { configuration.asyncTimeout = timeout }
         return configuration
     }
 
     private func schemes() throws(PluginError) -> Set<String> {
         for scheme in values(of: .scheme) where !scheme.isURLScheme {
-            throw PluginError(.usage, "'\(scheme)' is no URL scheme: a letter, then letters, digits, '+', '-' or '.'.")
+            throw PluginError(
+                .usage,
+                "'\(scheme.shortened)' is no URL scheme: a letter, then letters, digits, '+', '-' or '.'.")
         }
         return Set(values(of: .scheme).map { $0.lowercased() })
     }

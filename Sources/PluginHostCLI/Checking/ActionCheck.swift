@@ -118,7 +118,7 @@ struct ActionCheck: Sendable {
                 var without = good
                 without[parameter.name] = nil
                 if parameter.isRequired {
-                    await expect(.missingParameter, without, "no “\(parameter.name)”")
+                    await expect(.missingParameter, without, "no “\(parameter.name.shortened)”")
                 } else {
                     count += 1
                     examine(await outcome(call, without), call, &result)
@@ -126,7 +126,7 @@ struct ActionCheck: Sendable {
                 if let wrong = values.mistyped(parameter.kind) {
                     await expect(
                         .mistypedParameter, good.merging([parameter.name: wrong]) { $1 },
-                        "a “\(parameter.name)” of another type")
+                        "a “\(parameter.name.shortened)” of another type")
                 } else {
                     // Everything fits: also what the action does not know.
                     for value: Value in [nil, [:], .bytes([]), 1.5] {

@@ -77,7 +77,7 @@ enum FileChecks {
         let fileName = file.split(separator: "/").last.map(String.init) ?? file
         if !fileName.hasSuffix(".so") || fileName.hasPrefix(".") {
             result.fail(
-                "Hosts look at files that end in '.so' and are not hidden, and not at '\(fileName)'. Give it another name."
+                "Hosts look at files that end in '.so' and are not hidden, and not at '\(fileName.shortened)'. Give it another name."
             )
         }
         compare(manifest.targets.map(\.name), "targets", &result)
@@ -105,11 +105,11 @@ enum FileChecks {
             let plain = name.lowercased().filter { !"-._".contains($0) }
             if let other = seen.updateValue(name, forKey: plain) {
                 result.warn(
-                    "The \(what) “\(other)” and “\(name)” differ in case or in '-', '.', '_' only: some tools take them for "
+                    "The \(what) “\(other.shortened)” and “\(name.shortened)” differ in case or in '-', '.', '_' only: some tools take them for "
                         + "one. Rename one.")
             } else if !isConventional(name), name.contains(where: { "-.".contains($0) }) {
                 result.warn(
-                    "Among the \(what), “\(name)” is no identifier: façades spell it otherwise. Use letters, digits and _."
+                    "Among the \(what), “\(name.shortened)” is no identifier: façades spell it otherwise. Use letters, digits and _."
                 )
             } else if name.count > 63 {
                 result.warn("Among the \(what), “\(name.prefix(20))…” is longer than 63 letters. Shorten it.")

@@ -78,10 +78,14 @@ struct ModuleCheck: Sendable {
 
     private static func requireFile(_ path: String) throws(PluginError) {
         var status = stat()
-        guard stat(path, &status) != 0, errno == ENOENT else { return }
+        guard stat(path, &status) != 0, errno == ENOENT || errno == ENAMETOOLONG else { return }
         let isLink = lstat(path, &status) == 0
         throw PluginError(
-            .fileNotFound, isLink ? "\(path) is a link to a file that is not there." : "There is no file \(path).")
+            .fileNotFound,
+            isLink
+                ? "\(path) is a link to a file that is not there."
+                : "There is no file "
+                    + "\(path.shortened).")
     }
 
     /// Looks at a file of '--with'.
@@ -126,9 +130,10 @@ struct ModuleCheck: Sendable {
         var result = CheckResult(check: step.rawValue, summary: step.summary)
         let folder = try makeTemporaryFolder("\(NSTemporaryDirectory())/pluginhost-check-XXXXXX")
         defer { try? FileManager.default.removeItem(atPath: folder) }
+        try writeFile(Data(manifest.utf8), to: "\(folder)/\(CheckChild.manifestName)", mode: 0o600)
         let seconds = max(1, Int((deadline / .seconds(1)).rounded(.up)))
         let words = CheckChild.arguments(
-            step, seconds: seconds, seed: seed, trustsEveryone: trustsEveryone, folder: folder, manifest: manifest,
+            step, seconds: seconds, seed: seed, trustsEveryone: trustsEveryone, folder: folder,
             files: [path] + others.map(Self.absolute))
         var environment = ProcessInfo.processInfo.environment
         // A crash is an answer here; a report by the Swift runtime would only delay it.
@@ -138,7 +143,7 @@ struct ModuleCheck: Sendable {
         let (bytes, ending) = child.collect(deadline: deadline, limit: 64 << 20)
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         let hasStarted = lines.first == "{\"started\":true}"
-        let last = lines.last.flatMap { try? Value(json: String($0)) }
+        let last = lines.last.flatMap { try? Value(jsonMessage: Array($0.utf8)) }
         if case .exited(0) = ending, let last, last["check"] != nil {
             return (CheckResult(step.rawValue, told: last), hasStarted)
         }

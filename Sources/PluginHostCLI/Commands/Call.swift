@@ -53,7 +53,9 @@ struct Call: Question {
     /// The handle of an object, as people write it.
     static func object(_ text: String) throws(PluginError) -> Int {
         guard let handle = Int(text) else {
-            throw PluginError(.usage, "'\(text)' is no object; write the number that a result shows behind \"object\".")
+            throw PluginError(
+                .usage,
+                "'\(text.shortened)' is no object; write the number that a result shows behind \"object\".")
         }
         return handle
     }
@@ -78,7 +80,7 @@ struct Call: Question {
     /// The error of a word that was meant as text and read as JSON, with what to write instead.
     private func hinting(_ error: PluginError) -> PluginError {
         guard error.code == .mistypedParameter, error.source == nil, error.message.contains("is declared string"),
-            let (name, value) = parameters.first(where: { error.message.contains("“\($0.key)”") })
+            let (name, value) = parameters.first(where: { error.message.contains("“\($0.key.shortened)”") })
         else { return error }
         var error = error
         error.message += " To pass text that is also JSON, write it in quotes: '\(name)=\"\(value.json)\"'."
@@ -91,10 +93,10 @@ struct Call: Question {
         for word in words {
             let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
             guard parts.count == 2, !parts[0].isEmpty else {
-                throw PluginError(.usage, "'\(word)' is no parameter; write it as 'name=value'.")
+                throw PluginError(.usage, "'\(word.shortened)' is no parameter; write it as 'name=value'.")
             }
             guard parameters[parts[0]] == nil else {
-                throw PluginError(.usage, "The parameter '\(parts[0])' is given twice.")
+                throw PluginError(.usage, "The parameter '\(parts[0].shortened)' is given twice.")
             }
             parameters[parts[0]] = (try? Value(json: parts[1])) ?? .string(parts[1])
         }
@@ -104,6 +106,6 @@ struct Call: Question {
 
 extension Console {
     func printResult(_ result: Value, asJSON: Bool) {
-        print(asJSON ? Value.map(["result": result]).json : result.readable)
+        if asJSON { print(Value.map(["result": result]).json) } else { printUnchanged(result.readable) }
     }
 }

@@ -42,17 +42,11 @@ struct Check: Command {
         guard arguments.positionals[0] != "" else {
             throw PluginError(.usage, "The name of the file is empty. Give the path of a shared library.")
         }
-        var start = UInt64.random(in: 0..<1_000_000_000)
-        if let text = arguments.value(of: Self.seed) {
-            guard let number = UInt64(text) else {
-                throw PluginError(.usage, "The value '\(text)' of '--seed' is no number from 0 to 2^64 - 1.")
-            }
-            start = number
-        }
+        let given = try arguments.wholeNumber(of: Self.seed, in: 0...UInt64.max)
         check = ModuleCheck(
             file: arguments.positionals[0], others: arguments.values(of: Self.with),
-            trustsEveryone: arguments.has(.trust), seed: start, callsActions: !arguments.has(Self.noCalls),
-            deadline: try arguments.timeout ?? ModuleCheck.defaultDeadline)
+            trustsEveryone: arguments.has(.trust), seed: given ?? .random(in: 0..<1_000_000_000),
+            callsActions: !arguments.has(Self.noCalls), deadline: try arguments.timeout ?? ModuleCheck.defaultDeadline)
     }
 
     func run(_ environment: CommandEnvironment) async throws(PluginError) {

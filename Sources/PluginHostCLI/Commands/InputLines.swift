@@ -1,6 +1,6 @@
-internal import Dispatch
 internal import Glibc
 internal import PluginABI
+internal import PluginHost
 internal import Synchronization
 
 /// The lines of standard input, be it a terminal or a pipe.
@@ -25,7 +25,7 @@ final class InputLines: Sendable {
     /// The next line without its end; nil at the end of the input. One at a time.
     private func next() async -> String? {
         await withCheckedContinuation { continuation in
-            DispatchQueue(label: "pluginhost.input").async { continuation.resume(returning: self.read()) }
+            ThreadPool.shared.run { continuation.resume(returning: self.read()) }
         }
     }
 

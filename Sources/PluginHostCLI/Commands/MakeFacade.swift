@@ -13,7 +13,8 @@ struct MakeFacade: Question {
         overview: "Print a Swift file with a function for each action of a module.",
         discussion:
             "The file compiles in modules and in programs: it needs PluginABI alone. It has a type for each target, "
-            + "for each type of objects and for each service, and an enum of the URLs. Make it again when the module has "
+            + "for each type of objects and for each service, and an enum of the URLs. Make it again when the "
+            + "module has "
             + "changed: 'pluginhost facade libA.so > Sources/B/AFacade.swift'.",
         arguments: [
             ArgumentSpecification(
@@ -57,7 +58,8 @@ struct MakeFacade: Question {
         guard let module = named.first(where: { $0["state"] == "active" }) ?? named.first else {
             let close = didYouMean(name, modules.compactMap { $0["name"]?.string })
             throw PluginError(
-                .unknownModule, "There is no module “\(name)”.\(close) To name a file, write './\(name)'.")
+                .unknownModule,
+                "There is no module “\(name.shortened)”.\(close) To name a file, write './\(name.shortened)'.")
         }
         let file = module["file"]?.string ?? ""
         guard !file.hasPrefix("(") else {
@@ -71,6 +73,6 @@ struct MakeFacade: Question {
         let facade = try Facade(
             manifest: report["manifest"]?.json ?? "", name: arguments.value(of: Self.name),
             isPublic: arguments.has(Self.isPublic))
-        console.print(String(facade.text.dropLast()))
+        console.printUnchanged(String(facade.text.dropLast()))
     }
 }

@@ -12,14 +12,16 @@ struct Match: Command {
             ArgumentSpecification(name: "pattern", help: "The pattern, for instance 'app://shop/detail/:key'."),
             ArgumentSpecification(name: "url", help: "The URL, for instance 'app://shop/detail/42'."),
         ],
-        options: [.json])
+        options: [.urlLength, .json])
 
     private let arguments: ParsedArguments
 
     init(_ arguments: ParsedArguments) { self.arguments = arguments }
 
     func run(_ environment: CommandEnvironment) async throws(PluginError) {
-        let taken = try URLPattern(arguments.positionals[0]).match(arguments.positionals[1])
+        let pattern = try URLPattern(arguments.positionals[0])
+        let length = try arguments.urlLength ?? URLPattern.defaultLength
+        let taken = try pattern.match(arguments.positionals[1], maximumLength: length)
         if arguments.has(.json) {
             let result: [String: Value] = taken.map { ["matched": true, "parameters": .map($0)] } ?? ["matched": false]
             environment.console.print(Value.map(result).json)

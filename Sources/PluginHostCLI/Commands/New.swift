@@ -28,7 +28,9 @@ struct New: Command {
         let name = try ModuleName(arguments.positionals[0])
         let word = arguments.value(of: Self.language) ?? "swift"
         guard let language = ModulePackage.Language(rawValue: word.lowercased()) else {
-            throw PluginError(.usage, "'\(word)' is no language that a package can be made for: swift and c are.")
+            throw PluginError(
+                .usage,
+                "'\(word.shortened)' is no language that a package can be made for: swift and c are.")
         }
         package = ModulePackage(
             name: name, language: language,
@@ -38,6 +40,6 @@ struct New: Command {
 
     func run(_ environment: CommandEnvironment) async throws(PluginError) {
         try package.write()
-        for file in package.files { environment.console.print("\(package.folder)/\(file.path)") }
+        for file in package.files { environment.console.print("\(package.folder)/\(file.path)".printable) }
     }
 }

@@ -41,7 +41,7 @@ struct Prompt: Sendable {
             guard let command = Self.commands.first(where: { $0.specification.name == name }) else {
                 let names = Self.commands.map { $0.specification.name } + ["help", "quit"]
                 let close = didYouMean(name, names)
-                throw PluginError(.usage, "There is no command '\(name)'.\(close)")
+                throw PluginError(.usage, "There is no command '\(name.shortened)'.\(close)")
             }
             let specification = Self.atPrompt(command.specification)
             let parsed = try ArgumentParser(command: specification).parse(words)

@@ -8,6 +8,11 @@ struct Run: Command {
     static let socket = OptionSpecification(
         name: "--socket", value: "path", help: "Answer other commands ('--attach') on a Unix socket at this path.")
 
+    static let maxCalls = OptionSpecification(
+        name: "--max-calls", value: "count",
+        help: "How many calls of the socket run at a time, besides the first one of each client; more of them end with "
+            + "'overloaded'. (default: \(CallSlots.Limits().shared))")
+
     static let timeout = OptionSpecification(
         name: OptionSpecification.timeout.name, value: "seconds",
         help: "The deadline of asynchronous calls that bring none of their own.")
@@ -29,7 +34,7 @@ struct Run: Command {
         overview: "Load the modules, watch their folders, and serve until SIGINT or SIGTERM.",
         discussion: "Prints what is loaded and each change as it happens. On a terminal it takes the other commands "
             + "at a prompt.",
-        options: OptionSpecification.hosting + [socket, timeout, trace, profile, navigate, .json])
+        options: OptionSpecification.hosting + [socket, maxCalls, timeout, trace, profile, navigate, .json])
 
     private let arguments: ParsedArguments
 
@@ -40,7 +45,10 @@ struct Run: Command {
         let log = try arguments.log(to: environment.console, from: .info)
         let configuration = try arguments.configuration(environment: environment.variables, log: log)
         if let file = arguments.value(of: Self.trace) { try Self.write("", to: file) }
-        let stop = StopRequest()
+        var limits = ControlServer.Limits()
+        if let calls = try maxCalls { limits.calls.shared = calls }
+        let stop = try StopRequest()
+        buffer(environment.console)
         var navigation: NavigationPrompt?
         let host = try HostSession.started(configuration) { (host) throws(PluginError) in
             guard arguments.has(Self.navigate) else { return }
@@ -53,6 +61,10 @@ struct Run: Command {
         defer { watcher?.stop() }
         let suspension = host.installSignalEvents()
         defer { suspension.cancel() }
+        // The threads that write stop with the rest: what modules have said to it is written before.
+        let console = environment.console
+        let flushing = host.on("host.suspended") { _ in console.flush() }
+        defer { flushing.cancel() }
         let changes = host.changes
         announcer.started(host.modules)
         announcer.watching(configuration.folders)
@@ -61,34 +73,36 @@ struct Run: Command {
         var server: ControlServer?
         if let path = arguments.value(of: Self.socket) {
             let methods = ControlMethods(service: service)
-            server = try ControlServer(path: path) { method, parameters async throws(RPCError) in
+            server = try ControlServer(path: path, limits: limits, log: log) {
+                method, parameters async throws(RPCError) in
                 try await methods.handle(method, parameters)
             }
             announcer.listening(path)
         }
-        let follower = Task {
+        let follower = Task(executorPreference: BlockingExecutor.shared) {
             for await change in changes {
                 service.changes.add(change)
                 announcer.changed(change)
             }
         }
         if let navigation {
-            Task {
+            Task(executorPreference: BlockingExecutor.shared) {
                 await navigation.run()
                 stop.stop()
             }
         } else if Prompt.isPossible {
             let prompt = Prompt(service: service, console: environment.console)
-            Task {
+            Task(executorPreference: BlockingExecutor.shared) {
                 await prompt.run()
                 stop.stop()
             }
         }
-        await stop.wait()
+        stop.wait()
+        stop.hasBegun()
         environment.console.promptAnswered()
         announcer.stopping()
         service.changes.finish()
-        await server?.stop()
+        server?.stop()
         follower.cancel()
         host.shutdown()
         if arguments.has(Self.profile) {
@@ -96,6 +110,24 @@ struct Run: Command {
             environment.console.print(arguments.has(.json) ? host.profile.record.json : table.text)
         }
         if let file = arguments.value(of: Self.trace) { try Self.write(host.profile.chromeTrace, to: file) }
+    }
+
+    private var maxCalls: Int? {
+        get throws(PluginError) { try arguments.wholeNumber(of: Self.maxCalls, "calls", in: 1...4096) }
+    }
+
+    /// A module that logs must not wait for whoever reads.
+    private func buffer(_ console: Console) {
+        let asJSON = arguments.has(.json)
+        let logsJSON = arguments.value(of: .log) == "json"
+        let reason = "nobody read them in time (\(ConsoleStream.bufferLimit) bytes wait at most)"
+        console.beginBuffering { lines in
+            asJSON
+                ? Value.map(["event": "lost", "lines": .int(lines)]).json : "\(lines) lines were lost here: \(reason)."
+        } _: { lines in
+            let entry = LogEntry(level: .warning, message: "\(lines) lines of the log were lost here: \(reason).")
+            return logsJSON ? entry.record.json : "Warning: \(entry.message)"
+        }
     }
 
     private static func write(_ text: String, to file: String) throws(PluginError) {

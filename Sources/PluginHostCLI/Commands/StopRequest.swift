@@ -1,40 +1,34 @@
-internal import Dispatch
+internal import CPluginHost
 internal import Glibc
-internal import Synchronization
+internal import PluginABI
+internal import PluginHost
 
-/// The wish that the program ends: by SIGINT, by SIGTERM, or at the prompt. A second signal ends it at once.
-final class StopRequest: Sendable {
-    private let requests: AsyncStream<Void>
-    private let continuation: AsyncStream<Void>.Continuation
-    private let signals = Atomic(0)
-    // Set once in `init` and kept alive; a source may be used from any thread.
-    nonisolated(unsafe) private var sources: [any DispatchSourceSignal] = []
+/// The wish that the program ends: by SIGINT, by SIGTERM, or at the prompt.
+///
+/// A second signal ends it at once, whatever hangs; so does a thread that was made for that, when the orderly end has not
+/// begun within ``patience``.
+struct StopRequest: Sendable {
+    /// How many seconds after a signal the end must have begun.
+    static let patience: UInt32 = 5
 
     /// Returns when signals are taken note of; until then they end the program as usual.
-    init() {
-        (requests, continuation) = AsyncStream.makeStream()
-        let queue = DispatchQueue(label: "pluginhost.signals")
-        let registration = DispatchGroup()
-        for number in [SIGINT, SIGTERM] {
-            registration.enter()
-            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            source.setEventHandler { [weak self] in self?.received(number) }
-            source.setRegistrationHandler { registration.leave() }
-            source.resume()
-            sources.append(source)
+    ///
+    /// - Throws: `outOfResources` where no thread can be had.
+    init() throws(PluginError) {
+        let code = plugin_host_stop_install(Self.patience)
+        guard code == 0 else {
+            throw PluginError(
+                .outOfResources,
+                "No thread can be had that ends the program when a signal asks for it: \(String(cString: strerror(code))). "
+                    + ProcessLimits.ofThreads)
         }
-        registration.wait()
     }
 
-    func stop() { continuation.yield() }
+    func stop() { plugin_host_stop_ask() }
 
-    /// Returns when somebody wants the program to end.
-    func wait() async {
-        for await _ in requests { return }
-    }
+    /// Blocks this thread until somebody wants the program to end.
+    func wait() { plugin_host_stop_wait() }
 
-    private func received(_ number: Int32) {
-        if signals.add(1, ordering: .relaxed).newValue > 1 { _exit(128 + number) }
-        stop()
-    }
+    /// Tells that the orderly end has begun.
+    func hasBegun() { plugin_host_stop_begun() }
 }

@@ -16,8 +16,13 @@ struct Versions: Question {
     func ask(_ service: any HostService, _ console: Console) async throws(PluginError) {
         let versions = try await service.versions(arguments.positionals[0])
         guard !arguments.has(.json) else { return console.print(versions.json) }
-        let list = versions.list ?? []
-        if list.isEmpty { return console.print("No version of \(arguments.positionals[0]) is kept.".printable) }
+        let list = (versions.list ?? []).filter { $0["error"] == nil }
+        let leftOut = (versions.list ?? []).compactMap { $0["error"]?["message"]?.string }
+        defer { Self.tell(leftOut, console) }
+        guard !list.isEmpty else {
+            let condition = leftOut.isEmpty ? "is kept" : "can be put back"
+            return console.print("No version of \(arguments.positionals[0].shortened) \(condition).")
+        }
         var table = TextTable(
             titles: ["VERSION", "KEPT", "SIZE", "NOTE", "FILE"], style: console.outputStyle, width: console.width)
         for version in list {
@@ -28,5 +33,11 @@ struct Versions: Question {
             ])
         }
         console.print(table.text)
+    }
+
+    private static func tell(_ leftOut: [String], _ console: Console) {
+        guard !leftOut.isEmpty else { return }
+        console.print("\(counted(leftOut.count, "kept version")) left out:")
+        for reason in Set(leftOut).sorted() { console.print("  \(reason.printable)") }
     }
 }

@@ -124,7 +124,7 @@ final class AttachedHost: HostService {
     }
 
     private func result(of line: [UInt8]) throws(PluginError) -> Value {
-        guard let text = String(validating: line, as: UTF8.self), let answer = try? Value(json: text) else {
+        guard let answer = try? Value(jsonMessage: line) else {
             throw PluginError(.cannotAttach, "What listens on \(path) does not answer as a host does.")
         }
         if let result = answer["result"] { return result }

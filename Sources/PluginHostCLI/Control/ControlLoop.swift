@@ -1,24 +1,31 @@
 internal import Glibc
 internal import PluginABI
+internal import PluginHost
 
-/// The control server's thread: waits for all connections at once.
+/// The control server's thread: waits for all connections at once, and blocks on none of them.
 final class ControlLoop {
     private let server: ControlServer
-    private let listener: ListeningSocket
     private let limits: ControlServer.Limits
-    private let endpoint: RPCEndpoint
+    private let requests: ControlRequests
+    private let log: @Sendable (LogEntry) -> Void
+    private let door: ControlDoor
     private var connections: [Int: ControlConnection] = [:]
     private var nextNumber = 0
     private var stopsAt: ContinuousClock.Instant?
-    /// Accepting failed, for want of descriptors for instance, and is tried again then.
-    private var acceptsAgainAt: ContinuousClock.Instant?
+    private let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 8)
 
-    init(server: ControlServer, listener: ListeningSocket, limits: ControlServer.Limits, endpoint: RPCEndpoint) {
+    init(
+        server: ControlServer, listener: ListeningSocket, limits: ControlServer.Limits, requests: ControlRequests,
+        log: @escaping @Sendable (LogEntry) -> Void
+    ) {
         self.server = server
-        self.listener = listener
         self.limits = limits
-        self.endpoint = endpoint
+        self.requests = requests
+        self.log = log
+        door = ControlDoor(listener: listener, limits: limits, log: log)
     }
+
+    deinit { chunk.deallocate() }
 
     func run() {
         while !isDone {
@@ -26,29 +33,31 @@ final class ControlLoop {
             takeAnswers()
             if waiting.canAccept { accept() }
             for (number, events) in waiting.events { serve(number, events) }
+            for (number, connection) in connections where connection.hasMoreLines {
+                settle(number, connection, isAlive: true)
+            }
             closeOverdue()
         }
         for connection in connections.values { connection.close() }
+        requests.end()
         server.loopEnded()
     }
 
     private var isDone: Bool {
         guard let stopsAt else { return false }
-        return connections.values.allSatisfy { $0.tasks.isEmpty && !$0.hasOutput } || stopsAt <= .now
+        return connections.values.allSatisfy { !$0.hasTasks && !$0.hasOutput } || stopsAt <= .now
     }
 
     // Waiting
 
     private func wait() -> (canAccept: Bool, events: [(Int, Int16)]) {
         let numbers = connections.keys.sorted()
-        let mayAccept = stopsAt == nil && acceptsAgainAt == nil && connections.count < limits.connections
         var polled = [
             pollfd(fd: server.wakeDescriptor, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: mayAccept ? listener.descriptor : -1, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: stopsAt == nil ? door.descriptor : -1, events: Int16(POLLIN), revents: 0),
         ]
         polled += numbers.map { interest(in: connections[$0]!) }
         let count = poll(&polled, nfds_t(polled.count), timeout)
-        if acceptsAgainAt.map({ $0 <= .now }) ?? false { acceptsAgainAt = nil }
         guard count > 0 else { return (false, []) }
         return (polled[1].revents != 0, zip(numbers, polled[2...]).filter { $1.revents != 0 }.map { ($0, $1.revents) })
     }
@@ -64,76 +73,144 @@ final class ControlLoop {
 
     /// Milliseconds until something falls due; -1 for never.
     private var timeout: CInt {
-        let due = connections.values.compactMap(\.lingersUntil) + [stopsAt, acceptsAgainAt].compactMap { $0 }
+        if connections.values.contains(where: \.hasMoreLines) { return 0 }
+        let due = connections.values.compactMap(\.due) + [stopsAt, door.opensAgainAt].compactMap(\.self)
         guard let first = due.min() else { return -1 }
         return CInt(max(0, min(60_000, (first - .now) / .milliseconds(1) + 1)))
     }
 
-    // Serving
+    // Clients
 
     private func accept() {
-        let descriptor = Glibc.accept(listener.descriptor, nil, nil)
-        guard descriptor >= 0 else {
-            if errno != EAGAIN, errno != EINTR, errno != ECONNABORTED {
-                acceptsAgainAt = .now + .milliseconds(100)
-            }
-            return
+        let descriptor = door.accept { makeRoom("there is no descriptor left (ulimit -n)") }
+        guard let descriptor else { return }
+        if connections.count >= limits.connections, !makeRoom("it serves \(limits.connections) at a time") {
+            return door.turnAway(
+                descriptor,
+                "This host serves \(limits.connections) clients at a time, and none of them is idle. Close one of them, "
+                    + "or try again later.")
         }
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        guard UnixSocket.hasTrustedPeer(descriptor) else {
-            close(descriptor)
-            return
-        }
-        connections[nextNumber] = ControlConnection(descriptor: descriptor, limits: limits)
+        connections[nextNumber] = ControlConnection(
+            descriptor: descriptor, limits: limits, load: requests.newLoad(), executor: requests.newExecutor())
         nextNumber += 1
     }
+
+    /// Closes the client that has been idle for longest. Returns whether there was one.
+    private func makeRoom(_ reason: String) -> Bool {
+        let idle = connections.filter(\.value.isIdle).min { $0.value.lastActivity < $1.value.lastActivity }
+        guard let (number, connection) = idle else { return false }
+        let seconds = (ContinuousClock.now - connection.lastActivity) / .seconds(1)
+        door.tell(
+            "A client of the control socket that was idle for \(Int(seconds)) s made room for another: \(reason).",
+            about: "room", level: .info)
+        close(number, connection)
+        return true
+    }
+
+    private func close(_ number: Int, _ connection: ControlConnection) {
+        connection.close()
+        connections[number] = nil
+    }
+
+    private func closeOverdue() {
+        for (number, connection) in connections {
+            if let until = connection.lingersUntil, until <= .now {
+                close(number, connection)
+            } else if connection.doesNotRead {
+                log(
+                    LogEntry(
+                        level: .warning,
+                        message: "A client of the control socket has read nothing for \(limits.readTime), while "
+                            + "\(connection.unreadBytes) bytes of answers wait for it: it is closed."))
+                close(number, connection)
+            } else if connection.doesNotEndLine {
+                refuse(number, connection, "The line has not ended within \(limits.lineTime).")
+            }
+        }
+    }
+
+    /// Tells a client why it is turned away, and no longer listens to it.
+    private func refuse(_ number: Int, _ connection: ControlConnection, _ message: String) {
+        let line = RPCError.invalidRequest(message).response(id: .null).json
+        connection.load.add(line.utf8.count)
+        connection.send(line)
+        connection.linger()
+        if !connection.flush() { close(number, connection) }
+    }
+
+    // Serving
 
     private func serve(_ number: Int, _ events: Int16) {
         guard let connection = connections[number] else { return }
         var isAlive = true
         if connection.wantsInput, events & Int16(POLLIN | POLLHUP | POLLERR) != 0 {
-            isAlive = connection.receive()
+            isAlive = connection.receive(chunk)
         } else if events & Int16(POLLHUP | POLLERR) != 0 {
             isAlive = false
         }
         settle(number, connection, isAlive: isAlive)
+        boundReceived()
+    }
+
+    /// Lines without an end must not fill the memory: the one that began first goes.
+    private func boundReceived() {
+        while connections.values.reduce(0, { $0 + $1.receivedBytes }) > limits.receivedBytesInAll {
+            let oldest = connections.filter { $0.value.receivedBytes > limits.smallLineBytes }
+                .min { $0.value.lineBegan ?? $0.value.lastActivity < $1.value.lineBegan ?? $1.value.lastActivity }
+            guard let (number, connection) = oldest else { return }
+            refuse(
+                number, connection,
+                "Lines that have not ended, of all clients, have more than \(limits.receivedBytesInAll) bytes; this one "
+                    + "began first.")
+        }
     }
 
     private func takeLines(_ number: Int, _ connection: ControlConnection) {
-        while connection.takesLines, stopsAt == nil {
-            switch connection.nextLine() {
+        (connection.isHeldBack, connection.hasMoreLines) = (false, false)
+        for _ in 0..<limits.linesInTurn {
+            guard connection.takesLines, stopsAt == nil else { return }
+            switch connection.findLine() {
             case .none: return
-            case .whole(let line): begin(line, number, connection)
+            case .whole(let count):
+                let running = connections.values.reduce(0) { $0 + $1.lineBytes }
+                if count > limits.smallLineBytes, running > 0, running + count > limits.lineBytesInAll {
+                    connection.isHeldBack = true
+                    return
+                }
+                begin(connection.takeLine(), number, connection)
             case .tooLong:
-                let message = "The line is longer than \(limits.lineBytes) bytes."
-                connection.send(RPCError.invalidRequest(message).response(id: .null).json)
-                connection.linger()
+                refuse(number, connection, "The line is longer than \(limits.lineBytes) bytes.")
             }
         }
+        connection.hasMoreLines = connection.takesLines && stopsAt == nil
     }
 
     private func begin(_ line: [UInt8], _ number: Int, _ connection: ControlConnection) {
-        guard line.contains(where: { $0 > 0x20 }) else { return }
+        // A line with nothing but what JSON takes for white space is no request.
+        guard line.contains(where: { !"\t\r ".utf8.contains($0) }) else { return }
         let task = nextNumber
         nextNumber += 1
-        connection.tasks[task] = Task(executorPreference: BlockingExecutor.shared) { [endpoint, server] in
+        let endpoint = requests.endpoint(for: number, connection.load, connection.executor)
+        let begun = Task(executorPreference: connection.executor) { [server] in
             let answer = await endpoint.answer(line)
             server.deliver(ControlServer.Answer(connection: number, task: task, line: answer))
         }
+        connection.add(begun, number: task, lineBytes: line.count)
     }
 
     private func takeAnswers() {
         let (answers, stopsAt) = server.takeAnswers()
         if let stopsAt, self.stopsAt == nil {
             self.stopsAt = stopsAt
-            listener.remove()
+            door.close()
         }
         for answer in answers {
             guard let connection = connections[answer.connection] else { continue }
-            connection.tasks[answer.task] = nil
+            connection.removeTask(answer.task)
             if let line = answer.line { connection.send(line) }
         }
-        for number in Set(answers.map(\.connection)) {
+        let heldBack = answers.isEmpty ? [] : connections.filter(\.value.isHeldBack).map(\.key)
+        for number in Set(answers.map(\.connection) + heldBack) {
             if let connection = connections[number] { settle(number, connection, isAlive: true) }
         }
     }
@@ -144,16 +221,6 @@ final class ControlLoop {
             takeLines(number, connection)
             if !connection.isFinished { return }
         }
-        connection.close()
-        connections[number] = nil
-    }
-
-    private func closeOverdue() {
-        for (number, connection) in connections {
-            if let until = connection.lingersUntil, until <= .now {
-                connection.close()
-                connections[number] = nil
-            }
-        }
+        close(number, connection)
     }
 }

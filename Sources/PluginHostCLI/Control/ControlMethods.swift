@@ -8,6 +8,9 @@ struct ControlMethods: Sendable {
         "events", "release",
     ]
 
+    /// Those that run no code of modules on behalf of a call: they never wait for calls.
+    static let hostsOwn: Set = ["list", "routes", "services", "stats", "remove", "rollback", "versions", "events"]
+
     let service: any HostService
 
     func handle(_ method: String, _ parameters: Value?) async throws(RPCError) -> Value {
@@ -75,7 +78,7 @@ struct ControlMethods: Sendable {
                 return try await service.events(after: fields.number("after"), timeout: fields.timeout)
             default:
                 let close = didYouMean(method, Self.names)
-                throw RPCError.unknownMethod("There is no method '\(method)'.\(close)")
+                throw RPCError.unknownMethod("There is no method '\(method.shortened)'.\(close)")
             }
         } catch let error as PluginError {
             throw .host(error)
@@ -96,7 +99,7 @@ private struct Fields {
             throw .invalidParameters("The params are an object with named entries.")
         }
         if let unknown = fields.keys.sorted().first(where: { !known.contains($0) }) {
-            throw .invalidParameters("There is no param '\(unknown)'.\(didYouMean(unknown, known))")
+            throw .invalidParameters("There is no param '\(unknown.shortened)'.\(didYouMean(unknown, known))")
         }
         self.fields = fields
     }

@@ -1,19 +1,40 @@
 internal import Dispatch
 internal import Glibc
 internal import PluginABI
+internal import PluginHost
 internal import Synchronization
 
 /// The control socket of a running host: JSON-RPC 2.0, one message a line.
 ///
-/// One thread owns all connections and never blocks on any of them. Each message is answered by a task of its own, on
-/// threads that it may block.
+/// One thread owns all connections and never blocks on any of them. Each message is answered by a task of its own; where
+/// that runs is the matter of ``ControlRequests``.
 final class ControlServer: Sendable {
     struct Limits: Sendable {
         var lineBytes = 8 << 20
         var requestsInFlight = 64
+        /// One more closes the client that has been idle for longest; where none is, it is told and closed.
         var connections = 128
+        /// The calls that run at a time, of all clients.
+        var calls = CallSlots.Limits()
         /// No more lines are taken from a client that leaves so many bytes of answers lying.
         var pendingBytes = 4 << 20
+        /// Requests that are begun all the same end with `overloaded` when so many bytes of answers wait for a client,
+        /// and for all.
+        var unreadBytes = 64 << 20
+        var unreadBytesInAll = 256 << 20
+        /// How many bytes the lines have whose requests run, of a client, and of all; a client's only line always runs.
+        var lineBytesInFlight = 16 << 20
+        var lineBytesInAll = 64 << 20
+        /// How many bytes are received and not begun, of all clients; beyond, the line that began first is refused.
+        var receivedBytesInAll = 64 << 20
+        /// Lines up to this size do not wait for those of other clients, nor make room for them.
+        var smallLineBytes = 64 << 10
+        /// How many lines are taken from one client before the others have their turn.
+        var linesInTurn = 256
+        /// A client that reads nothing for so long, while answers wait for it, is closed.
+        var readTime = Duration.seconds(10)
+        /// A line must have ended so long after its beginning.
+        var lineTime = Duration.seconds(60)
         /// How long a client that is turned away has to read why.
         var linger = Duration.seconds(2)
     }
@@ -23,7 +44,7 @@ final class ControlServer: Sendable {
         var answers: [Answer] = []
         var stopsAt: ContinuousClock.Instant?
         var hasStopped = false
-        var stopWaiters: [CheckedContinuation<Void, Never>] = []
+        var stopWaiters: [DispatchSemaphore] = []
     }
 
     struct Answer {
@@ -37,7 +58,10 @@ final class ControlServer: Sendable {
     /// The end that wakes the thread, and the end that it waits at.
     private let wake: (sender: CInt, receiver: CInt)
 
-    init(path: String, limits: Limits = Limits(), handler: @escaping RPCEndpoint.Handler) throws(PluginError) {
+    init(
+        path: String, limits: Limits = Limits(), log: @escaping @Sendable (LogEntry) -> Void = { _ in },
+        handler: @escaping RPCEndpoint.Handler
+    ) throws(PluginError) {
         var pair: [CInt] = [-1, -1]
         let kind = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         guard socketpair(AF_UNIX, kind, 0, &pair) == 0 else {
@@ -51,9 +75,15 @@ final class ControlServer: Sendable {
             throw error
         }
         self.path = path
-        // A queue of its own is a thread of its own for as long as the loop runs.
-        DispatchQueue(label: "pluginhost.control").async { [self] in
-            ControlLoop(server: self, listener: listener, limits: limits, endpoint: RPCEndpoint(handler: handler)).run()
+        let requests = ControlRequests(limits: limits, handler: handler)
+        do throws(PluginError) {
+            try DetachedThread.start("host.control") { [self] in
+                ControlLoop(server: self, listener: listener, limits: limits, requests: requests, log: log).run()
+            }
+        } catch {
+            requests.end()
+            listener.remove()
+            throw error
         }
     }
 
@@ -63,15 +93,18 @@ final class ControlServer: Sendable {
     }
 
     /// Takes no more requests, removes the socket, and returns when all that run are answered or `grace` has passed.
-    func stop(grace: Duration = .seconds(2)) async {
-        await withCheckedContinuation { waiter in
-            let hasStopped = inbox.withLock { inbox in
-                if !inbox.hasStopped { inbox.stopWaiters.append(waiter) }
-                if inbox.stopsAt == nil { inbox.stopsAt = .now + grace }
-                return inbox.hasStopped
-            }
-            if hasStopped { waiter.resume() } else { wakeUp() }
+    ///
+    /// Blocks this thread.
+    func stop(grace: Duration = .seconds(2)) {
+        let waiter = DispatchSemaphore(value: 0)
+        let hasStopped = inbox.withLock { inbox in
+            if !inbox.hasStopped { inbox.stopWaiters.append(waiter) }
+            if inbox.stopsAt == nil { inbox.stopsAt = .now + grace }
+            return inbox.hasStopped
         }
+        guard !hasStopped else { return }
+        wakeUp()
+        waiter.wait()
     }
 
     // For the loop and its tasks
@@ -98,7 +131,7 @@ final class ControlServer: Sendable {
             defer { inbox.stopWaiters = [] }
             return inbox.stopWaiters
         }
-        for waiter in waiters { waiter.resume() }
+        for waiter in waiters { waiter.signal() }
     }
 
     /// A full buffer means that the thread has been woken already.

@@ -7,7 +7,7 @@ struct RPCError: Error, Sendable {
     let message: String
     var data: Value? = nil
 
-    static let parse = RPCError(code: -32700, message: "This line is no JSON.")
+    static func parse(_ message: String) -> RPCError { RPCError(code: -32700, message: message) }
     static func invalidRequest(_ message: String) -> RPCError { RPCError(code: -32600, message: message) }
     static func unknownMethod(_ message: String) -> RPCError { RPCError(code: -32601, message: message) }
     static func invalidParameters(_ message: String) -> RPCError { RPCError(code: -32602, message: message) }
@@ -33,25 +33,54 @@ struct RPCEndpoint: Sendable {
     static let batchLimit = 1_000
     private static let batchConcurrency = 16
 
+    /// Lets a request of a method begin, and returns what is called when its answer is made.
+    typealias Gate = @Sendable (_ method: String) async throws(RPCError) -> @Sendable () -> Void
+
     let handler: Handler
+    var gate: Gate = { _ in {} }
+    /// Where notifications run.
+    var executor: any TaskExecutor = BlockingExecutor.shared
+    /// Gets the bytes of each answer when it is made.
+    var load: ClientLoad? = nil
+    /// Limits how much long text is read or written at a time; nil for no limit.
+    var longTexts: LongTexts? = nil
 
     /// The answer, without its line end; nil where nobody expects one.
     func answer(_ line: some Collection<UInt8> & Sendable) async -> String? {
-        guard let text = String(validating: line, as: UTF8.self), let message = try? Value(json: text) else {
-            return RPCError.parse.response(id: .null).json
+        let parsed = LongTexts.work(longTexts, line.count) {
+            Result { () throws(PluginError) in try Value(jsonMessage: Array(line)) }
         }
-        guard case .list(let batch) = message else { return await answer(request: message)?.json }
+        let message: Value
+        do throws(PluginError) { message = try parsed.get() } catch {
+            return answerText(of: RPCError.parse(error.message).response(id: .null))
+        }
+        guard case .list(let batch) = message else { return await answer(request: message) }
         if batch.isEmpty || batch.count > Self.batchLimit {
             let message = "A batch holds 1 to \(Self.batchLimit) requests, not \(batch.count)."
-            return RPCError.invalidRequest(message).response(id: .null).json
+            return answerText(of: RPCError.invalidRequest(message).response(id: .null))
         }
         let answers = await answer(batch: batch)
-        return answers.isEmpty ? nil : Value.list(answers).json
+        guard !answers.isEmpty else { return nil }
+        load?.add(answers.count + 1)
+        return "[" + answers.joined(separator: ",") + "]"
     }
 
-    private func answer(batch: [Value]) async -> [Value] {
-        await withTaskGroup(of: Value?.self) { group in
-            var answers: [Value] = []
+    /// The text of an answer, which the client has to read from now on. An answer that there is no room for is replaced
+    /// by an error.
+    private func answerText(of answer: Value) -> String {
+        var (answer, reserved) = (answer, answer.leastJSONBytes)
+        do throws(RPCError) { try load?.reserve(reserved) } catch {
+            // Sent whatever its length: the id is of a line that had room.
+            (answer, reserved) = (error.response(id: answer["id"] ?? .null), 0)
+        }
+        let text = LongTexts.work(longTexts, reserved) { answer.json }
+        load?.add(text.utf8.count - reserved)
+        return text
+    }
+
+    private func answer(batch: [Value]) async -> [String] {
+        await withTaskGroup(of: String?.self) { group in
+            var answers: [String] = []
             for (index, request) in batch.enumerated() {
                 if index >= Self.batchConcurrency, let answer = await group.next() ?? nil { answers.append(answer) }
                 group.addTask { await answer(request: request) }
@@ -61,18 +90,25 @@ struct RPCEndpoint: Sendable {
         }
     }
 
-    private func answer(request: Value) async -> Value? {
+    private func answer(request: Value) async -> String? {
         let id = request["id"]
         do {
             let (method, parameters) = try Self.check(request)
             guard let id else {
                 // Nobody waits for it, so nobody who goes away cancels it.
-                _ = await Task { () async -> Void in _ = try? await handler(method, parameters) }.value
+                await Task(executorPreference: executor) { () async -> Void in
+                    guard let leave = try? await gate(method) else { return }
+                    defer { leave() }
+                    _ = try? await handler(method, parameters)
+                }.value
                 return nil
             }
-            return ["jsonrpc": "2.0", "id": id, "result": try await handler(method, parameters)]
+            let leave = try await gate(method)
+            // Not before the answer is made: results take memory, too.
+            defer { leave() }
+            return answerText(of: ["jsonrpc": "2.0", "id": id, "result": try await handler(method, parameters)])
         } catch {
-            return error.response(id: id.flatMap { $0.isRequestID ? $0 : nil } ?? .null)
+            return answerText(of: error.response(id: id.flatMap { $0.isRequestID ? $0 : nil } ?? .null))
         }
     }
 

@@ -13,14 +13,17 @@ struct ModuleName: Sendable {
             let example = text.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.drop { $0.isNumber }
             let hint = example.isEmpty ? "" : " '\(example.prefix(1).uppercased() + example.dropFirst())' would do."
             throw PluginError(
-                .usage, "'\(text)' is no name for a module: a letter, then letters, digits and '_'.\(hint)")
+                .usage, "'\(text.shortened)' is no name for a module: a letter, then letters, digits and '_'.\(hint)")
         }
         guard text.utf8.count <= 64 else {
-            throw PluginError(.usage, "The name of a module has 64 letters at most; '\(text)' has \(text.utf8.count).")
+            throw PluginError(
+                .usage,
+                "The name of a module has 64 letters at most; '\(text.shortened)' has \(text.utf8.count).")
         }
         guard !Self.taken.contains(text.lowercased()), !text.lowercased().hasPrefix("plugin_") else {
             throw PluginError(
-                .usage, "'\(text)' already means something in Swift or in PluginHost. '\(text)Module' would do.")
+                .usage,
+                "'\(text.shortened)' already means something in Swift or in PluginHost. '\(text)Module' would do.")
         }
         self.text = text
     }

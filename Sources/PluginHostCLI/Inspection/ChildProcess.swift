@@ -1,5 +1,6 @@
 internal import Glibc
 internal import PluginABI
+internal import PluginHost
 
 extension PluginError.Code {
     /// The process that looked at the file died.
@@ -104,6 +105,19 @@ struct ChildProcess {
     }
 
     private static func failure(_ code: CInt) -> PluginError {
-        PluginError("processFailed", "A process cannot be started: \(String(cString: strerror(code))).")
+        // The program starts itself by its link in /proc.
+        if code == ENOENT, access("/proc/self", F_OK) != 0 {
+            return PluginError(
+                "processFailed",
+                "A process cannot be started: /proc is not mounted. Mount it: mount -t proc "
+                    + "proc /proc")
+        }
+        let limits =
+            switch code {
+            case EAGAIN, ENOMEM: " \(ProcessLimits.ofThreads)"
+            case EMFILE, ENFILE: " \(ProcessLimits.ofDescriptors)"
+            default: ""
+            }
+        return PluginError("processFailed", "A process cannot be started: \(String(cString: strerror(code))).\(limits)")
     }
 }

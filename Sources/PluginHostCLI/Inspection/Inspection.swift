@@ -29,6 +29,12 @@ struct Inspection: Sendable {
     }
 
     private func inspect() throws(PluginError) -> Value {
+        guard file.utf8.count < PATH_MAX else {
+            throw PluginError(
+                .fileNotFound,
+                "There is no file “\(file.shortened)”: a path has at most \(PATH_MAX - 1) bytes, and this one has "
+                    + "\(file.utf8.count).")
+        }
         var status = stat()
         if stat(file, &status) != 0, errno == ENOENT, lstat(file, &status) != 0 {
             throw PluginError(.fileNotFound, "There is no file \(file).")
@@ -64,9 +70,7 @@ struct InspectionReport {
 
     /// nil where the text is not complete.
     init?(_ bytes: [UInt8]) {
-        guard bytes.last == UInt8(ascii: "\n"), let text = String(validating: bytes, as: UTF8.self),
-            let value = try? Value(json: text)
-        else { return nil }
+        guard bytes.last == UInt8(ascii: "\n"), let value = try? Value(jsonMessage: bytes) else { return nil }
         if let report = value["report"] {
             outcome = .success(report)
         } else if let error = value["error"], let code = error["code"]?.string {

@@ -1,3 +1,4 @@
+internal import CPluginHost
 internal import Glibc
 internal import PluginABI
 internal import PluginHost
@@ -20,9 +21,7 @@ enum InspectionChild {
         } catch {
             write(InspectionReport(.failure(error)).text)
         }
-        // What the module has registered to run at exit does not matter to anybody.
-        fflush(nil)
-        _exit(0)
+        plugin_host_end(0)
     }
 
     /// Connections that the parent accepted while it started this process.

@@ -71,7 +71,7 @@ struct NavigationPrompt: Sendable {
             let names = [
                 "open", "push", "present", "stack", "pop", "dismiss", "root", "do", "emit", "show", "help", "quit",
             ]
-            throw PluginError(.usage, "There is no command '\(name)'.\(didYouMean(name, names))")
+            throw PluginError(.usage, "There is no command '\(name.shortened)'.\(didYouMean(name, names))")
         }
     }
 
@@ -82,7 +82,7 @@ struct NavigationPrompt: Sendable {
             try await navigator.open(page, parameters, by: transition, origin: .remote, onClose: onClose)
         } else {
             guard let names = page.targetAndAction else {
-                throw PluginError(.usage, "'\(page)' is no page; write a URL, or target/action.")
+                throw PluginError(.usage, "'\(page.shortened)' is no page; write a URL, or target/action.")
             }
             try await navigator.open(names.target, names.action, parameters, by: transition, onClose: onClose)
         }
@@ -126,7 +126,7 @@ struct NavigationPrompt: Sendable {
     private func tell(_ outcome: ChainOutcome) {
         guard !presenter.asJSON else { return console.print(outcome.value.json) }
         for failure in outcome.failures { console.report(failure, asJSON: false) }
-        console.print(outcome.handler.map { "handled by \($0)" } ?? "nobody handles it")
+        console.print(outcome.handler.map { "handled by \($0.printable)" } ?? "nobody handles it")
         if !outcome.result.isNull { console.print(outcome.result.readable.printable) }
     }
 }

@@ -26,7 +26,7 @@ struct TerminalPresenter: Presenter {
             let record: Value = ["layers": layers.record, "content": content?.value ?? .null]
             return console.print(record.json)
         }
-        console.print(console.outputStyle(layers.isEmpty ? "No page is open." : "[\(layers.path)]", .dim))
+        console.print(console.outputStyle(layers.isEmpty ? "No page is open." : "[\(layers.path.printable)]", .dim))
         guard let content else { return }
         console.print(content.title.printable)
         if !content.summary.isEmpty { console.print(content.summary.printable) }

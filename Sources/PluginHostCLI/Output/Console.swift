@@ -9,13 +9,10 @@ final class Console: Sendable {
     /// The columns of the terminal; nil where the output is none.
     let width: Int?
 
-    private struct State {
-        /// What stands on the terminal's last line while a person is asked.
-        var prompt = ""
-        var hasFailed = false
-        var isClosed = false
-    }
-    private let state = Mutex(State())
+    private let output = ConsoleStream(1)
+    private let errors = ConsoleStream(2)
+    /// What stands on the terminal's last line while a person is asked.
+    private let prompt = Mutex("")
 
     init(environment: [String: String]) {
         let mayColour = environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
@@ -27,16 +24,36 @@ final class Console: Sendable {
     }
 
     /// Some output was lost, on a full disk for instance.
-    var hasFailed: Bool { state.withLock(\.hasFailed) }
+    var hasFailed: Bool { output.hasFailed }
 
     /// Nobody reads the output any more.
-    var isClosed: Bool { state.withLock(\.isClosed) }
+    var isClosed: Bool { output.isClosed }
+
+    /// From now on nobody who prints waits for whoever reads: what does not fit into a buffer of
+    /// ``ConsoleStream/bufferLimit`` bytes is lost, and a line says how much was.
+    func beginBuffering(
+        _ outputNote: @escaping @Sendable (_ lines: Int) -> String,
+        _ errorNote: @escaping @Sendable (_ lines: Int) -> String
+    ) {
+        output.beginBuffering(outputNote)
+        errors.beginBuffering(errorNote)
+    }
+
+    /// Waits until all is written, for a second at most.
+    func flush() {
+        let end = ContinuousClock.now + .seconds(1)
+        _ = output.flush(until: end)
+        _ = errors.flush(until: end)
+    }
 
     /// Writes a line to standard output.
-    func print(_ line: String) { write(line, to: 1) }
+    func print(_ line: String) { write(line.harmless, to: 1) }
+
+    /// Writes text to standard output: byte for byte where no terminal shows it.
+    func printUnchanged(_ text: String) { write(isatty(1) == 1 ? text.harmless : text, to: 1) }
 
     /// Writes a line to standard error.
-    func diagnose(_ line: String) { write(line, to: 2) }
+    func diagnose(_ line: String) { write(line.harmless, to: 2) }
 
     /// Reports why a command failed: in words on standard error or, for programs, on standard output.
     func report(_ error: PluginError, asJSON: Bool) {
@@ -49,40 +66,21 @@ final class Console: Sendable {
 
     /// Shows `text` on the last line of the terminal, below whatever is printed, until it is empty.
     func prompt(_ text: String) {
-        state.withLock { state in
-            state.prompt = text
-            Self.write(text, to: isatty(1) == 1 ? 1 : 2, &state)
+        prompt.withLock { prompt in
+            prompt = text
+            (isatty(1) == 1 ? output : errors).write(text)
         }
     }
 
     /// The person has typed a line, so the terminal is on a fresh one.
-    func promptAnswered() { state.withLock { $0.prompt = "" } }
+    func promptAnswered() { prompt.withLock { $0 = "" } }
 
     private func write(_ line: String, to descriptor: CInt) {
-        state.withLock { state in
-            let isBelowPrompt = !state.prompt.isEmpty && isatty(descriptor) == 1
-            let text = isBelowPrompt ? "\r\u{1B}[K\(line)\n\(state.prompt)" : line + "\n"
-            Self.write(text, to: descriptor, &state)
-        }
-    }
-
-    private static func write(_ text: String, to descriptor: CInt, _ state: inout State) {
-        var text = text
-        text.withUTF8 { bytes in
-            var rest = UnsafeRawBufferPointer(bytes)
-            while !rest.isEmpty {
-                let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
-                if count > 0 {
-                    rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-                } else if errno == EAGAIN {
-                    var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                    poll(&ready, 1, -1)
-                } else if errno != EINTR {
-                    if descriptor == 1, errno == EPIPE { state.isClosed = true }
-                    if descriptor == 1, errno != EPIPE { state.hasFailed = true }
-                    return
-                }
-            }
+        let stream = descriptor == 1 ? output : errors
+        guard isatty(descriptor) == 1 else { return stream.write(line + "\n") }
+        // The lock keeps the order in which prompt and lines are shown.
+        prompt.withLock { prompt in
+            stream.write(prompt.isEmpty ? line + "\n" : "\r\u{1B}[K\(line)\n\(prompt)")
         }
     }
 }

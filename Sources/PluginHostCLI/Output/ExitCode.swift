@@ -13,6 +13,8 @@ enum ExitCode: Int32, Sendable {
     case unavailable = 69
     /// An action failed, or the host did.
     case failed = 70
+    /// The system gives no more threads, memory or memory maps.
+    case outOfResources = 71
     /// The socket, or a new package, cannot be made.
     case cannotCreate = 73
     /// The output cannot be written.
@@ -63,11 +65,14 @@ extension ExitCode {
         .quarantined: .unavailable,
         .cannotAttach: .unavailable,
 
+        .outOfResources: .outOfResources,
+
         .cannotListen: .cannotCreate,
         .cannotCreate: .cannotCreate,
 
         .deadlineExceeded: .tryAgain,
         .cancelled: .tryAgain,
+        .overloaded: .tryAgain,
 
         .notRemote: .refused,
         .refused: .refused,

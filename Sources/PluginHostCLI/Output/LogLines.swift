@@ -9,13 +9,13 @@ extension ParsedArguments {
     ) throws(PluginError) -> @Sendable (LogEntry) -> Void {
         let form = value(of: .log) ?? "text"
         guard ["text", "json"].contains(form) else {
-            throw PluginError(.usage, "The value '\(form)' of '--log' is neither 'text' nor 'json'.")
+            throw PluginError(.usage, "The value '\(form.shortened)' of '--log' is neither 'text' nor 'json'.")
         }
         var least = level
         if let word = value(of: .logLevel) {
             guard let level = LogLevel.allCases.first(where: { "\($0)" == word }) else {
                 throw PluginError(
-                    .usage, "The value '\(word)' of '--log-level' is none of debug, info, warning, error.")
+                    .usage, "The value '\(word.shortened)' of '--log-level' is none of debug, info, warning, error.")
             }
             least = level
         }
@@ -41,7 +41,7 @@ extension Console {
     /// Writes a line of the log for people.
     func log(_ entry: LogEntry) {
         let about = [entry.module, entry.call.map { "(\($0))" }].compactMap(\.self).joined(separator: " ")
-        let text = (about.isEmpty ? "" : "\(about): ") + entry.message.printable
+        let text = ((about.isEmpty ? "" : "\(about): ") + entry.message).printable
         switch entry.level {
         case .error: diagnose(errorStyle("Error:", .red) + " " + text)
         case .warning: diagnose(errorStyle("Warning:", .yellow) + " " + text)

@@ -160,7 +160,7 @@ extension RouteStatus {
         var entries: [String: Value] = [
             "pattern": .string(pattern), "action": .string(action), "owner": .string(owner),
             "summary": .string(summary), "defaults": .map(defaults),
-            "overlaps": .list(overlaps.map { .string($0) }),
+            "overlaps": .list(overlaps.map { .string($0) }), "overlapsComplete": .bool(overlapsAreComplete),
         ]
         if let name { entries["name"] = .string(name) }
         return .map(entries)

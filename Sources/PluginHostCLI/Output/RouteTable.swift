@@ -16,6 +16,9 @@ struct RouteTable: Sendable {
             if !others.isEmpty {
                 table.addNote(style("overlaps \(others.joined(separator: ", "))".printable, .yellow))
             }
+            if route["overlapsComplete"]?.bool == false {
+                table.addNote(style("may overlap others: too large to be compared with all of them", .yellow))
+            }
         }
         return table.text
     }

@@ -1,3 +1,5 @@
+internal import PluginABI
+
 /// Colours, where the output is a terminal that has them.
 struct Style: Sendable {
     enum Colour: String, Sendable {
@@ -26,18 +28,37 @@ struct Style: Sendable {
 }
 
 extension String {
-    /// The text with control characters written as escapes, so that a file's name cannot move the cursor.
-    var printable: String {
+    /// The text as a terminal may get it: lines and columns, the sequences of ``Style``, and every other control
+    /// character as an escape. Names are made printable where a line is put together; this is what stands behind that.
+    var harmless: String {
+        guard unicodeScalars.contains(where: { $0.isTerminalControl && $0 != "\n" && $0 != "\t" }) else { return self }
         var text = ""
-        for scalar in unicodeScalars {
-            switch scalar {
-            case "\n": text += "\\n"
-            case "\t": text += "\\t"
-            case "\u{0}"..<"\u{20}", "\u{7F}"..<"\u{A0}", "\u{202A}"..."\u{202E}", "\u{2066}"..."\u{2069}":
-                text += "\\u{" + String(scalar.value, radix: 16) + "}"
-            default: text.unicodeScalars.append(scalar)
+        var rest = unicodeScalars[...]
+        while let scalar = rest.first {
+            if scalar == "\u{1B}", let end = Self.endOfStyle(rest) {
+                text.unicodeScalars.append(contentsOf: rest[..<end])
+                rest = rest[end...]
+                continue
+            }
+            rest.removeFirst()
+            if scalar == "\n" || scalar == "\t" || !scalar.isTerminalControl {
+                text.unicodeScalars.append(scalar)
+            } else {
+                text += String(scalar).printable
             }
         }
         return text
+    }
+
+    /// Where a sequence that sets colours, `ESC [ 31 m`, is over; nil for any other.
+    private static func endOfStyle(_ text: Substring.UnicodeScalarView) -> String.Index? {
+        var rest = text.dropFirst()
+        guard rest.popFirst() == "[" else { return nil }
+        for _ in 0..<3 {
+            guard let scalar = rest.popFirst() else { return nil }
+            if scalar == "m" { return rest.startIndex }
+            guard ("0"..."9").contains(scalar) else { return nil }
+        }
+        return nil
     }
 }

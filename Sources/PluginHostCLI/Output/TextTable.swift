@@ -1,3 +1,5 @@
+internal import PluginABI
+
 /// A table of aligned columns, with notes below its rows. The last column is cut, at its beginning, where lines would be
 /// too long.
 struct TextTable: Sendable {

@@ -1,44 +1,69 @@
-internal import Dispatch
-internal import FoundationEssentials
 internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
-/// The file of `--config`: a JSON object with the configuration of each module by its name, and with the interceptors
-/// that take effect as the list `interceptors`.
+/// The file of `--config`: a JSON object with the configuration of each module by its name, with the interceptors that
+/// take effect as the list `interceptors`, and with the number `maximumURLLength`, which is read at the start.
 struct ConfigurationFile: Sendable {
     let path: String
 
     struct Contents: Sendable {
         var modules: [String: Value]
         var interceptors: [InterceptorRule] = []
+        /// In bytes; nil where the file does not say.
+        var maximumURLLength: Int?
     }
+
+    /// How long the file may be, in bytes.
+    static let sizeLimit = 16 << 20
 
     /// - Throws: `fileNotFound`, `unreadable`, `invalidConfiguration`.
     func read() throws(PluginError) -> Contents {
-        let data: Data
-        do { data = try Data(contentsOf: URL(filePath: path)) } catch {
-            let code: PluginError.Code = FileManager.default.fileExists(atPath: path) ? .unreadable : .fileNotFound
-            throw PluginError(code, "The configuration \(path) cannot be read.")
-        }
-        guard let text = String(validating: data, as: UTF8.self) else {
-            throw PluginError(.invalidConfiguration, "The configuration \(path) is not UTF-8.")
-        }
-        let value: Value
-        do { value = try Value(json: text) } catch {
-            throw PluginError(.invalidConfiguration, "The configuration \(path) is no JSON. \(error.message)")
-        }
+        let value = try Value(
+            jsonFile: try bytes(), code: .invalidConfiguration, what: "The configuration \(path)")
         guard let modules = value.map else {
             throw PluginError(
                 .invalidConfiguration,
                 "The configuration \(path) must be an object with an entry for each module, not a \(value.kind).")
         }
-        // A module may be called like that: what it is told is a map.
-        guard let interceptors = modules["interceptors"]?.list else { return Contents(modules: modules) }
+        // Modules may be called like what is not for one: what a module is told is a map.
         var contents = Contents(modules: modules)
+        if let length = modules["maximumURLLength"]?.int {
+            contents.modules["maximumURLLength"] = nil
+            contents.maximumURLLength = length
+        }
+        guard let interceptors = modules["interceptors"]?.list else { return contents }
         contents.modules["interceptors"] = nil
         contents.interceptors = try interceptors.map { (rule) throws(PluginError) in try InterceptorRule(rule) }
         return contents
+    }
+
+    /// What is in the file, of whatever kind it is: a pipe has no size that could be looked at first.
+    private func bytes() throws(PluginError) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw unreadable(errno) }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = Glibc.read(descriptor, &chunk, chunk.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw unreadable(errno) }
+            if count == 0 { return bytes }
+            bytes += chunk[..<count]
+            guard bytes.count <= Self.sizeLimit else {
+                throw PluginError(
+                    .invalidConfiguration,
+                    "The configuration \(path) is too long: at most \(Self.sizeLimit) bytes are accepted. Give modules "
+                        + "the path of what is larger.")
+            }
+        }
+    }
+
+    private func unreadable(_ code: CInt) -> PluginError {
+        PluginError(
+            [ENOENT, ENOTDIR, ENAMETOOLONG].contains(code) ? .fileNotFound : .unreadable,
+            "The configuration \(path) cannot be read: \(String(cString: strerror(code))).")
     }
 
     /// What changes whenever the file is replaced or written; nil where there is none.
@@ -67,8 +92,8 @@ final class ConfigurationWatcher: @unchecked Sendable {
     private let file: ConfigurationFile
     private let host: PluginHost
     private let log: @Sendable (LogEntry) -> Void
-    private let queue = DispatchQueue(label: "pluginhost.configuration")
-    private let timer: any DispatchSourceTimer
+    private let queue = SerialThread("host.config")
+    private var isStopped = false
     /// What was read last, and what was seen last: a file is read when it has stopped changing.
     private var taken: ConfigurationFile.Identity?
     private var seen: ConfigurationFile.Identity?
@@ -77,13 +102,16 @@ final class ConfigurationWatcher: @unchecked Sendable {
         self.file = file
         self.host = host
         self.log = log
-        timer = DispatchSource.makeTimerSource(queue: queue)
-        timer.schedule(deadline: .now(), repeating: .milliseconds(250), leeway: .milliseconds(50))
-        timer.setEventHandler { [weak self] in self?.look() }
-        timer.activate()
+        queue.async { [weak self] in self?.lookAgainAndAgain() }
     }
 
-    func stop() { timer.cancel() }
+    func stop() { queue.sync { isStopped = true } }
+
+    private func lookAgainAndAgain() {
+        guard !isStopped else { return }
+        look()
+        queue.async(after: .milliseconds(250)) { [weak self] in self?.lookAgainAndAgain() }
+    }
 
     private func look() {
         let present = file.identity

@@ -17,6 +17,7 @@ final class EventLog: Sendable {
     }
 
     private let state = Mutex(State())
+    private let timers = SerialThread("host.events")
 
     func add(_ change: HostChange) {
         let waiters = state.withLock { state in
@@ -68,12 +69,10 @@ final class EventLog: Sendable {
             return state.lastWaiter
         }
         guard let waiter else { return }
-        let timer = Task {
-            try? await Task.sleep(for: timeout)
-            continuation.finish()
-        }
+        // Not Task.sleep: it ends by way of the cooperative pool, all of whose threads code of modules can block.
+        let timer = timers.async(after: timeout) { continuation.finish() }
         for await _ in stream {}  // Ends with the change, the time, or the client.
-        timer.cancel()
+        timers.cancel(timer)
         state.withLock { $0.waiters[waiter] = nil }
     }
 }

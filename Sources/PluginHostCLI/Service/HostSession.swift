@@ -31,7 +31,7 @@ enum HostSession {
         let host = PluginHost(configuration)
         try prepare(host)
         try host.start()
-        for problem in host.problems { configuration.log(LogEntry(level: .warning, message: problem.line)) }
+        for problem in host.unloggedProblems { configuration.log(LogEntry(level: .warning, message: problem.line)) }
         return host
     }
 }

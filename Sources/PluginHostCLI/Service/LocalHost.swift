@@ -32,27 +32,21 @@ struct LocalHost: HostService {
     func call(
         _ target: String, _ action: String, _ parameters: [String: Value], timeout: Duration?
     ) async throws(PluginError) -> Value {
-        try await withTaskExecutorPreference(BlockingExecutor.shared) { () async throws(PluginError) in
-            objects.keep(try await host.call(target, action, Parameters(parameters), timeout: timeout))
-        }
+        objects.keep(try await host.call(target, action, Parameters(parameters), timeout: timeout))
     }
 
     func callService(
         _ name: String, from version: String?, _ action: String, _ parameters: [String: Value], timeout: Duration?
     ) async throws(PluginError) -> Value {
-        try await withTaskExecutorPreference(BlockingExecutor.shared) { () async throws(PluginError) in
-            objects.keep(
-                try await host.service(name, from: version).call(action, Parameters(parameters), timeout: timeout))
-        }
+        objects.keep(
+            try await host.service(name, from: version).call(action, Parameters(parameters), timeout: timeout))
     }
 
     func callObject(
         _ object: Int, _ action: String, _ parameters: [String: Value], timeout: Duration?
     ) async throws(PluginError) -> Value {
         let object = try objects.object(object)
-        return try await withTaskExecutorPreference(BlockingExecutor.shared) { () async throws(PluginError) in
-            objects.keep(try await object.call(action, Parameters(parameters), timeout: timeout))
-        }
+        return objects.keep(try await object.call(action, Parameters(parameters), timeout: timeout))
     }
 
     func release(_ object: Int) throws(PluginError) { try objects.release(object) }
@@ -60,18 +54,14 @@ struct LocalHost: HostService {
     func open(
         _ url: String, _ parameters: [String: Value], isLocal: Bool, timeout: Duration?
     ) async throws(PluginError) -> Value {
-        try await withTaskExecutorPreference(BlockingExecutor.shared) { () async throws(PluginError) in
-            objects.keep(
-                try await host.open(url, Parameters(parameters), origin: isLocal ? .local : .remote, timeout: timeout))
-        }
+        objects.keep(
+            try await host.open(url, Parameters(parameters), origin: isLocal ? .local : .remote, timeout: timeout))
     }
 
     func post(
         _ event: String, _ parameters: [String: Value], sticky: Bool, timeout: Duration?
     ) async throws(PluginError) -> Value {
-        try await withTaskExecutorPreference(BlockingExecutor.shared) { () async throws(PluginError) in
-            try await host.post(event, Parameters(parameters), sticky: sticky, timeout: timeout).value
-        }
+        try await host.post(event, Parameters(parameters), sticky: sticky, timeout: timeout).value
     }
 
     func remove(_ name: String, force: Bool, dryRun: Bool) throws(PluginError) -> Value {
@@ -82,7 +72,12 @@ struct LocalHost: HostService {
         try host.rollback(name, to: version, force: force, dryRun: dryRun).record(isDryRun: dryRun)
     }
 
-    func versions(_ name: String) -> Value { .list(host.keptVersions(of: name).map(\.record)) }
+    func versions(_ name: String) -> Value {
+        // What is left out stands behind the others, with its error alone.
+        .list(
+            host.keptVersions(of: name).map(\.record)
+                + host.keptVersionsLeftOut(of: name).map { ["error": $0.record] })
+    }
 
     func events(after number: Int?, timeout: Duration?) async -> Value {
         await changes.events(after: number, waitingAtMost: timeout)

@@ -1,3 +1,4 @@
+import Glibc
 import PluginABI
 import Synchronization
 
@@ -86,6 +87,12 @@ struct FixtureModule: Module {
                     throw error
                 }
             }
+            Action("occupy") { () async in
+                // Each priority has threads of its own.
+                for priority in [TaskPriority.high, .low] { Task(priority: priority) { sleepOnThread(600) } }
+                begun.add(1, ordering: .relaxed)
+                sleepOnThread(600)
+            }
             Action("begun") { begun.load(ordering: .relaxed) }
             Action("cancelled") { cancelled.load(ordering: .relaxed) }
         }
@@ -162,7 +169,10 @@ struct FixtureModule: Module {
                 context.log(.info, "sync \(item ?? "nothing")")
             }
             Action("fixture.async", .context(), .optional("item", String.self)) { context, item in
-                try await Task.sleep(for: .milliseconds(30))
+                // A path is that of a file that must be there first.
+                repeat {
+                    try await Task.sleep(for: .milliseconds(10))
+                } while item?.first == "/" && access(item!, F_OK) != 0
                 context.log(.info, "async \(item ?? "nothing")")
             }
             Action("host.suspended", .context()) { context in context.log(.info, "heard that it is suspended") }
@@ -227,6 +237,9 @@ let kept = Mutex<[Reply<Int>]>([])
 let begun = Atomic(0)
 let cancelled = Atomic(0)
 let overlap = Overlap()
+
+/// Takes a thread of the pool away from all other tasks.
+func sleepOnThread(_ seconds: UInt32) { sleep(seconds) }
 
 func takeKept() -> [Reply<Int>] {
     kept.withLock { replies in

@@ -176,6 +176,14 @@ import Testing
         #expect(try check("\(program.plugins)/\(path)").outcome.code == 0)
     }
 
+    @Test func `a module whose manifest is longer than an argument may be passes every check`() throws {
+        var module = PlainModule()
+        module.moreManifest = "\"summary\": \"\(String(repeating: "long ", count: 40_000))\", "
+        let (outcome, report) = try check(module.build())
+        #expect(outcome.code == 0, "\(outcome)")
+        for result in report["checks"]?.list ?? [] { #expect(result["outcome"] == "pass", "\(result)") }
+    }
+
     @Test func `a file that is not there, and a seed that is none, are told apart`() throws {
         let folder = try TemporaryFolder()
         symlink("/nonexistent.so", "\(folder.path)/link.so")

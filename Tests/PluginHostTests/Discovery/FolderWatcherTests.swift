@@ -216,6 +216,34 @@ import Testing
         #expect(eventually { changes.contain(plugins) })
     }
 
+    /// In a process of its own, whose descriptors are used up.
+    @Test(arguments: [0, 1]) func `A watcher that begins without descriptors watches when there are some`(
+        free: Int
+    ) async {
+        await #expect(processExitsWith: .success) { [free = free as Int] in
+            let (folder, changes) = (try TemporaryFolder(), WatcherChanges())
+            let watcher = FolderWatcher(folders: [folder.path], lookInterval: .milliseconds(20)) { changes.add($0) }
+            var limit = rlimit(rlim_cur: 256, rlim_max: 256)
+            try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            limit.rlim_cur = 256
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            var used: [Int32] = []
+            while case let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC), descriptor >= 0 {
+                used.append(descriptor)
+            }
+            for _ in 0..<free { close(used.removeLast()) }
+            watcher.start()
+            let problem = try #require(watcher.problem?.message)
+            try #require(problem.contains("plugins folders cannot be watched") && problem.contains("once a second"))
+            for descriptor in used { close(descriptor) }
+            try #require(eventually { watcher.problem == nil })
+            changes.forget()
+            try folder.file("a.so")
+            try #require(eventually { changes.contain(folder.path) })
+            watcher.stop()
+        }
+    }
+
     @Test(.enabled(if: geteuid() != 0, "root can read everything"))
     func `A folder that cannot be watched at first is watched when it can be`() throws {
         let plugins = try folder.folder("plugins", mode: 0)

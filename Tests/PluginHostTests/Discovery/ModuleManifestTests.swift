@@ -120,13 +120,13 @@ import Testing
         for text in ["", " ", "{", "{]", "nul", #"{"name":}"#, #"{"a":1}x"#, #"{"a":"\ud800"}"#, #"{"a":1e999}"#] {
             #expect(refusal(text) != "", "\(text)")
         }
-        #expect(refusal("{\n  \"name\": x}").contains("character 12"))
+        #expect(refusal("{\n  \"name\": x}").contains("byte 12"))
         #expect(refusal("[]").contains("object is expected, not a list"))
     }
 
     @Test func `Invalid UTF-8 is refused, with the position`() {
         let bytes = Array(#"{"name":""#.utf8) + [0xFF] + Array(#""}"#.utf8)
-        #expect(refusal(bytes).contains("no UTF-8: byte 9"))
+        #expect(refusal(bytes).contains("not valid UTF-8, at byte 9"))
     }
 
     @Test func `A size of more than 1 MiB is refused before anything is read`() {

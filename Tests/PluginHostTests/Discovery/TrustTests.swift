@@ -40,6 +40,32 @@ import Testing
         #expect(throws: PluginError.self) { try Trust.check(folder: "\(folder.path)/missing") }
     }
 
+    @Test func `Every folder through which links lead is checked, and not only where they end`() throws {
+        let safe = try folder.folder("safe")
+        try folder.file("safe/a.so")
+        let open = try folder.folder("open", mode: 0o777)
+        symlink(safe, "\(open)/middle")
+        symlink("open/middle", "\(folder.path)/first")
+        let error = #expect(throws: PluginError.self) { try Trust.check(folder: "\(folder.path)/first") }
+        #expect(error?.code == .untrusted && error?.message.contains("\(open) has mode 0777") == true)
+        #expect(throws: PluginError.self) { try Trust.check(wayTo: "\(folder.path)/first/a.so") }
+        chmod(open, 0o755)
+        try Trust.check(folder: "\(folder.path)/first")
+        try Trust.check(wayTo: "\(folder.path)/first/../safe/./a.so")
+        symlink("loop", "\(folder.path)/loop")
+        #expect(throws: PluginError.self) { try Trust.check(wayTo: "\(folder.path)/loop") }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can give files to another user"))
+    func `A link of another user is refused, also in a sticky folder`() throws {
+        let sticky = try folder.folder("sticky", mode: 0o1777)
+        symlink(try folder.folder("safe"), "\(sticky)/link")
+        try Trust.check(folder: "\(sticky)/link")
+        try #require(lchown("\(sticky)/link", 4711, 4711) == 0)
+        let error = #expect(throws: PluginError.self) { try Trust.check(folder: "\(sticky)/link") }
+        #expect(error?.message.contains("owner uid 4711") == true)
+    }
+
     @Test func `A file that others can write is refused`() throws {
         for (mode, isTrusted) in [(mode_t(0o644), true), (0o600, true), (0o664, false), (0o646, false), (0o777, false)]
         {

@@ -64,12 +64,13 @@ import Testing
         let test = try TestHost.withFixture()
         let outcome = try await test.host.post("fixture.async", ["item": "tea"])
         #expect(outcome.delivered == 1 && test.log.contains { $0.message == "async tea" })
-        try await onThread {
-            let started = try test.host.post("fixture.async", ["item": "salt"])
-            #expect(started.delivered == 1)
-            #expect(!test.log.contains { $0.message == "async salt" })
-        }
-        #expect(await becomesTrue { test.log.contains { $0.message == "async salt" } })
+        let folder = try TemporaryFolder()
+        let salt = "\(folder.path)/salt"
+        let started = try await onThread { try test.host.post("fixture.async", ["item": .string(salt)]) }
+        #expect(started.delivered == 1)
+        #expect(!test.log.contains { $0.message == "async \(salt)" })
+        try folder.file("salt")
+        #expect(await becomesTrue { test.log.contains { $0.message == "async \(salt)" } })
     }
 
     @Test func `The failure of an asynchronous subscriber is told and logged`() async throws {

@@ -225,11 +225,37 @@ import Testing
             } catch { return error.code }
             return nil
         }
-        began.wait()
+        // Not blocking: the other call begins on a thread of tasks.
+        #expect(await becomesTrue { began.wait(timeout: .now()) == .success })
         #expect(await becomesTrue { host.interceptors.last?.overdueCalls == ["B/greet"] })
         mayEnd.signal()
         #expect(try await call == [.deadlineExceeded])
         #expect(host.interceptors.last?.overdueCalls == [] && host.interceptors.last?.overruns == 1)
+        own.remove()
+    }
+
+    @Test func `Code behind an interceptor whose time was up is named while it runs, and not afterwards`() async throws
+    {
+        let (began, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        try host.updateInterceptors([rule("later", .target("Later"))])
+        let own = host.intercept(.target("Later")) { call, next in
+            began.signal()
+            mayEnd.wait()
+            mayEnd.signal()
+            return try next(call)
+        }
+        // On a machine that is busy the deadline may pass before the program's interceptor has begun.
+        var timeout = Duration.milliseconds(200)
+        repeat {
+            let late = await #expect(throws: PluginError.self) {
+                try await host.call("Later", "atOnce", timeout: timeout)
+            }
+            #expect(late?.code == .deadlineExceeded)
+            timeout *= 2
+        } while began.wait(timeout: .now()) != .success
+        #expect(host.interceptors.map(\.overdueCalls) == [[], ["Later/atOnce"]])
+        mayEnd.signal()
+        #expect(await becomesTrue { host.interceptors.allSatisfy(\.overdueCalls.isEmpty) })
         own.remove()
     }
 

@@ -35,6 +35,15 @@ import Testing
     }
 
     @Test(arguments: steps)
+    func `No byte of its name reaches the terminal as it is`(step: String) throws {
+        try Self.dying(in: step).build(into: program.plugins, as: "\u{1B}]0;owned\u{7}\u{9B}2J\u{202E}.so")
+        let errors = try program.run("list", "--json").errors
+        #expect(errors.contains("\(program.plugins)/\\u{1b}]0;owned\\u{7}\\u{9b}2J\\u{202e}.so"), "\(errors)")
+        let report = errors.split(separator: "\n").filter { $0.hasPrefix("pluginhost") || $0.hasPrefix("  ") }
+        #expect(!report.joined().unicodeScalars.contains { $0.value < 0x20 || (0x7F..<0xA0).contains($0.value) })
+    }
+
+    @Test(arguments: steps)
     func `The next start lists it as quarantined with the step, and loads the others`(step: String) throws {
         let file = try Self.dying(in: step).build(into: program.plugins, as: "dying.so")
         try PlainModule().build(into: program.plugins, as: "good.so")
@@ -171,5 +180,27 @@ import Testing
         #expect(outcome.signal == SIGSEGV)
         #expect(outcome.errors.components(separatedBy: "pluginhost: fatal signal").count == 2)
         #expect(outcome.errors.contains("in the code of Crashing 1.2.3 ("), "\(outcome.errors)")
+    }
+
+    @Test func `A crash ends the program and is remembered, also where nobody reads what it says`() throws {
+        var module = PlainModule(name: "Crashing")
+        module.code = """
+            #include <fcntl.h>
+            #include <unistd.h>
+            __attribute__((constructor)) static void crash(void) {
+                int ends[2];
+                if (pipe(ends) != 0 || dup2(ends[1], 2) != 2) return;
+                fcntl(2, F_SETFL, O_NONBLOCK);
+                static char page[4096];
+                while (write(2, page, sizeof page) > 0) {}
+                fcntl(2, F_SETFL, 0);
+                *(volatile int *)8 = 1;
+            }
+            """
+        try module.build(into: program.plugins, as: "crashing.so")
+        let start = ContinuousClock.now
+        #expect(try program.run("list").signal == SIGSEGV)
+        #expect(.now - start < .seconds(20))
+        #expect(try program.run("list", "--json").module("crashing.so")?["state"] == "quarantined")
     }
 }

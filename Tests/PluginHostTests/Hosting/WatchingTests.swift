@@ -188,6 +188,23 @@ import Testing
         #expect(test.answer("First") == "yes" && test.answer("Other") == nil)
     }
 
+    @Test func `A file that becomes another module's is served when its own module has moved to another file`() throws {
+        try PlainModule(name: "Other").build(into: test.plugins, as: "first.so")
+        #expect(eventually { test.status("first.so")?.error?.code == .conflict })
+        try PlainModule(name: "First", version: "1.0.1", answer: "moved").build(into: test.plugins, as: "second.so")
+        #expect(eventually { test.answer("First") == "moved" && test.answer("Other") == "yes" })
+        #expect(test.states == ["first.so": "active", "second.so": "active"])
+    }
+
+    @Test func `Two files can exchange their modules`() throws {
+        try PlainModule(name: "Second").build(into: test.plugins, as: "second.so")
+        #expect(eventually { test.answer("Second") == "yes" })
+        try PlainModule(name: "First", version: "2.0.0", answer: "new").build(into: test.plugins, as: "second.so")
+        try PlainModule(name: "Second", version: "2.0.0", answer: "new").build(into: test.plugins, as: "first.so")
+        #expect(eventually { test.answer("First") == "new" && test.answer("Second") == "new" })
+        #expect(eventually { test.states == ["first.so": "active", "second.so": "active"] })
+    }
+
     @Test func `A file that is touched, linked or written again with the same content has not changed`() throws {
         let file = "\(test.plugins)/first.so"
         chmod(file, 0o600)

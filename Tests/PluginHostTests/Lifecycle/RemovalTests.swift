@@ -82,6 +82,26 @@ import Testing
         #expect(eventually { test.answer("B") == "1.0.0" })
     }
 
+    @Test func `What waits is not told again when its file is opened to write, and not written`() throws {
+        try put("A")
+        try put("B", requires: "A")
+        try test.start()
+        try test.host.remove("A", force: true)
+        let path = "\(test.plugins)/B.so"
+        let writer = Glibc.open(path, O_WRONLY | O_CLOEXEC)
+        try #require(writer >= 0)
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -3600)], ofItemAtPath: path)
+        #expect(eventually { test.status("B.so")?.error?.message.contains("is being written") == true })
+        close(writer)
+        #expect(eventually { test.status("B.so")?.error?.code == .missingRequirement })
+        #expect(try test.settle())
+        let told = test.changes.filter { if case .waiting = $0 { $0.file == "B.so" } else { false } }
+        #expect(told.count == 1)
+        try put("A")
+        #expect(eventually { test.answer("B") == "1.0.0" })
+    }
+
     @Test func `A dry run says the same and does nothing`() throws {
         try put("A")
         try put("B", requires: "A")

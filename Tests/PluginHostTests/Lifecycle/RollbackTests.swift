@@ -223,6 +223,36 @@ import Testing
         #expect(test.answer("A") == "1.0.0")
     }
 
+    @Test func `Where what serves cannot be kept, nothing is put back, and nothing else is said`() throws {
+        try test.start()
+        try replace("1.0.0", "1.1.0")
+        try #require(eventually { kept == ["1.0.0"] })
+        let lock = "\(test.folder.path)/state/versions/lock"
+        unlink(lock)
+        mkdir(lock, 0o700)
+        let error = try error { try test.host.rollback("A") }
+        #expect(error.message.hasPrefix("A 1.0.0 is not put back"), "\(error.message)")
+        #expect(error.message.contains("Is a directory") && !error.message.contains("was put back"))
+        #expect(test.answer("A") == "1.1.0" && names == ["A.so"])
+    }
+
+    @Test func `Where only what serves cannot be kept, the error does not say that anything was put back`() throws {
+        try test.start()
+        try replace("1.0.0", "1.1.0")
+        try #require(eventually { kept == ["1.0.0"] })
+        // A folder in the place of the copy that serves.
+        let content = try Data(contentsOf: URL(fileURLWithPath: "\(test.plugins)/A.so"))
+        let staging = "\(test.folder.path)/staging"
+        let copies = try FileManager.default.subpathsOfDirectory(atPath: staging).map { "\(staging)/\($0)" }.filter {
+            (try? Data(contentsOf: URL(fileURLWithPath: $0))) == content
+        }
+        try #require(copies.count == 1 && unlink(copies[0]) == 0 && mkdir(copies[0], 0o700) == 0)
+        let error = try error { try test.host.rollback("A") }
+        #expect(error.message.hasPrefix("A 1.0.0 is not put back. The files are as before"), "\(error.message)")
+        #expect(error.message.contains("A 1.1.0 cannot be kept") && !error.message.contains("was put back"))
+        #expect(test.answer("A") == "1.1.0" && names == ["A.so"])
+    }
+
     @Test func `It refuses where others depend on what serves, unless it is forced`() throws {
         try test.start()
         try replace("1.0.0", "1.1.0")
@@ -267,6 +297,23 @@ import Testing
         #expect(try error { try test.host.rollback("A") }.code == .noVersionKept)
         #expect(try error { try test.host.rollback("Nobody") }.code == .noVersionKept)
         #expect(test.answer("A") == "1.0.0")
+    }
+
+    @Test func `Where what is kept is left out, it says how much, and why`() throws {
+        try test.start()
+        try replace("1.0.0", "1.1.0", "1.2.0")
+        try #require(eventually { kept == ["1.1.0", "1.0.0"] })
+        let store = try #require(test.host.startedLifecycle?.store)
+        let paths = store.versions(of: "A").map(\.path)
+        for path in paths { unlink("\(path)/version.json") }
+        for version in [nil, "1.0.0"] {
+            let error = try error { try test.host.rollback("A", to: version) }
+            #expect(error.code == .noVersionKept)
+            for words in paths + ["2 kept versions are left out", "is damaged", "Remove the folder"] {
+                #expect(error.message.contains(words), "\(error.message)")
+            }
+        }
+        #expect(test.host.keptVersionsLeftOut(of: "A").count == 2 && test.host.keptVersionsLeftOut(of: "B").isEmpty)
     }
 
     @Test func `A link is put back as a file, and as a link when that fails`() throws {

@@ -66,6 +66,21 @@ import Testing
         #expect(Journal(stateFolder: state).quarantinedFiles.map(\.file) == ["/d.so"])
     }
 
+    @Test func `What still runs when the others have started is named with its step`() async throws {
+        let state = state
+        await #expect(processExitsWith: .signal(SIGKILL)) { [state = state as String] in
+            let journal = Journal(stateFolder: state)
+            journal.during(step: .opening, file: "/a.so", digest: 1, size: 1, number: 100) {}
+            journal.begin(.activation, file: "/a.so", digest: 1, size: 1, number: 100)
+            journal.begin(.opening, file: "/b.so", digest: 2, size: 1, number: 101)
+            journal.endStarts()
+            journal.end(.opening, 101)
+            _ = kill(getpid(), SIGKILL)
+        }
+        let entries = Journal(stateFolder: state).quarantinedFiles
+        #expect(entries.map(\.file) == ["/a.so"] && entries.map(\.step) == [.activation])
+    }
+
     @Test func `The journal of a living host is left alone`() {
         let journal = Journal(stateFolder: state)
         journal.during(step: .opening, file: "/a.so", digest: 1, size: 1) {
@@ -88,10 +103,14 @@ import Testing
 
     @Test func `A state folder that cannot be made is a problem and no failure`() throws {
         let journal = Journal(stateFolder: try folder.file("file") + "/state")
-        #expect(journal.problem?.message.contains("cannot be remembered") == true)
+        #expect(journal.problem?.message.contains("will not be remembered") == true)
         #expect(journal.during(step: .opening, file: "/a.so", digest: 1, size: 1) { 7 } == 7)
         #expect(journal.quarantined(path: "/a.so", digest: 1) == nil)
         journal.release()
+        // Nobody can make a folder there.
+        let problem = Journal(stateFolder: "/sys/pluginhost/state").problem?.message ?? ""
+        #expect(problem.contains("/sys/pluginhost/state"), "\(problem)")
+        #expect(!problem.contains("No such file") && !problem.contains("doesn’t exist"), "\(problem)")
     }
 
     /// A host dies in the middle of something with /plugins/a.so, whose digest is 42.

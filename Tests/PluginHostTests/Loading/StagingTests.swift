@@ -27,6 +27,23 @@ import Testing
         #expect(dlopen(file.path, RTLD_NOW | RTLD_LOCAL) != nil)
     }
 
+    /// Swift's backtraces show it.
+    @Test(arguments: ["", "/../lib"]) func `The copy's name has no character that a terminal acts on`(up: String) throws
+    {
+        let shown = "libshown-\(mark).so"
+        let library = try CFixture.build("int x;", ["-Wl,-soname,\(shown)"], name: shown)
+        try folder.folder("lib")
+        try folder.copy(library, as: up.isEmpty ? "plugins/\(shown)" : "lib/\(shown)")
+        let module = try CFixture.build(
+            CFixture.entry, ["-Wl,--no-as-needed", library, "-Wl,-rpath,$ORIGIN\(up)"])
+        let original = try folder.copy(module, as: "plugins/\u{1B}]0;é\u{7}\u{9B}2J\u{202E}.so")
+        let file = try stage(original)
+        #expect(file.original == original && file.libraries.count == 1)
+        #expect(file.path == "\(file.folder)/\(up.isEmpty ? "" : "plugins/")_]0;é__2J_.so")
+        #expect(FileManager.default.contentsEqual(atPath: original, andPath: file.path))
+        #expect(dlopen(file.path, RTLD_NOW | RTLD_LOCAL) != nil)
+    }
+
     @Test func `Copies of the same content have the same digest and bytes, others have not`() throws {
         let original = try folder.copy(CFixture.build(CFixture.entry), as: "plugins/a.so")
         let other = try folder.copy(CFixture.build(CFixture.entry + "int x = 2;"), as: "plugins/b.so")
@@ -55,6 +72,62 @@ import Testing
             let error = #expect(throws: PluginError.self) { try stage("\(plugins)/\(name).so") }
             #expect(error?.code == .unreadable)
         }
+    }
+
+    @Test(arguments: ["a path", "a folder", "a folder, for a library beside it"])
+    func `A library elsewhere that others could have written is refused, with the module`(namedBy way: String) throws {
+        let libraries = try folder.folder("libraries")
+        let library = "\(libraries)/libaway.so"
+        try folder.copy(CFixture.build("int away(void) { return 1; }", name: "libaway.so"), as: "libraries/libaway.so")
+        // A library without a name of its own is needed by the path by which it was linked.
+        let byFolder = ["-L\(libraries)", "-laway", "-Wl,-rpath,\(libraries)"]
+        let flags =
+            switch way {
+            case "a path": [library]
+            case "a folder": byFolder
+            default:
+                [
+                    try folder.copy(
+                        CFixture.build("int away(void); int beside(void) { return away(); }", byFolder),
+                        as: "plugins/libbeside.so"), "-Wl,-rpath,$ORIGIN", "-Wl,--allow-shlib-undefined",
+                ]
+            }
+        // Linked in a folder of its own, so that the library beside it is needed by its name.
+        let source = CFixture.entry + "int away(void); int use(void) { return away(); }"
+        let besides = CFixture.entry + "int beside(void); int use(void) { return beside(); }"
+        let isBeside = way.hasSuffix("beside it")
+        let linked = isBeside ? ["-L\(plugins)", "-lbeside"] + flags.dropFirst() : flags
+        let module = try folder.copy(CFixture.build(isBeside ? besides : source, linked), as: "plugins/a.so")
+        staging.discard(try stage(module))
+        for (path, mode) in [(library, mode_t(0o666)), (libraries, 0o777), (library, 0o775)] {
+            chmod(path, mode)
+            let error = #expect(throws: PluginError.self) { try stage(module) }
+            #expect(error?.code == .untrusted)
+            for words in [module, library, path, "chmod go-w", "--trust"] {
+                #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
+            }
+            staging.discard(try staging.stageWhenWritten(path: module, checkTrust: false))
+            chmod(path, 0o755)
+        }
+        staging.discard(try stage(module))
+        // Who needs it finds out that it is gone when it is opened.
+        unlink(library)
+        _ = try stage(module)
+    }
+
+    @Test func `A library that one file finds by an absolute path, and another one beside itself, is copied`() throws {
+        let name = "libboth-\(UInt32.random(in: 0 ... .max)).so"
+        let both = try folder.copy(CFixture.build("int both(void) { return 1; }", name: name), as: "plugins/\(name)")
+        let link = ["-L\(plugins)", "-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined"]
+        for (file, path) in [("libone.so", plugins), ("libtwo.so", "$ORIGIN")] {
+            let library = try CFixture.build("", link + ["-l:\(name)", "-Wl,-rpath,\(path)"], name: file)
+            try folder.copy(library, as: "plugins/\(file)")
+        }
+        let module = try folder.copy(
+            CFixture.build(CFixture.entry, link + ["-l:libone.so", "-l:libtwo.so", "-Wl,-rpath,$ORIGIN"]),
+            as: "plugins/a.so")
+        let staged = try stage(module)
+        #expect(staged.libraries == ["\(plugins)/libone.so", "\(plugins)/libtwo.so", both])
     }
 
     @Test func `A file that others can write is refused, unless trust is not checked`() throws {
@@ -118,6 +191,20 @@ import Testing
         let error = #expect(throws: PluginError.self) { try stage("\(plugins)/main.so") }
         #expect(error?.code == .untrusted)
         #expect(error?.message.contains("libone-") == true)
+    }
+
+    @Test func `The folder that a link leads to, and that of a library, are checked as well`() throws {
+        let open = try folder.folder("open", mode: 0o777)
+        let module = try folder.copy(CFixture.build(CFixture.entry), as: "open/a.so")
+        symlink(module, "\(plugins)/a.so")
+        let error = #expect(throws: PluginError.self) { try stage("\(plugins)/a.so") }
+        #expect(error?.code == .untrusted && error?.message.contains("\(open) has mode 0777") == true)
+        _ = try stage("\(plugins)/a.so", checkTrust: false)
+        chmod(open, 0o755)
+        _ = try stage("\(plugins)/a.so")
+        try buildFamily(value: 7)
+        chmod("\(plugins)/sub", 0o777)
+        #expect(throws: PluginError.self) { try stage("\(plugins)/main.so") }
     }
 
     @Test func `A library under a name that another one has is a conflict, until that is discarded`() throws {

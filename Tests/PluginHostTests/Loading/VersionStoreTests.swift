@@ -134,6 +134,17 @@ import Testing
         #expect(try content("\(plugins)/M.so") == first)
     }
 
+    @Test func `A version whose copy had another name is restored under its own`() throws {
+        let store = store()
+        let name = "\u{1B}[2J.so"
+        try store.keep(stage(module(1, as: name)), module: "M", version: version("1.0.0"), folder: plugins)
+        let kept = try #require(store.versions(of: "M", folder: plugins).last)
+        #expect(kept.fileName == name)
+        unlink("\(plugins)/\(name)")
+        try store.restore(kept, to: plugins)
+        #expect(try names(plugins) == [name])
+    }
+
     @Test func `Libraries that came with a module are kept and restored with it`() throws {
         let library = try CFixture.build(
             "int beside(void) { return 1; }", ["-Wl,-soname,libbeside-kept.so"], name: "libbeside-kept.so")
@@ -202,6 +213,17 @@ import Testing
         #expect(try names(plugins) == ["M.so"])
     }
 
+    @Test func `A state folder that cannot be made is said with the reason`() throws {
+        // Nobody can make a folder there.
+        let store = VersionStore(stateFolder: "/sys/pluginhost/state", limit: .init())
+        let path = try module(1)
+        let error = #expect(throws: PluginError.self) {
+            try store.keep(file: path, module: "M", version: version("1.0.0"), folder: plugins)
+        }
+        #expect(error?.message.contains("cannot be moved to the kept versions: ") == true)
+        #expect(error?.message.contains("No such file") == false, "\(error?.message ?? "")")
+    }
+
     // MARK: Damage
 
     @Test func `What was damaged by hand is left out and told, and the rest is served`() throws {
@@ -216,6 +238,8 @@ import Testing
             .write(to: URL(fileURLWithPath: "\(paths[4])/version.json"))
         #expect(store.versions(of: "M", folder: plugins).map(\.path) == [paths[0]])
         #expect(store.problems.count == 4)
+        #expect(Set(store.leftOut(of: "M").map(\.message)) == Set(store.problems.map(\.message)))
+        for other in ["", "M-", "N"] { #expect(store.leftOut(of: other).isEmpty) }
         for path in paths[1...] { #expect(store.problems.contains { $0.message.contains(path) }) }
         _ = store.versions(of: "M", folder: plugins)
         #expect(store.problems.count == 4)
@@ -236,7 +260,10 @@ import Testing
         try bytes.write(to: URL(fileURLWithPath: "\(kept.path)/0"))
         let error = #expect(throws: PluginError.self) { try store.restore(kept, to: plugins) }
         #expect(error?.message.contains("M 1.1.0 cannot be put into \(plugins)") == true)
-        #expect(error?.message.contains("Its copy in the store is damaged.") == true)
+        for words in ["its copy in the store, \(kept.path), is damaged", "Remove that folder"] {
+            #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
+        }
+        #expect(error?.message.contains("Bad message") == false)
         #expect(try content("\(plugins)/M.so") == now)
         #expect(try names(plugins) == ["M.so"])
     }

@@ -7,8 +7,15 @@ import Testing
 
 /// URLs through a host with the sample modules.
 @Suite struct OpeningTests {
-    private func withHost(_ modules: String..., body: (PluginHost) throws -> Void) throws {
-        let test = try TestHost(modules.map { try builtLibrary("lib\($0).so") })
+    private func withHost(
+        _ modules: String..., maximumURLLength: Int? = nil,
+        body: (PluginHost) throws -> Void
+    ) throws {
+        let test = try TestHost(modules.map { try builtLibrary("lib\($0).so") }) { configuration in
+            if let maximumURLLength, maximumURLLength != configuration.maximumURLLength {
+                configuration.maximumURLLength = maximumURLLength
+            }
+        }
         defer { withExtendedLifetime(test) {} }
         try body(test.host)
     }
@@ -255,6 +262,20 @@ import Testing
         }
     }
 
+    @Test("looking for overlaps ends within its bound in all, and the routes that were not compared say so")
+    func unfinishedOverlaps() throws {
+        try withHost("ModuleA") { host throws in
+            // They differ where they begin, and are compared from their ends.
+            for number in 0..<120 {
+                try host.addRoute("app://o\(number / 4)/:a(\(number % 4)(?:[ab]{0,20}){0,20})", to: "A/fetchDetail")
+            }
+            try host.addRoute("app://other/:a", to: "A/fetchDetail")
+            let routes = host.routes
+            #expect(routes.contains { !$0.overlapsAreComplete } && routes.contains { $0.overlapsAreComplete })
+            #expect(routes.first { $0.pattern == "app://other/:a" }?.overlapsAreComplete == true)
+        }
+    }
+
     @Test("routes of which a segment decides do not overlap, however many there are")
     func withoutOverlaps() throws {
         try withHost("ModuleA") { host throws in
@@ -307,14 +328,66 @@ import Testing
         }
     }
 
-    @Test("long URLs and many items end in time")
+    @Test("URLs are taken up to the length that is set, with any number of query items")
     func largeURLs() throws {
-        try withHost("ModuleA") { host throws in
-            let long = String(repeating: "x", count: 1 << 20)
-            #expect(try host.open("app://shop/detail/\(long)")["title"]?.string?.utf8.count == long.utf8.count + 10)
-            let items = (0..<10_000).map { "page=\($0)" }.joined(separator: "&")
-            #expect(try host.open("app://shop/detail/x?\(items)")["page"]?.int == 9999)
-            #expect(throws: PluginError.self) { try host.open("app://\(String(repeating: "/a", count: 1 << 20))") }
+        for limit in [16_384, 256, 262_144] {
+            try withHost("ModuleA", maximumURLLength: limit) { host throws in
+                let start = "app://shop/detail/"
+                let long = start + String(repeating: "x", count: limit - start.utf8.count)
+                #expect(try host.open(long)["title"]?.string?.utf8.count == limit - start.utf8.count + 10)
+                #expect(host.canOpen(long))
+                let items = start + "x?" + String(repeating: "page=7&", count: (limit - 30) / 7) + "page=9"
+                #expect(try host.open(items)["page"]?.int == 9)
+
+                let tooLong = long + "y"
+                #expect(!host.canOpen(tooLong))
+                let error = #expect(throws: PluginError.self) { try host.open(tooLong) }
+                #expect(error?.code == .invalidURL)
+                for word in ["\(limit + 1)", "\(limit)", "maximumURLLength", "--url-length"] {
+                    #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
+                }
+                // What is too long is not looked at: an escape that is none is not found.
+                let broken = #expect(throws: PluginError.self) { try host.open("a b%" + tooLong) }
+                #expect(broken?.message.contains("maximumURLLength") == true)
+                let built = #expect(throws: PluginError.self) {
+                    try host.url(for: "app://shop/detail/:key", ["key": .string(tooLong)])
+                }
+                #expect(built?.message.contains("maximumURLLength") == true, "\(built?.message ?? "")")
+            }
         }
+    }
+
+    @Test("the time that a caller gives runs while the route is found; when it is over, the action is not called")
+    func deadlines() async throws {
+        let test = try TestHost([])
+        defer { withExtendedLifetime(test) {} }
+        let calls = Mutex(0)
+        let host = test.host
+        try host.register(
+            Manifest("Counting", version: "1.0.0") {
+                Target("Counting") {
+                    Action("now", .optional("x", Int.self, default: 1)) { _ in calls.withLock { $0 += 1 } }
+                    Action("later", .optional("x", Int.self, default: 1)) { _ async in calls.withLock { $0 += 1 } }
+                }
+            })
+        try host.addRoute("app://h/:name(a+)/now", to: "Counting/now")
+        for url in ["app://Counting/now?x=1", "app://Counting/later"] {
+            let error = await #expect(throws: PluginError.self) { try await host.open(url, timeout: .nanoseconds(1)) }
+            #expect(error?.code == .deadlineExceeded)
+            #expect(error?.message.contains("was not called") == true, "\(error?.message ?? "")")
+        }
+        #expect(calls.withLock { $0 } == 0)
+        try await host.open("app://Counting/now", timeout: .seconds(60))
+        try await host.open("app://Counting/later", timeout: .seconds(60))
+        #expect(calls.withLock { $0 } == 2)
+    }
+
+    @Test("a length of URLs that is out of its range ends the start", arguments: [0, 255, 262_145, -1])
+    func lengthsOutOfRange(length: Int) throws {
+        var configuration = PluginHost.Configuration(folders: [])
+        configuration.maximumURLLength = length
+        let error = #expect(throws: PluginError.self) { try PluginHost(configuration).start() }
+        #expect(error?.code == .invalidConfiguration)
+        #expect(error?.message.contains("256 to 262144") == true)
     }
 }

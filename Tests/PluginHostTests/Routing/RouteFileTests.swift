@@ -97,7 +97,7 @@ import Testing
         try put(#"{"app://b": "Good/answer", }{"#, "x.routes.json")
         #expect(await becomesTrue { toldProblems.count == 1 })
         #expect(opens("app://a") && !opens("app://b"))
-        #expect(problems.count == 1 && problems[0].contains("x.routes.json is no JSON: "))
+        #expect(problems.count == 1 && problems[0].contains("x.routes.json is not valid JSON: "))
         try put(#"{"app://m": "Good/answer"}"#, "y.routes.json")
         #expect(await becomesTrue { opens("app://m") })
         #expect(toldProblems.count == 1)
@@ -214,10 +214,15 @@ import Testing
             (#"{"app://(": "A/b"}"#, "route “app://(”: "), (#"{"app://a": {"summary": "x"}}"#, "\"action\" is missing"),
             (#"{"app://a": {"acton": "A/b"}}"#, "Did you mean “action”?"),
             (#"{"app://a": {"action": "A/b", "defaults": []}}"#, "\"defaults\" must be an object"),
-            (#"{"app://a": "A/b", "app://a": "A/c"}"#, "maps a name twice"),
+            (#"{"app://a": "A/b", "app://a": "A/c"}"#, "has a name twice"),
             (#"{"app://:a/x": "A/b", "app://:b/x": "A/c"}"#, "match the same URLs"),
             (#"{"app://a": {"action": "A/b", "name": "n"}, "app://b": {"action": "A/b", "name": "n"}}"#, "both named"),
-            ("{\"a\": " + String(repeating: "[", count: 200), "nested more than 128"), ("{\"\u{7f}", "is no JSON"),
+            ("{\"a\": " + String(repeating: "[", count: 200), "nested more than 128"),
+            (
+                "{\"\u{7f}",
+                "is not "
+                    + "valid JSON"
+            ),
         ])
     func `a JSON file that is wrong says where`(text: String, message: String) {
         let error = #expect(throws: PluginError.self) {
@@ -240,6 +245,27 @@ import Testing
         }
         #expect(error?.code == .invalidRouteFile)
         #expect(error?.message.hasPrefix("/p/x.routes.plist") == true)
+    }
+
+    @Test func `routes with which a URL could take too long are refused, those of a file and those of a module`()
+        async throws
+    {
+        func patterns(_ host: String) -> [String] {
+            (0..<60).map { "app://\(host)/:x(q\($0)?(?:(?:[ab]{0,20}){0,20})*)" }
+        }
+        let inFile = patterns("a").map { "\"\($0)\": \"Good/answer\"" }.joined(separator: ",")
+        try put("{\(inFile)}", "x.routes.json")
+        let inModule = patterns("b").map { "{\"pattern\": \"\($0)\", \"action\": \"Heavy/answer\"}" }
+        var heavy = PlainModule(name: "Heavy")
+        heavy.moreManifest = "\"routes\": [\(inModule.joined(separator: ","))], "
+        try heavy.build(into: host.plugins, as: "heavy.so")
+        try await start()
+        #expect(host.answer() == "yes" && owners.isEmpty)
+        let refusals = [problems.first, host.status("heavy.so")?.error?.message].map { $0 ?? "" }
+        #expect(problems.count == 1 && refusals[0].contains("x.routes.json are not registered"), "\(problems)")
+        for refusal in refusals {
+            #expect(refusal.contains("and \(SearchWork.most) are allowed"), "\(refusal)")
+        }
     }
 
     @Test func `files that are too large or have too many routes are refused, quickly`() async throws {

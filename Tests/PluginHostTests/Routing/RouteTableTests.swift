@@ -142,7 +142,7 @@ import Testing
     @Test("a route that is refused changes nothing")
     func refused() throws {
         var table = try table(["a://h/:b(x)", "a://h/:aa(x|y)"])
-        #expect(table.insert(try entry("a://h/:a(x)"))?.other.pattern.text == "a://h/:b(x)")
+        #expect(table.insert(try entry("a://h/:a(x)"))?.other?.pattern.text == "a://h/:b(x)")
         #expect(try outcome(table, "a://h/x")?.pattern == "a://h/:aa(x|y)")
     }
 
@@ -285,7 +285,7 @@ import Testing
             for _ in 0..<8 {
                 let path = try URLText.read(maker.url()) { PathScalars.scalars($0.path) }
                 let expected = Reference.match(pattern.parts, path)
-                let taken = pattern.automaton.match(path[...])
+                let taken = pattern.automaton.match(path)
                 #expect(taken == expected, "seed \(seed): \(text) on \(PathScalars.text(path))")
             }
         }

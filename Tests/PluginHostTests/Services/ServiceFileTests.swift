@@ -167,7 +167,12 @@ import Testing
                 #"{"S": [{"target": "T", "version": "1.0.0"}, {"target": "U", "version": "1.0.0"}]}"#,
                 "S 1.0.0 is there twice with the priority 0"
             ),
-            ("{\"a\": " + String(repeating: "[", count: 200), "nested more than 128"), ("{\"\u{7f}", "is no JSON"),
+            ("{\"a\": " + String(repeating: "[", count: 200), "nested more than 128"),
+            (
+                "{\"\u{7f}",
+                "is not "
+                    + "valid JSON"
+            ),
         ])
     func `a file that is wrong says where`(text: String, message: String) {
         let error = #expect(throws: PluginError.self) {

@@ -5,7 +5,15 @@ import Synchronization
 enum CFixture {
     struct BuildFailed: Error { let output: String }
 
-    private static let built = Mutex<[String: String]>([:])
+    /// Made once, by whoever asks first; others of the same wait for that one alone.
+    private final class Product: Sendable {
+        let number: Int
+        let path = Mutex<String?>(nil)
+
+        init(_ number: Int) { self.number = number }
+    }
+
+    private static let products = Mutex<[String: Product]>([:])
     private static let folder: Result<TemporaryFolder, any Error> = Result {
         // A global is not deinitialized at exit.
         atexit { CFixture.removeAll() }
@@ -35,11 +43,16 @@ enum CFixture {
 
     private static func make(_ source: String, _ flags: [String], _ name: String) throws -> String {
         let key = ([name, source] + flags).joined(separator: "\0")
-        return try built.withLock { built in
-            if let path = built[key] { return path }
-            let path = try folder.get().folder("\(built.count)") + "/" + name
+        let product = products.withLock { products in
+            let product = products[key] ?? Product(products.count)
+            products[key] = product
+            return product
+        }
+        return try product.path.withLock { known in
+            if let path = known { return path }
+            let path = try folder.get().folder("\(product.number)") + "/" + name
             try compile(source, flags + ["-o", path])
-            built[key] = path
+            known = path
             return path
         }
     }

@@ -52,26 +52,36 @@ struct HostProgram {
     }
 
     /// Runs it until the test ends it.
-    func start(_ arguments: String..., environment: [String: String] = [:]) throws -> Running {
-        try start(arguments, environment)
+    ///
+    /// - Parameter pipes: What its output (1) or errors (2) go to, instead of a file.
+    func start(
+        _ arguments: String..., environment: [String: String] = [:], writingTo pipes: [Int32: String] = [:]
+    ) throws -> Running {
+        try start(arguments, environment, pipes)
     }
 
-    private func start(_ arguments: [String], _ environment: [String: String]) throws -> Running {
+    private func start(
+        _ arguments: [String], _ environment: [String: String], _ pipes: [Int32: String] = [:]
+    ) throws -> Running {
         let name = UUID().uuidString
         let (output, errors) = (try folder.file("\(name).out"), try folder.file("\(name).err"))
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY, 0)
-        posix_spawn_file_actions_addopen(&actions, 2, errors, O_WRONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, pipes[1] ?? output, O_WRONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 2, pipes[2] ?? errors, O_WRONLY, 0)
         // Pipes of a compiler that another test starts meanwhile must not live as long as the program.
         for descriptor in Int32(3)..<512 { posix_spawn_file_actions_addclose(&actions, descriptor) }
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
         posix_spawnattr_setpgroup(&attributes, 0)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
+        // Whoever starts the tests may ignore signals.
+        var signals = sigset_t()
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF))
 
         let program = try builtLibrary(program)
         // What it says of a crash is looked at, not what the Swift runtime adds.
@@ -112,6 +122,26 @@ struct HostProgram {
 
         func signal(_ number: Int32) { kill(process, number) }
 
+        /// Lets it open no descriptor of that number or a higher one.
+        func limitDescriptors(to count: Int) throws { try limit("--nofile=\(count)") }
+
+        /// Lets it map so many more bytes than it has mapped.
+        func limitMemory(toFurther bytes: Int) throws {
+            let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+            let size = status.split(separator: "\n").first { $0.hasPrefix("VmSize:") }?.split(separator: " ")
+            guard let size, size.count > 1, let kibibytes = Int(size[1]) else { throw POSIXError(.EIO) }
+            try limit("--as=\(kibibytes * 1024 + bytes)")
+        }
+
+        private func limit(_ option: String) throws {
+            let tool = Process()
+            tool.executableURL = URL(fileURLWithPath: "/usr/bin/prlimit")
+            tool.arguments = ["--pid", "\(process)", option]
+            try tool.run()
+            tool.waitUntilExit()
+            guard tool.terminationStatus == 0 else { throw POSIXError(.EPERM) }
+        }
+
         /// Waits for its end, and ends it with SIGKILL after two minutes.
         func wait() throws -> Outcome {
             var status: Int32 = 0
@@ -130,6 +160,9 @@ struct HostProgram {
         }
     }
 }
+
+/// Whether the tests, and so the program, are built with a sanitizer.
+let isSanitized = dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
 
 /// What the sanitizers were told, for programs that are started; there they leave fatal signals to the program.
 private var sanitizerOptions: [String: String] {

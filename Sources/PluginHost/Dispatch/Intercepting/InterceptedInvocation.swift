@@ -18,8 +18,9 @@ final class InterceptedInvocation: Sendable {
         /// The whole, and the rests that synchronous interceptors wait for.
         var tasks: [Task<Void, Never>] = []
         var isCancelled = false
-        /// The interceptor whose own code runs.
-        var running: Int?
+        /// The indices of the interceptors that have begun and not ended; the number of interceptors stands for the
+        /// action. An inner interceptor can outlive an outer one whose time was up.
+        var begun: [Int] = []
         /// Whether it was said who ran when the deadline passed.
         var isReported = false
     }
@@ -57,7 +58,7 @@ final class InterceptedInvocation: Sendable {
             route: call.route, context: HostContext(host: dispatcher.program.hostTable, call: raw.token))
         guard isAsync else { return reply(frame, Result { try pass(0, call, frame) }) }
         watchCancelling(frame)
-        let task = Task(executorPreference: BlockingThreads.shared) {
+        let task = Task(executorPreference: BlockingExecutor.modules) {
             await InterceptedTask.run(for: frame.token) {
                 do {
                     let value = try await self.passLater(0, call, frame)
@@ -98,9 +99,9 @@ final class InterceptedInvocation: Sendable {
 
     func pass(_ index: Int, _ call: InterceptedCall, _ frame: Frame) throws -> Value {
         guard index < interceptors.count else {
-            return try whileRunning(nil, after: index - 1, frame) { try performAction(call, frame) }
+            return try whileRunning(index, frame) { try performAction(call, frame) }
         }
-        return try whileRunning(index, after: index - 1, frame) {
+        return try whileRunning(index, frame) {
             switch interceptors[index].body {
             case .synchronous(let body): return try body(call) { try pass(index + 1, $0, frame) }
             case .asynchronous: return .null  // Refused before.
@@ -109,33 +110,40 @@ final class InterceptedInvocation: Sendable {
         }
     }
 
-    /// Notes whose code runs meanwhile, and afterwards whose did before. Who runs when the deadline passes is reported.
+    /// Runs the code of an interceptor, or the action, and records before and after it which interceptor's own code runs:
+    /// the innermost one that has not ended. The interceptor that ran when the deadline passed is reported.
     private func whileRunning<Result>(
-        _ index: Int?, after outer: Int, _ frame: Frame, _ body: () throws -> Result
+        _ index: Int, _ frame: Frame, _ body: () throws -> Result
     ) rethrows -> Result {
-        note(index, frame)
-        defer { note(outer < 0 ? nil : outer, frame) }
+        note(frame) { $0.append(index) }
+        defer { note(frame) { $0.remove(at: $0.lastIndex(of: index)!) } }
         return try body()
     }
 
     private func whileRunning<Result>(
-        _ index: Int?, after outer: Int, _ frame: Frame, _ body: () async throws -> Result
+        _ index: Int, _ frame: Frame, _ body: () async throws -> Result
     ) async rethrows -> Result {
-        note(index, frame)
-        defer { note(outer < 0 ? nil : outer, frame) }
+        note(frame) { $0.append(index) }
+        defer { note(frame) { $0.remove(at: $0.lastIndex(of: index)!) } }
         return try await body()
     }
 
-    private func note(_ index: Int?, _ frame: Frame) {
+    private func note(_ frame: Frame, _ change: (inout [Int]) -> Void) {
         let overrun: Int? = state.withLock { state in
-            defer { state.running = index }
+            let before = running(state)
+            change(&state.begun)
+            dispatcher.interceptorTimes.note(
+                running(state).map { interceptors[$0].id }, in: endpoint.name, frame.token, deadline: frame.deadline)
             guard frame.isOverdue, !state.isReported else { return nil }
             state.isReported = true
-            return state.running
+            return before
         }
         if let overrun { reportOverdue(overrun) }
-        dispatcher.interceptorTimes.note(
-            index.map { interceptors[$0].id }, in: endpoint.name, frame.token, deadline: frame.deadline)
+    }
+
+    /// The interceptor whose own code runs: the innermost, unless the action does.
+    private func running(_ state: State) -> Int? {
+        state.begun.max().flatMap { $0 < interceptors.count ? $0 : nil }
     }
 
     /// A call that is made within the intercepted one, and may take what is left of its time.
@@ -149,9 +157,9 @@ final class InterceptedInvocation: Sendable {
 
     func passLater(_ index: Int, _ call: InterceptedCall, _ frame: Frame) async throws -> Value {
         guard index < interceptors.count else {
-            return try await whileRunning(nil, after: index - 1, frame) { try await callAction(call, frame) }
+            return try await whileRunning(index, frame) { try await callAction(call, frame) }
         }
-        return try await whileRunning(index, after: index - 1, frame) {
+        return try await whileRunning(index, frame) {
             switch interceptors[index].body {
             case .asynchronous(let body): try await body(call) { try await self.passLater(index + 1, $0, frame) }
             case .synchronous(let body): try body(call) { try self.waitForRest(index + 1, $0, frame) }
@@ -160,11 +168,11 @@ final class InterceptedInvocation: Sendable {
         }
     }
 
-    /// Blocks this thread, one of `BlockingThreads`, until the rest of the call is done.
+    /// Blocks this thread, one of `BlockingExecutor`, until the rest of the call is done.
     func waitForRest(_ index: Int, _ call: InterceptedCall, _ frame: Frame) throws -> Value {
         let done = DispatchSemaphore(value: 0)
         let box = RestOutcome()
-        let task = Task(executorPreference: BlockingThreads.shared) {
+        let task = Task(executorPreference: BlockingExecutor.modules) {
             await InterceptedTask.run(for: frame.parent) {
                 let result: Result<Value, any Error>
                 do {
@@ -232,12 +240,13 @@ final class InterceptedInvocation: Sendable {
     }
 
     private func cancel(isOverdue: Bool) {
-        let (tasks, running) = state.withLock { state in
+        let (tasks, overrun): ([Task<Void, Never>], Int?) = state.withLock { state in
             state.isCancelled = true
-            defer { state.isReported = state.isReported || isOverdue }
-            return (state.tasks, state.isReported ? nil : state.running)
+            guard isOverdue, !state.isReported else { return (state.tasks, nil) }
+            state.isReported = true
+            return (state.tasks, running(state))
         }
-        if isOverdue, let running { reportOverdue(running) }
+        if let overrun { reportOverdue(overrun) }
         for task in tasks { task.cancel() }
     }
 

@@ -1,5 +1,4 @@
 import CPluginABI
-import Dispatch
 import Synchronization
 
 /// Tasks of interceptors.
@@ -15,17 +14,5 @@ enum InterceptedTask {
     static func run<Result>(for call: plugin_token, _ body: () async throws -> Result) async rethrows -> Result {
         wereAny.store(true, ordering: .relaxed)
         return try await $ownCall.withValue(call, operation: body)
-    }
-}
-
-/// Runs each step of a task on a thread that it may block.
-final class BlockingThreads: TaskExecutor {
-    static let shared = BlockingThreads()
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        DispatchQueue(label: "pluginhost.interceptor").async {
-            job.runSynchronously(on: self.asUnownedTaskExecutor())
-        }
     }
 }

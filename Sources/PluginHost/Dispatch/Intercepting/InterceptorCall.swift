@@ -65,7 +65,7 @@ extension InterceptedInvocation {
             ? call.context.callback { arguments async throws -> Value in
                 let (changed, frame) = (try rest.change(call, arguments), frame.within)
                 do {
-                    return try await withTaskExecutorPreference(BlockingThreads.shared) {
+                    return try await withTaskExecutorPreference(BlockingExecutor.modules) {
                         try await InterceptedTask.run(for: frame.parent) {
                             try await self.passLater(index + 1, changed, frame)
                         }

@@ -52,7 +52,7 @@ extension InterceptorRule {
         let known = ["module", "interceptor", "target", "action", "event", "route", "priority", "optional"]
         guard let entries = value.map else { throw Self.error(value, "it is no object") }
         if let unknown = entries.keys.sorted().first(where: { !known.contains($0) }) {
-            throw Self.error(value, "there is no “\(unknown)”.\(didYouMean(unknown, known))")
+            throw Self.error(value, "there is no “\(unknown.shortened)”.\(didYouMean(unknown, known))")
         }
         guard let module = entries["module"]?.string, let name = entries["interceptor"]?.string else {
             throw Self.error(value, "“module” and “interceptor” must be there, and strings")

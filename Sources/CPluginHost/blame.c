@@ -1,0 +1,336 @@
+/* Whose code runs: by the step of the thread, the records of its calls, and the images on its stack. What a signal
+ * handler calls is async-signal-safe: write(2), process_vm_readv(2), and memory that is never freed. */
+#define _GNU_SOURCE
+#include "blame.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "lane.h"
+
+enum { backtrace_max = 64 };
+
+static __thread const char *step;
+static __thread uint64_t step_file;
+__thread uintptr_t plugin_host_thread_origin;
+
+void plugin_host_set_step(const char *label, uint64_t file) {
+    step = label;
+    step_file = label ? file : PLUGIN_HOST_NOBODY;
+}
+const char *plugin_host_step(void) { return step; }
+uint64_t plugin_host_step_file(void) { return step_file; }
+
+/* --------------------------------------------------------------------------------------------------------- labels -- */
+
+const char *plugin_host_label_create(const char *text, uint64_t file) {
+    size_t size = strlen(text) + 1;
+    char *memory = malloc(sizeof file + size);
+    if (!memory) return NULL;
+    memcpy(memory, &file, sizeof file);
+    memcpy(memory + sizeof file, text, size);
+    return memory + sizeof file;
+}
+
+void plugin_host_label_free(const char *label) {
+    if (label) free((char *)label - sizeof(uint64_t));
+}
+
+static uint64_t file_of_label(const char *label) {
+    uint64_t file;
+    memcpy(&file, label - sizeof file, sizeof file);
+    return file;
+}
+
+/* --------------------------------------------------------------------------------------------------------- images -- */
+
+struct image {
+    uintptr_t start, end;
+    const char *path; /* in place of the bounds, which are not known before it is opened */
+    const char *label;
+    uint64_t file;
+    struct image *next;
+};
+
+static struct image *images;
+
+struct search {
+    uintptr_t address;
+    struct image *found;
+};
+
+static int find_bounds(struct dl_phdr_info *info, size_t size, void *data) {
+    (void)size;
+    struct search *search = data;
+    uintptr_t start = UINTPTR_MAX, end = 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        if (header->p_type != PT_LOAD) continue;
+        uintptr_t low = info->dlpi_addr + header->p_vaddr, high = low + header->p_memsz;
+        if (low < start) start = low;
+        if (high > end) end = high;
+    }
+    if (search->address < start || search->address >= end) return 0;
+    search->found->start = start;
+    search->found->end = end;
+    return 1;
+}
+
+/* Returns whether there is an image at the address. */
+static int bound(struct image *image, const void *address) {
+#if __GLIBC_PREREQ(2, 35)
+    /* Does not look at all images, of which there may be thousands. */
+    struct dl_find_object object;
+    if (_dl_find_object((void *)address, &object) == 0) {
+        image->start = (uintptr_t)object.dlfo_map_start;
+        image->end = (uintptr_t)object.dlfo_map_end;
+        return 1;
+    }
+#endif
+    struct search search = {(uintptr_t)address, image};
+    return dl_iterate_phdr(find_bounds, &search);
+}
+
+static void add(struct image *image) {
+    image->next = __atomic_load_n(&images, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&images, &image->next, image, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {}
+}
+
+void plugin_host_add_image(const void *address, const char *label, uint64_t file) {
+    struct image *image = calloc(1, sizeof *image);
+    if (!image) return;
+    if (!bound(image, address)) {
+        free(image);
+        return;
+    }
+    image->label = label;
+    image->file = file;
+    add(image);
+}
+
+void plugin_host_expect_image(const char *path, const char *label, uint64_t file) {
+    struct image *image = calloc(1, sizeof *image);
+    if (!image) return;
+    image->path = path;
+    image->label = label;
+    image->file = file;
+    add(image);
+}
+
+/* An image whose description has not been read, such as one whose constructors run. */
+static const struct image *expected_image_at(uintptr_t address) {
+#if __GLIBC_PREREQ(2, 35)
+    struct dl_find_object object; /* is async-signal-safe */
+    if (_dl_find_object((void *)address, &object) != 0) return NULL;
+    const struct image *image = __atomic_load_n(&images, __ATOMIC_ACQUIRE);
+    while (image && !(image->path && strcmp(image->path, object.dlfo_link_map->l_name) == 0)) image = image->next;
+    return image;
+#else
+    (void)address;
+    return NULL;
+#endif
+}
+
+static const struct image *image_at(uintptr_t address) {
+    const struct image *image = __atomic_load_n(&images, __ATOMIC_ACQUIRE);
+    while (image && (address < image->start || address >= image->end)) image = image->next;
+    return image ? image : expected_image_at(address);
+}
+
+/* --------------------------------------------------------------------------------------------------------- memory -- */
+
+static int read_memory(uintptr_t address, void *into, size_t count) {
+    struct iovec local = {into, count}, remote = {(void *)address, count};
+    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)count;
+}
+
+/* Reads one byte of each page. */
+int plugin_host_is_readable(const void *address, size_t count) {
+    enum { batch = 64 };
+    if (count == 0) return 1;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), next = (uintptr_t)address, last;
+    if (__builtin_add_overflow(next, count - 1, &last)) return 0;
+    char bytes[batch];
+    for (;;) {
+        struct iovec local = {bytes, 0}, remote[batch];
+        while (local.iov_len < batch) {
+            remote[local.iov_len++] = (struct iovec){(void *)next, 1};
+            if (last / page == next / page) break;
+            next = (next / page + 1) * page;
+        }
+        if (process_vm_readv(getpid(), &local, 1, remote, local.iov_len, 0) != (ssize_t)local.iov_len) {
+            char known = 0;
+            /* A sandbox that forbids the call refuses it for memory that is there, too. */
+            return !read_memory((uintptr_t)&known, bytes, 1);
+        }
+        if ((uintptr_t)remote[local.iov_len - 1].iov_base / page == last / page) return 1;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------ whose code -- */
+
+static uintptr_t interrupted_at(const ucontext_t *context) {
+#if defined(__x86_64__)
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return context->uc_mcontext.pc;
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
+static uintptr_t frame_of(const ucontext_t *context) {
+#if defined(__x86_64__)
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RBP];
+#elif defined(__aarch64__)
+    return context->uc_mcontext.regs[29];
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
+/* By the instruction pointer, the chain of frame pointers, and where the thread began: for code that runs outside any
+ * call, in a task or a thread of its own. Optimised code has no such chain, nor has that of the C library. */
+static const struct image *image_on_stack(const ucontext_t *context) {
+    uintptr_t frame = frame_of(context);
+    const struct image *image = image_at(interrupted_at(context));
+    for (int i = 0; i < backtrace_max && !image; i++) {
+        uintptr_t pair[2]; /* the caller's frame pointer, and where this one returns to */
+        if (frame == 0 || frame % sizeof frame != 0 || !read_memory(frame, pair, sizeof pair)) break;
+        image = image_at(pair[1]);
+        if (pair[0] <= frame) break;
+        frame = pair[0];
+    }
+    return image ? image : image_at(plugin_host_thread_origin);
+}
+
+const char *plugin_host_module_on_stack(const ucontext_t *context) {
+    const struct image *image = image_on_stack(context);
+    return image ? image->label : NULL;
+}
+
+/* The innermost call of this thread, else its step. */
+static uint64_t file_of_thread(void) {
+    const plugin_host_lane *lane = plugin_host_this_lane;
+    uint32_t depth = lane ? lane->depth : 0;
+    for (uint32_t i = depth < PLUGIN_HOST_CHUNK ? depth : PLUGIN_HOST_CHUNK; i > 0; i--) {
+        const char *label = lane->records[i - 1].label;
+        if (label) return file_of_label(label);
+    }
+    return step_file;
+}
+
+uint64_t plugin_host_culprit(const ucontext_t *context) {
+    const struct image *image = image_at(interrupted_at(context));
+    if (image) return image->file;
+    uint64_t file = file_of_thread();
+    if (file != PLUGIN_HOST_NOBODY) return file;
+    image = image_on_stack(context);
+    return image ? image->file : PLUGIN_HOST_NOBODY;
+}
+
+/* -------------------------------------------------------------------------------------------------------- journals -- */
+
+/* Never freed, since a signal handler reads the list; a place that is free is taken again. */
+struct journal {
+    int file; /* atomic: the descriptor plus one; 0 for none */
+    struct journal *next;
+};
+
+static struct journal *journals;
+static pid_t owner; /* the process that the journals belong to */
+static int starts;  /* how many modules are being started */
+
+void plugin_host_count_starts(int change) { __atomic_add_fetch(&starts, change, __ATOMIC_ACQ_REL); }
+
+void plugin_host_mark_journals(const char *kind, uint64_t file) {
+    if (getpid() != owner) return; /* a child of fork: its end is not the host's */
+    char line[64], digits[20];
+    size_t length = 0, count = 0;
+    for (const char *c = "{\""; *c; c++) line[length++] = *c;
+    for (const char *c = kind; *c && length < 32; c++) line[length++] = *c;
+    for (const char *c = "\":"; *c; c++) line[length++] = *c;
+    do digits[count++] = (char)('0' + file % 10);
+    while ((file /= 10) != 0);
+    while (count > 0) line[length++] = digits[--count];
+    line[length++] = '}';
+    line[length++] = '\n';
+    for (struct journal *journal = __atomic_load_n(&journals, __ATOMIC_ACQUIRE); journal; journal = journal->next) {
+        int descriptor = __atomic_load_n(&journal->file, __ATOMIC_ACQUIRE) - 1;
+        if (descriptor >= 0 && write(descriptor, line, length) < 0) continue;
+    }
+}
+
+static _Unwind_Reason_Code find_image(struct _Unwind_Context *context, void *found) {
+    const struct image **image = found;
+    *image = image_at((uintptr_t)_Unwind_GetIP(context));
+    return *image ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+/* Runs on the thread that ends the process. */
+static void note_exit(void) {
+    static int is_noted;
+    if (__atomic_load_n(&starts, __ATOMIC_ACQUIRE) == 0 || getpid() != owner) return;
+    if (__atomic_exchange_n(&is_noted, 1, __ATOMIC_ACQ_REL)) return;
+    uint64_t file = file_of_thread();
+    if (file == PLUGIN_HOST_NOBODY) {
+        const struct image *image = NULL;
+        _Unwind_Backtrace(find_image, &image);
+        if (image) file = image->file;
+    }
+    if (file > PLUGIN_HOST_THE_PROGRAM) plugin_host_mark_journals("exit", file);
+}
+
+static void watch_exits(void) {
+    owner = getpid();
+    atexit(note_exit);
+    at_quick_exit(note_exit);
+}
+
+int plugin_host_add_journal(int descriptor) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_exits);
+    for (struct journal *journal = __atomic_load_n(&journals, __ATOMIC_ACQUIRE); journal; journal = journal->next) {
+        int none = 0;
+        if (__atomic_compare_exchange_n(&journal->file, &none, descriptor + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return 1;
+    }
+    struct journal *journal = calloc(1, sizeof *journal);
+    if (!journal) return 0;
+    journal->file = descriptor + 1;
+    journal->next = __atomic_load_n(&journals, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&journals, &journal->next, journal, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {}
+    return 1;
+}
+
+void plugin_host_remove_journal(int descriptor) {
+    for (struct journal *journal = __atomic_load_n(&journals, __ATOMIC_ACQUIRE); journal; journal = journal->next) {
+        int own = descriptor + 1;
+        if (__atomic_compare_exchange_n(&journal->file, &own, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
+    }
+}
+
+/* _exit() runs no handler. The program's definition stands before that of the C library, for modules, too: all but
+ * exit_group(2) itself comes by here. Sanitizers have definitions of their own in its place. */
+#if !defined(__has_feature)
+#define __has_feature(feature) 0
+#endif
+#if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
+
+static _Noreturn void end_process(int status) {
+    note_exit();
+    for (;;) syscall(SYS_exit_group, status);
+}
+
+__attribute__((weak)) _Noreturn void _exit(int status) { end_process(status); }
+__attribute__((weak)) _Noreturn void _Exit(int status) { end_process(status); }
+
+#endif

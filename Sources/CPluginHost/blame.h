@@ -1,0 +1,18 @@
+/* Between blame.c and signals.c. */
+#ifndef PLUGIN_HOST_BLAME_PRIVATE_H
+#define PLUGIN_HOST_BLAME_PRIVATE_H
+
+#include <ucontext.h>
+
+#include "plugin_host_blame.h"
+
+/* The label of the module whose code is nearest to the top of the interrupted stack; null for none. Async-signal-safe. */
+const char *plugin_host_module_on_stack(const ucontext_t *context);
+/* Whose code was interrupted. Async-signal-safe. */
+uint64_t plugin_host_culprit(const ucontext_t *context);
+/* The function that this thread began with; 0 where it is not known. */
+extern __thread uintptr_t plugin_host_thread_origin;
+/* Writes {"KIND":NUMBER} to each journal. Async-signal-safe. */
+void plugin_host_mark_journals(const char *kind, uint64_t file);
+
+#endif

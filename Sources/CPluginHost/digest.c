@@ -1,0 +1,46 @@
+#include "plugin_host_digest.h"
+
+#include <string.h>
+
+static uint64_t mixed(uint64_t state, uint64_t word) {
+    unsigned __int128 product = (unsigned __int128)(state ^ word) * 0xD6E8FEB86659FD93;
+    return ((uint64_t)(product >> 64) ^ (uint64_t)product) + 0x9E3779B97F4A7C15;
+}
+
+/* Little-endian, as every processor is that Swift runs on under Linux. */
+static uint64_t word_at(const unsigned char *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+plugin_host_digest plugin_host_digest_begin(uint64_t size) {
+    uint64_t seed = size ^ 0x9E3779B97F4A7C15;
+    return (plugin_host_digest){{seed, ~seed, seed + 1, ~seed - 1}};
+}
+
+void plugin_host_digest_mix(plugin_host_digest *digest, const void *bytes, size_t count) {
+    const unsigned char *next = bytes;
+    uint64_t a = digest->lanes[0], b = digest->lanes[1], c = digest->lanes[2], d = digest->lanes[3];
+    for (; count >= 32; next += 32, count -= 32) {
+        a = mixed(a, word_at(next));
+        b = mixed(b, word_at(next + 8));
+        c = mixed(c, word_at(next + 16));
+        d = mixed(d, word_at(next + 24));
+    }
+    for (; count >= 8; next += 8, count -= 8) a = mixed(a, word_at(next));
+    if (count > 0) {
+        uint64_t rest = 0;
+        while (count-- > 0) rest = rest << 8 | *next++;
+        b = mixed(b, rest);
+    }
+    *digest = (plugin_host_digest){{a, b, c, d}};
+}
+
+void plugin_host_digest_mix_word(plugin_host_digest *digest, uint64_t word) {
+    digest->lanes[0] = mixed(digest->lanes[0], word);
+}
+
+uint64_t plugin_host_digest_value(plugin_host_digest digest) {
+    return mixed(mixed(digest.lanes[0], digest.lanes[1]), mixed(digest.lanes[2], digest.lanes[3]));
+}

@@ -1,0 +1,255 @@
+internal import CPluginABI
+internal import PluginABI
+
+/// Reads a property list in XML into a value, in one pass and in time that grows with the text's length alone.
+///
+/// Foundation's decoder takes seconds for a file of some megabytes, and does not end for a name that consists of
+/// combining marks. What is read here is the format that `plutil -convert xml1` writes; dates are refused, since values
+/// have none, and so are names that come twice.
+struct PropertyListReader {
+    private let bytes: UnsafeBufferPointer<UInt8>
+    private var index = 0
+    private var depth = 0
+
+    private struct Tag {
+        let name: String
+        var isClosing = false
+        /// Whether it is its own end: `<true/>`.
+        var isEmpty = false
+    }
+
+    /// - Parameter text: Valid UTF-8; used during the call only.
+    /// - Throws: What is wrong with the text, and where.
+    static func read(_ text: UnsafeRawBufferPointer) throws(MalformedText) -> Value {
+        if text.starts(with: "bplist".utf8) {
+            throw MalformedText("is a binary property list; those in XML are read. Convert it: plutil -convert xml1")
+        }
+        var reader = PropertyListReader(bytes: text.bindMemory(to: UInt8.self))
+        if text.starts(with: [0xEF, 0xBB, 0xBF]) { reader.index = 3 }
+        var tag = try reader.tag()
+        let isWrapped = tag.name == "plist" && !tag.isClosing && !tag.isEmpty
+        if isWrapped { tag = try reader.tag() }
+        let value = try reader.value(tag)
+        if isWrapped { try reader.close("plist") }
+        try reader.skipMisc()
+        guard reader.index == reader.bytes.count else { throw reader.failure("more follows its end") }
+        return value
+    }
+
+    private init(bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
+
+    private func failure(_ what: String) -> MalformedText {
+        MalformedText("is not a valid property list in XML: \(what), at byte \(index).")
+    }
+
+    // MARK: Values
+
+    private mutating func value(_ tag: Tag) throws(MalformedText) -> Value {
+        guard !tag.isClosing else { throw failure("a value is missing before </\(tag.name.shortened)>") }
+        switch tag.name {
+        case "dict": return .map(try map(tag))
+        case "array": return .list(try list(tag))
+        case "string": return .string(try text(of: tag))
+        case "integer": return try integer(text(of: tag))
+        case "real": return try real(text(of: tag))
+        case "data": return try data(text(of: tag))
+        case "true", "false":
+            if !tag.isEmpty { try close(tag.name) }
+            return .bool(tag.name == "true")
+        case "date": throw failure("it holds a date, which no value can be")
+        default: throw failure("the element <\(tag.name.shortened)> does not belong there")
+        }
+    }
+
+    private mutating func map(_ tag: Tag) throws(MalformedText) -> [String: Value] {
+        if tag.isEmpty { return [:] }
+        try descend()
+        defer { depth -= 1 }
+        var entries: [String: Value] = [:]
+        while case let tag = try self.tag(), !(tag.isClosing && tag.name == "dict") {
+            guard tag.name == "key", !tag.isClosing else { throw failure("a <key> is missing in a <dict>") }
+            let name = try text(of: tag)
+            let value = try value(self.tag())
+            guard entries.updateValue(value, forKey: name) == nil else {
+                throw failure("it has a name twice, “\(name.shortened)”")
+            }
+        }
+        return entries
+    }
+
+    private mutating func list(_ tag: Tag) throws(MalformedText) -> [Value] {
+        if tag.isEmpty { return [] }
+        try descend()
+        defer { depth -= 1 }
+        var values: [Value] = []
+        while case let tag = try self.tag(), !(tag.isClosing && tag.name == "array") { values.append(try value(tag)) }
+        return values
+    }
+
+    private mutating func descend() throws(MalformedText) {
+        depth += 1
+        guard depth <= Int(PLUGIN_DEPTH_MAX) else {
+            throw MalformedText("is nested more than \(PLUGIN_DEPTH_MAX) levels deep, at byte \(index).")
+        }
+    }
+
+    private func integer(_ text: String) throws(MalformedText) -> Value {
+        let text = text.trimmed
+        if text.hasPrefix("0x") || text.hasPrefix("0X"), let number = Int(text.dropFirst(2), radix: 16) {
+            return .int(number)
+        }
+        guard let number = Int(text) else { throw failure("an <integer> is not a whole number of 64 bits") }
+        return .int(number)
+    }
+
+    private func real(_ text: String) throws(MalformedText) -> Value {
+        guard let number = Double(text.trimmed), number.isFinite else {
+            throw failure("a <real> is not a finite number")
+        }
+        return .double(number)
+    }
+
+    private func data(_ text: String) throws(MalformedText) -> Value {
+        let digits = text.utf8.filter { !Self.isBlank($0) }
+        guard let bytes = Bytes(base64: String(decoding: digits, as: UTF8.self)) else {
+            throw failure("a <data> is not base64")
+        }
+        return .bytes(bytes)
+    }
+
+    // MARK: Text
+
+    /// What stands between a tag and its closing one, with entities replaced.
+    private mutating func text(of tag: Tag) throws(MalformedText) -> String {
+        if tag.isEmpty { return "" }
+        let start = index
+        var text: [UInt8] = []
+        while index < bytes.count {
+            switch bytes[index] {
+            case UInt8(ascii: "<"):
+                if take("<!--") {
+                    try skip(past: "-->")
+                } else if take("<![CDATA[") {
+                    let start = index
+                    try skip(past: "]]>")
+                    text += bytes[start..<(index - 3)]
+                } else {
+                    try close(tag.name)
+                    let string = String(decoding: text, as: UTF8.self)
+                    try CombiningMarks.check(string, at: start)
+                    return string
+                }
+            case UInt8(ascii: "&"): text.append(contentsOf: UTF8.encode(try entity())!)  // Every scalar has one.
+            case let byte:
+                text.append(byte)
+                index += 1
+            }
+        }
+        throw failure("<\(tag.name)> has no end")
+    }
+
+    private static let entities: [(name: StaticString, scalar: UnicodeScalar)] = [
+        ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"), ("&quot;", "\""), ("&apos;", "'"),
+    ]
+
+    private mutating func entity() throws(MalformedText) -> UnicodeScalar {
+        for entity in Self.entities where take(entity.name) { return entity.scalar }
+        guard take("&#") else { throw failure("an entity is unknown") }
+        let radix: UInt32 = take("x") ? 16 : 10
+        var number: UInt32 = 0
+        while index < bytes.count, let digit = Character(UnicodeScalar(bytes[index])).hexDigitValue, digit < radix {
+            number = min(number * radix + UInt32(digit), 0x11_0000)
+            index += 1
+        }
+        guard take(";"), number >= 0x20 || number == 0x09 || number == 0x0A || number == 0x0D,
+            let scalar = UnicodeScalar(number)
+        else { throw failure("a numeric entity does not stand for a character") }
+        return scalar
+    }
+
+    // MARK: Tags
+
+    /// Takes the next tag, and white space, comments and instructions before it.
+    private mutating func tag() throws(MalformedText) -> Tag {
+        try skipMisc()
+        guard take("<") else { throw failure("a tag is missing") }
+        let isClosing = take("/")
+        let start = index
+        while index < bytes.count, case let letter = bytes[index] | 0x20, letter >= 0x61, letter <= 0x7A { index += 1 }
+        guard index > start else { throw failure("a tag has no name") }
+        let name = String(decoding: bytes[start..<index], as: UTF8.self)
+        var quote: UInt8?
+        while index < bytes.count {
+            let byte = bytes[index]
+            index += 1
+            if quote != nil {
+                if byte == quote { quote = nil }
+            } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
+                quote = byte
+            } else if byte == UInt8(ascii: ">") {
+                let isEmpty = !isClosing && bytes[index - 2] == UInt8(ascii: "/")
+                return Tag(name: name, isClosing: isClosing, isEmpty: isEmpty)
+            } else if byte == UInt8(ascii: "<") {
+                break
+            }
+        }
+        throw failure("a tag has no end")
+    }
+
+    private mutating func close(_ name: String) throws(MalformedText) {
+        let tag = try tag()
+        guard tag.isClosing, tag.name == name else { throw failure("</\(name)> is missing") }
+    }
+
+    private mutating func skipMisc() throws(MalformedText) {
+        while index < bytes.count {
+            if Self.isBlank(bytes[index]) {
+                index += 1
+            } else if take("<!--") {
+                try skip(past: "-->")
+            } else if take("<?") {
+                try skip(past: "?>")
+            } else if take("<!DOCTYPE") {
+                let start = index
+                try skip(past: ">")
+                guard !bytes[start..<index].contains(UInt8(ascii: "[")) else {
+                    throw failure("its document type declares elements or entities of its own")
+                }
+            } else {
+                return
+            }
+        }
+    }
+
+    // MARK: Bytes
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
+    }
+
+    private mutating func skip(past end: StaticString) throws(MalformedText) {
+        while index < bytes.count {
+            if take(end) { return }
+            index += 1
+        }
+        throw failure("“\(end)” is missing")
+    }
+
+    /// Takes a word if it is the very next one.
+    private mutating func take(_ word: StaticString) -> Bool {
+        guard word.withUTF8Buffer({ bytes[index...].starts(with: $0) }) else { return false }
+        index += word.utf8CodeUnitCount
+        return true
+    }
+}
+
+extension String {
+    /// Without white space at both ends.
+    fileprivate var trimmed: Substring {
+        let isBlank = { (scalar: UnicodeScalar) in scalar == " " || scalar == "\n" || scalar == "\r" || scalar == "\t" }
+        var rest = unicodeScalars[...]
+        while let first = rest.first, isBlank(first) { rest.removeFirst() }
+        while let last = rest.last, isBlank(last) { rest.removeLast() }
+        return Substring(rest)
+    }
+}

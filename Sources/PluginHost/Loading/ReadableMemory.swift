@@ -1,0 +1,34 @@
+import CPluginHost
+import PluginABI
+
+/// Memory that a description points to, asked for before it is read: an invalid pointer is an error of the module then,
+/// not the end of the host.
+final class ReadableMemory {
+    private let path: String
+    /// The last range of pages that was found to be readable.
+    private var known: Range<UInt> = 0..<0
+
+    init(of path: String) { self.path = path }
+
+    /// - Throws: `invalidDescription` where some of the bytes cannot be read, or the pointer is not aligned as its type is.
+    func require<Pointee>(_ pointer: UnsafePointer<Pointee>?, _ count: Int, _ field: String) throws(PluginError) {
+        guard count > 0, let pointer else { return }
+        let start = UInt(bitPattern: pointer)
+        guard start.isMultiple(of: UInt(MemoryLayout<Pointee>.alignment)) else {
+            throw PluginError(
+                .invalidDescription,
+                "The pointer to \(field) in \(path), 0x\(String(start, radix: 16)), is not a multiple of "
+                    + "\(MemoryLayout<Pointee>.alignment).")
+        }
+        let (end, overflow) = start.addingReportingOverflow(UInt(count))
+        if !overflow, known.contains(start), end <= known.upperBound { return }
+        guard !overflow, plugin_host_is_readable(pointer, count) != 0 else {
+            throw PluginError(
+                .invalidDescription,
+                "The pointer to \(field) in \(path), 0x\(String(start, radix: 16)), does not lead to \(count) bytes that "
+                    + "can be read.")
+        }
+        // Memory is readable by pages, none of which is smaller than this.
+        known = start & ~4095..<max(end, (end + 4095) & ~4095)
+    }
+}

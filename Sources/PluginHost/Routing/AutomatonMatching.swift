@@ -1,0 +1,134 @@
+extension Automaton {
+    /// Whether the whole input is matched.
+    func accepts(_ input: UnsafeBufferPointer<UInt32>, counting steps: inout Int) -> Bool {
+        sets.accepts(input, counting: &steps)
+    }
+
+    /// Matches the whole input. Returns what each group has taken, nil for one that took no part; nil for no match.
+    func match(_ input: [UInt32]) -> [Range<Int>?]? {
+        var steps = 0
+        return input.withUnsafeBufferPointer { match($0, counting: &steps) }
+    }
+
+    /// - Parameter steps: Raised by the number of steps: at most those of ``work``.
+    func match(_ input: UnsafeBufferPointer<UInt32>, counting steps: inout Int) -> [Range<Int>?]? {
+        guard sets.accepts(input, counting: &steps) else { return nil }
+        if groupCount == 0 { return [] }
+        return withUnsafeTemporaryAllocation(of: UInt64.self, capacity: max(1, input.count * sets.words)) { kept in
+            _ = sets.accepts(input, keeping: kept.baseAddress, counting: &steps)
+            var walk = Walk(self, groupCount)
+            defer { steps += walk.steps }
+            return walk.run(input.count, UnsafeBufferPointer(kept))
+        }
+    }
+
+    /// From the beginning of an input that is matched to its end, always to the preferred position from which the end can be
+    /// reached.
+    private struct Walk {
+        private let automaton: Automaton
+        private var captures: [Int]
+        private(set) var steps = 0
+        /// At which place of the input an instruction was last seen.
+        private var marks: [Int]
+        private var moves: [Move] = []
+        /// What may follow a position, in order of preference; nil where nobody has asked yet.
+        private var following: [[Following]?]
+        private var closure: PositionSets.Closure
+
+        private enum Move {
+            case go(Int)
+            /// What a group had taken before a way that leads nowhere.
+            case restore(slot: Int, Int)
+        }
+
+        private struct Following {
+            let position: Int32
+            /// Whether a group begins or ends before it.
+            let saves: Bool
+        }
+
+        init(_ automaton: Automaton, _ groupCount: Int) {
+            self.automaton = automaton
+            captures = Array(repeating: -1, count: groupCount * 2)
+            marks = Array(repeating: -1, count: automaton.program.count)
+            following = Array(repeating: nil, count: automaton.sets.places.count + 1)
+            closure = .init(automaton.program)
+        }
+
+        mutating func run(_ count: Int, _ kept: UnsafeBufferPointer<UInt64>) -> [Range<Int>?]? {
+            let (places, words) = (automaton.sets.places, automaton.sets.words)
+            var position = places.count  // Before the first one.
+            for index in 0..<count {
+                let next = next(behind: position, kept, index * words)
+                guard let next else { return nil }
+                if next.saves { save(from: place(behind: position), to: places[Int(next.position)], index, count) }
+                position = Int(next.position)
+            }
+            save(from: place(behind: position), to: nil, count, count)
+            return stride(from: 0, to: captures.count, by: 2).map { slot in
+                let (from, to) = (captures[slot], captures[slot + 1])
+                return from >= 0 && to >= from ? from..<to : nil
+            }
+        }
+
+        private func place(behind position: Int) -> Int {
+            guard position < automaton.sets.places.count,
+                case .take(_, let next) = automaton.program[automaton.sets.places[position]]
+            else { return 0 }
+            return next
+        }
+
+        @inline(__always)
+        private mutating func next(
+            behind position: Int, _ kept: UnsafeBufferPointer<UInt64>, _ start: Int
+        ) -> Following? {
+            if following[position] == nil { following[position] = findFollowing(position) }
+            steps += SearchWork.move
+            for following in following[position]! {
+                steps += SearchWork.following
+                let bit = Int(following.position)
+                if kept[start + bit / 64] & 1 << UInt64(bit % 64) != 0 { return following }
+            }
+            return nil
+        }
+
+        private mutating func findFollowing(_ position: Int) -> [Following] {
+            closure.follow(from: place(behind: position), isStart: position == automaton.sets.places.count)
+            steps += closure.visited * SearchWork.instruction
+            return zip(closure.takes, closure.saves).map {
+                Following(position: automaton.sets.positions[$0], saves: $1)
+            }
+        }
+
+        /// Takes note of the groups that begin and end on the preferred way to a place that takes the next scalar, or to the
+        /// end of the pattern.
+        private mutating func save(from start: Int, to target: Int?, _ index: Int, _ count: Int) {
+            moves.removeAll(keepingCapacity: true)
+            moves.append(.go(start))
+            while let move = moves.popLast() {
+                guard case .go(let place) = move else {
+                    if case .restore(let slot, let old) = move { captures[slot] = old }
+                    continue
+                }
+                guard marks[place] != index else { continue }
+                marks[place] = index
+                steps += SearchWork.instruction
+                switch automaton.program[place] {
+                case .jump(let target): moves.append(.go(target))
+                case .split(let first, let second):
+                    moves.append(.go(second))
+                    moves.append(.go(first))
+                case .save(let slot):
+                    moves.append(.restore(slot: slot, captures[slot]))
+                    captures[slot] = index
+                    moves.append(.go(place + 1))
+                case .start: if index == 0 { moves.append(.go(place + 1)) }
+                case .end: if index == count { moves.append(.go(place + 1)) }
+                case .take: if place == target { return }
+                case .accept: if target == nil { return }
+                case .fail: break
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+extension Automaton {
+    /// Whether there is an input that two patterns match.
+    enum Overlap { case some, none, unknown }
+
+    /// Runs two automata side by side, from the end of an input that both match to its beginning: of most patterns that
+    /// have none in common the ends differ.
+    ///
+    /// - Parameter budget: How many steps may be taken; what is taken is taken off. `unknown` where it is used up.
+    func overlaps(_ other: Automaton, within budget: inout Int) -> Overlap {
+        if sets.takesNothing, other.sets.takesNothing { return .some }
+        var search = OverlapSearch(self, other)
+        return search.run(&budget)
+    }
+
+    /// What a position takes.
+    fileprivate func set(of position: Int) -> ScalarSet {
+        if case .take(let set, _) = program[sets.places[position]] { set } else { ScalarSet([]) }
+    }
+}
+
+/// For each position of one automaton, the positions of the other from which the end can be reached with the same input.
+private struct OverlapSearch {
+    private let one: Automaton
+    private let other: Automaton
+    private let words: Int
+    /// By position of the one: what was found, and what of it has not been followed yet.
+    private var found: [UInt64]
+    private var fresh: [UInt64]
+    private var waiting: [Int] = []
+    private var isWaiting: [Bool]
+    /// By what positions of the one take: the positions of the other that take some of the same.
+    private var compatible: [ScalarSet: [UInt64]] = [:]
+    private var otherSets: [ScalarSet: [UInt64]] = [:]
+
+    init(_ one: Automaton, _ other: Automaton) {
+        (self.one, self.other, words) = (one, other, other.sets.words)
+        found = Array(repeating: 0, count: one.sets.places.count * words)
+        fresh = found
+        isWaiting = Array(repeating: false, count: one.sets.places.count)
+    }
+
+    mutating func run(_ budget: inout Int) -> Automaton.Overlap {
+        budget -= found.count + other.sets.places.count
+        guard budget >= 0 else { return .unknown }
+        for position in other.sets.places.indices {
+            let none = [UInt64](repeating: 0, count: words)
+            otherSets[other.set(of: position), default: none][position / 64] |= 1 << UInt64(position % 64)
+        }
+        for position in one.sets.places.indices where one.sets.last.hasBit(position) {
+            if enter(other.sets.last, at: position, &budget) { return .some }
+        }
+        while budget >= 0, let position = waiting.popLast() {
+            isWaiting[position] = false
+            let state = Array(fresh[(position * words)..<((position + 1) * words)])
+            for word in 0..<words { fresh[position * words + word] = 0 }
+            budget -= one.sets.stepsPerScalar + other.sets.stepsPerScalar
+            let others = other.sets.before(state)
+            var here = [UInt64](repeating: 0, count: one.sets.words)
+            here[position / 64] = 1 << UInt64(position % 64)
+            for (word, bits) in one.sets.before(here).enumerated() {
+                var bits = bits
+                while bits != 0, budget >= 0 {
+                    let earlier = word * 64 + bits.trailingZeroBitCount
+                    bits &= bits - 1
+                    if enter(others, at: earlier, &budget) { return .some }
+                }
+            }
+        }
+        return budget < 0 ? .unknown : .none
+    }
+
+    /// Returns whether an input is found that both begin with.
+    private mutating func enter(_ others: [UInt64], at position: Int, _ budget: inout Int) -> Bool {
+        budget -= words
+        let compatible = compatible(with: one.set(of: position), &budget)
+        let isFirst = one.sets.first.hasBit(position)
+        for word in 0..<words {
+            let place = position * words + word
+            let new = others[word] & compatible[word] & ~found[place]
+            guard new != 0 else { continue }
+            found[place] |= new
+            fresh[place] |= new
+            if isFirst, new & other.sets.first[word] != 0 { return true }
+            if !isWaiting[position] {
+                isWaiting[position] = true
+                waiting.append(position)
+            }
+        }
+        return false
+    }
+
+    private mutating func compatible(with set: ScalarSet, _ budget: inout Int) -> [UInt64] {
+        if let known = compatible[set] { return known }
+        var bits = [UInt64](repeating: 0, count: words)
+        for (otherSet, positions) in otherSets {
+            budget -= set.ranges.count + otherSet.ranges.count
+            guard budget >= 0, set.intersects(otherSet) else { continue }
+            for word in 0..<words { bits[word] |= positions[word] }
+        }
+        compatible[set] = bits
+        return bits
+    }
+}
+
+extension [UInt64] {
+    fileprivate func hasBit(_ bit: Int) -> Bool { self[bit / 64] & 1 << UInt64(bit % 64) != 0 }
+}

@@ -1,0 +1,59 @@
+extension RouteTable {
+    /// How many steps the URL takes that takes most of those which a pattern may have to do with; nil where they are not
+    /// too many.
+    func excess(with pattern: RoutePattern) -> Int? {
+        guard pattern.path != nil else { return nil }
+        func steps(_ work: (Hosts) -> SearchWork, _ allSchemes: () -> SearchWork) -> Int {
+            let hosts = pattern.scheme.flatMap { $0.withRawText { root.schemes.find($0)?.takeUnretainedValue() } }
+            return ((hosts.map(work) ?? allSchemes()) + work(root.anyScheme)).steps
+        }
+        // What is known may have parts that have been removed; what it takes really is found out where it matters.
+        guard steps(\.work, { root.schemeWork }) > mostSteps else { return nil }
+        let exact = steps(\.exactWork) {
+            var most = SearchWork()
+            root.schemes.visit { most = most.or($0.exactWork) }
+            return most
+        }
+        return exact > mostSteps ? exact : nil
+    }
+
+    /// Of the routes that a URL of a pattern may have to do with, the one that takes most steps; rather one of a file, which
+    /// steps back.
+    func costliest(near pattern: RoutePattern) -> RouteEntry? {
+        var costliest: RouteEntry?
+        func rank(_ entry: RouteEntry) -> (Int, Int) {
+            (entry.owner.isFile ? 1 : 0, entry.work.steps + (entry.pattern.host?.work.steps ?? 0))
+        }
+        for entry in all where entry.pattern.path != nil {
+            if let scheme = pattern.scheme, let other = entry.pattern.scheme, scheme != other { continue }
+            if let host = pattern.host, let other = entry.pattern.host, host.isLiteral, other.isLiteral,
+                host.text != other.text
+            {
+                continue
+            }
+            if let known = costliest, rank(known) >= rank(entry) { continue }
+            costliest = entry
+        }
+        return costliest
+    }
+}
+
+extension RouteTable.Hosts {
+    /// How much a search takes here at most.
+    var work: SearchWork { sum(literalWork, \.work) }
+
+    /// How much a search takes here at most, found out anew.
+    fileprivate var exactWork: SearchWork {
+        var behindLiterals = SearchWork()
+        literals.visit { behindLiterals = behindLiterals.or($0.exactWork()) }
+        return sum(behindLiterals + SearchWork(fixed: literals.work)) { $0.exactWork() }
+    }
+
+    private func sum(_ behindLiterals: SearchWork, _ work: (PathTree) -> SearchWork) -> SearchWork {
+        patterns.reduce(behindLiterals + work(any)) { sum, pattern in
+            let host = pattern.0.work
+            // The automaton decides before the search behind it, and says at its end what the groups take.
+            return sum + SearchWork(perScalar: host.perScalar, walk: host.perScalar + host.walk) + work(pattern.1)
+        }
+    }
+}

@@ -1,0 +1,38 @@
+internal import CPluginHost
+package import PluginABI
+
+/// A thread that nobody waits for.
+///
+/// Foundation's `Thread` says nothing when there is no thread to be had: whoever waits for its work would wait for ever.
+package enum DetachedThread {
+    private final class Work {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+
+    /// Starts a thread that runs `body`, and ends with it.
+    ///
+    /// - Parameter name: For debuggers, at most 15 bytes.
+    /// - Throws: `outOfResources`, naming the limits, when the kernel refuses a thread.
+    package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) throws(PluginError) {
+        let error = tryStart(name, body)
+        guard error != 0 else { return }
+        throw PluginError(
+            .outOfResources,
+            "The thread \(name) cannot be started: \(describe(errno: error)). \(ProcessLimits.ofThreads)")
+    }
+
+    /// Starts a thread that runs `body`, and ends with it. Returns 0, or the error of `pthread_create`.
+    static func tryStart(_ name: String, _ body: @escaping @Sendable () -> Void) -> Int32 {
+        let work = Unmanaged.passRetained(Work(body))  // Taken back by the thread, or here when there is none.
+        let error = plugin_host_thread_start(
+            name,
+            { data in
+                let work = Unmanaged<Work>.fromOpaque(data!).takeRetainedValue()
+                work.body()
+                return nil
+            }, work.toOpaque())
+        if error != 0 { work.release() }
+        return error
+    }
+}

@@ -1,0 +1,82 @@
+internal import PluginABI
+internal import PluginHost
+
+/// Where requests of the control socket run, and how many of them.
+///
+/// A client's lines are parsed, and its answers written, on one thread at a time; that is the client's own, so that none
+/// waits for another. The host's own methods run there, too, and never wait for code of modules. Everything else needs one
+/// of the ``CallSlots``, and gets a thread that it may block.
+final class ControlRequests: Sendable {
+    private let limits: ControlServer.Limits
+    private let handler: RPCEndpoint.Handler
+    private let slots: CallSlots
+    private let total = ClientLoad.Total()
+    private let clientThreads: ThreadPool
+    private let callThreads: ThreadPool
+    private let calls: BlockingExecutor
+    private let longTexts = LongTexts()
+
+    init(limits: ControlServer.Limits, handler: @escaping RPCEndpoint.Handler) {
+        self.limits = limits
+        self.handler = handler
+        slots = CallSlots(limits.calls)
+        clientThreads = ThreadPool("host.clients", limit: limits.connections)
+        callThreads = ThreadPool("host.calls", limit: limits.calls.shared + limits.connections)
+        calls = BlockingExecutor(callThreads)
+        clientThreads.hold()
+        callThreads.hold()
+    }
+
+    func end() {
+        clientThreads.letGo()
+        callThreads.letGo()
+    }
+
+    func newLoad() -> ClientLoad {
+        ClientLoad(total, limit: limits.unreadBytes, limitInAll: limits.unreadBytesInAll)
+    }
+
+    func newExecutor() -> ClientExecutor { ClientExecutor(clientThreads) }
+
+    /// What answers the lines of a client.
+    func endpoint(for client: Int, _ load: ClientLoad, _ executor: ClientExecutor) -> RPCEndpoint {
+        RPCEndpoint(
+            handler: { [handler, calls] method, parameters async throws(RPCError) in
+                guard !ControlMethods.hostsOwn.contains(method) else { return try await handler(method, parameters) }
+                // A task of its own: a preference for other threads, within the same task, moves no function there that
+                // runs where its caller does.
+                let call = Task(executorPreference: calls) { () async -> Result<Value, RPCError> in
+                    do throws(RPCError) { return .success(try await handler(method, parameters)) } catch {
+                        return .failure(error)
+                    }
+                }
+                return try await withTaskCancellationHandler {
+                    await call.value
+                } onCancel: {
+                    call.cancel()
+                }.get()
+            },
+            gate: { method async throws(RPCError) in try await self.admit(method, of: client, load) },
+            executor: executor, load: load, longTexts: longTexts)
+    }
+
+    /// Lets a request begin. Returns what its end calls.
+    ///
+    /// - Throws: `overloaded`.
+    private func admit(
+        _ method: String, of client: Int, _ load: ClientLoad
+    ) async throws(RPCError) -> @Sendable () -> Void {
+        try load.admit()
+        guard !ControlMethods.hostsOwn.contains(method) else { return {} }
+        do throws(PluginError) { try await slots.enter(client) } catch { throw .host(error) }
+        guard callThreads.hasThread else {
+            slots.leave(client)
+            throw .host(
+                PluginError(
+                    .overloaded,
+                    "The system has no thread left for the call. Raise the limit of processes (ulimit -u, or pids.max of "
+                        + "the control group)."))
+        }
+        return { [slots] in slots.leave(client) }
+    }
+}

@@ -1,0 +1,110 @@
+internal import Glibc
+internal import PluginHost
+internal import Synchronization
+
+/// Standard output or standard error.
+///
+/// At first a line is written by the thread that prints it, which waits for whoever reads. From ``beginBuffering(_:)`` on
+/// a thread of the stream's own writes, and nobody else waits: what does not fit into the buffer is lost, and counted.
+final class ConsoleStream: Sendable {
+    /// How many bytes wait at most for whoever reads.
+    static let bufferLimit = 1 << 20
+
+    private struct State {
+        /// Makes the line that stands where lines were lost; nil while there is no buffer.
+        var note: (@Sendable (Int) -> String)?
+        var waiting: [String] = []
+        var waitingBytes = 0
+        var lost = 0
+        /// Whether the thread writes, or is about to.
+        var isWriting = false
+    }
+
+    private struct Failure {
+        var isClosed = false
+        var hasFailed = false
+    }
+
+    private let descriptor: CInt
+    private let state = Mutex(State())
+    private let failure = Mutex(Failure())
+    private let thread = SerialThread("host.console")
+
+    init(_ descriptor: CInt) { self.descriptor = descriptor }
+
+    /// Nobody reads any more.
+    var isClosed: Bool { failure.withLock(\.isClosed) }
+
+    /// Something could not be written, to a full disk for instance.
+    var hasFailed: Bool { failure.withLock(\.hasFailed) }
+
+    func write(_ text: String) {
+        let begins: Bool? = state.withLock { state in
+            guard let note = state.note else { return nil }
+            guard state.waitingBytes == 0 || state.waitingBytes + text.utf8.count <= Self.bufferLimit else {
+                state.lost += 1
+                return false
+            }
+            if state.lost > 0 { append(note(state.lost) + "\n", to: &state) }
+            state.lost = 0
+            append(text, to: &state)
+            defer { state.isWriting = true }
+            return !state.isWriting
+        }
+        // The queue is for whoever writes without a buffer, too: lines of different threads do not mix.
+        guard let begins else { return thread.sync { put(text) } }
+        if begins { thread.async { self.drain() } }
+    }
+
+    private func append(_ text: String, to state: inout State) {
+        state.waiting.append(text)
+        state.waitingBytes += text.utf8.count
+    }
+
+    /// - Parameter note: Makes the line that says how many lines were lost.
+    func beginBuffering(_ note: @escaping @Sendable (_ lines: Int) -> String) {
+        thread.hold()
+        state.withLock { $0.note = note }
+    }
+
+    /// Waits until everything is written, at most until a time of the clock. Returns whether it is.
+    func flush(until end: ContinuousClock.Instant) -> Bool {
+        while state.withLock(\.isWriting) {
+            guard ContinuousClock.now < end else { return false }
+            usleep(2_000)
+        }
+        return true
+    }
+
+    private func drain() {
+        while true {
+            let waiting = state.withLock { state in
+                defer { (state.waiting, state.waitingBytes) = ([], 0) }
+                state.isWriting = !state.waiting.isEmpty
+                return state.waiting
+            }
+            if waiting.isEmpty { return }
+            for text in waiting { put(text) }
+        }
+    }
+
+    private func put(_ text: String) {
+        var text = text
+        text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while !rest.isEmpty {
+                let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+                if count > 0 {
+                    rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+                } else if errno == EAGAIN {
+                    var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    poll(&ready, 1, -1)
+                } else if errno != EINTR {
+                    let code = errno
+                    failure.withLock { if code == EPIPE { $0.isClosed = true } else { $0.hasFailed = true } }
+                    return
+                }
+            }
+        }
+    }
+}

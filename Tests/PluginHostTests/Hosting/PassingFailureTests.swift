@@ -1,0 +1,37 @@
+import Foundation
+import PluginABI
+import PluginHost
+import Testing
+
+/// What fails for want of something that comes back.
+@Suite struct PassingFailureTests {
+    /// In a process of its own, whose descriptors are used up: with none left the folder cannot be read, with one left no
+    /// file be copied.
+    @Test(arguments: [0, 1]) func `A file that comes while there are no descriptors is served when there are some`(
+        free: Int
+    ) async {
+        await #expect(processExitsWith: .success) { [free = free as Int] in
+            let test = try FolderHost()
+            let built = try PlainModule().build()
+            try copyFile(built, to: "\(test.plugins)/.new")
+            try test.start()
+            var limit = rlimit(rlim_cur: 256, rlim_max: 256)
+            try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            limit.rlim_cur = 256
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            var used: [Int32] = []
+            while case let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC), descriptor >= 0 {
+                used.append(descriptor)
+            }
+            for _ in 0..<free { close(used.removeLast()) }
+            try #require(rename("\(test.plugins)/.new", "\(test.plugins)/Good.so") == 0)
+            let hasFailed = eventually {
+                !test.host.problems.isEmpty || test.host.modules.contains { $0.state == "failed" }
+            }
+            try #require(hasFailed && test.answer() == nil)
+            for descriptor in used { close(descriptor) }
+            try #require(eventually { test.answer() == "yes" })
+            try #require(eventually { test.host.problems.isEmpty })
+        }
+    }
+}

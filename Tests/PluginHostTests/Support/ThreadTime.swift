@@ -1,0 +1,8 @@
+import Foundation
+
+/// The processor time that this thread has taken. Unlike a clock it does not depend on what else the machine does.
+func threadTime() -> Duration {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+}

@@ -1,0 +1,127 @@
+import Foundation
+
+/// Attacks the built program `pluginhost` from outside, from a seed that it prints, for as long as one likes.
+///
+/// Each attack makes rounds of hostile input and checks promises of the program afterwards: that it does not die, or
+/// names at its next start what killed it; that others are served meanwhile; that it ends when it is told to.
+@main
+enum Torture {
+    static func main() {
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            exit(try attack() == 0 ? 0 : 1)
+        } catch {
+            FileHandle.standardError.write(Data("torture: \(error)\n".utf8))
+            exit(error is Usage ? 64 : 70)
+        }
+    }
+
+    /// Returns how much was found.
+    private static func attack() throws -> Int {
+        let options = try Options(Array(CommandLine.arguments.dropFirst()))
+        say("torture: seed \(options.seed), \(options.seconds) s each: \(options.attacks.joined(separator: ", "))")
+        let victims = try Victims(root: options.root)
+        defer { victims.remove() }
+        var findings = 0
+        for name in options.attacks {
+            let attack = try make(name, options, victims)
+            let end = ContinuousClock.now + .seconds(options.seconds)
+            var round = options.round ?? 0
+            repeat {
+                let folder = try Folder("\(name)-\(round)")
+                var random = SplitMix(seed: options.seed, attack: name, round: round)
+                do {
+                    try attack.run(in: folder, &random)
+                    folder.remove()
+                } catch let finding as Finding {
+                    findings += 1
+                    say("FOUND by \(name), round \(round): \(finding.message)")
+                    say("  kept: \(folder.path)")
+                    say("  again: scripts/torture --seed \(options.seed) --round \(round) \(name)")
+                    if findings >= 10 { break }
+                }
+                round += 1
+            } while options.round == nil && ContinuousClock.now < end
+            say("\(name): \(round - (options.round ?? 0)) rounds, \(attack.summary)")
+        }
+        say(findings == 0 ? "torture: nothing found" : "torture: \(findings) found")
+        return findings
+    }
+
+    private static func make(_ name: String, _ options: Options, _ victims: Victims) throws -> any Attack {
+        let program = Program(path: options.program)
+        switch name {
+        case "binaries": return try BinaryAttack(program, victims, modules: options.modules)
+        case "manifests": return ManifestAttack(program, victims)
+        case "lines": return LineAttack(program, victims)
+        case "folders": return FolderAttack(program, victims)
+        case "hooks": return HookAttack(program, victims)
+        default: throw Usage(message: "There is no attack '\(name)'.")
+        }
+    }
+}
+
+/// One kind of hostile input.
+protocol Attack: AnyObject {
+    /// Figures of the rounds so far.
+    var summary: String { get }
+
+    /// Makes one round.
+    ///
+    /// - Throws: ``Finding`` when the program breaks a promise.
+    func run(in folder: Folder, _ random: inout SplitMix) throws
+}
+
+/// A promise that the program has broken.
+struct Finding: Error {
+    let message: String
+}
+
+struct Usage: Error, CustomStringConvertible {
+    let message: String
+    var description: String { "\(message) See scripts/torture --help." }
+}
+
+struct Options {
+    static let all = ["binaries", "manifests", "lines", "folders", "hooks"]
+
+    var seed = UInt64.random(in: 1...999_999_999)
+    var seconds = 30
+    /// The only round to be made.
+    var round: Int?
+    var root = "."
+    var program = ""
+    /// Where the sample modules lie.
+    var modules = ""
+    var attacks: [String] = []
+
+    init(_ words: [String]) throws {
+        var rest = words[...]
+        func value(_ name: String) throws -> String {
+            guard let value = rest.popFirst() else { throw Usage(message: "\(name) needs a value.") }
+            return value
+        }
+        func number(_ name: String) throws -> Int {
+            guard let number = Int(try value(name)), number >= 0 else {
+                throw Usage(message: "\(name) takes a whole number.")
+            }
+            return number
+        }
+        while let word = rest.popFirst() {
+            switch word {
+            case "--seed": seed = UInt64(try number(word))
+            case "--seconds": seconds = try number(word)
+            case "--round": round = try number(word)
+            case "--root": root = try value(word)
+            case "--program": program = try value(word)
+            case "--modules": modules = try value(word)
+            case _ where Self.all.contains(word): attacks.append(word)
+            default: throw Usage(message: "Unknown argument '\(word)'.")
+            }
+        }
+        if attacks.isEmpty { attacks = Self.all }
+    }
+}
+
+/// Writes a line at once, whatever standard output is.
+private func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
