@@ -3,7 +3,8 @@ import Foundation
 /// Shared libraries that were changed after they were built.
 ///
 /// What passes the host's checks is code and may kill the host; then the next start names the file and goes on without
-/// it. So there are at most as many deaths as files.
+/// it. So there are at most as many deaths as files. What was started in order may still crash when it is ended: then
+/// the command has given its answer, and the crash report names the file.
 final class BinaryAttack: Attack {
     private let program: Program
     private let bases: [[UInt8]]
@@ -29,7 +30,8 @@ final class BinaryAttack: Attack {
         var blamed = 0
         while true {
             let outcome = try program.run(["list", "--json", "--plugins", plugins], in: folder, seconds: 60)
-            if outcome.signal == 0, !outcome.isLate, states(outcome.output).count == count { break }
+            let isAnswered = states(outcome.output).count == count && !outcome.isLate
+            if isAnswered, outcome.signal == 0 || hasCrashedAtTheEnd(outcome) { break }
             if outcome.signal == 0, !outcome.isLate, !outcome.output.isEmpty || !outcome.errors.isEmpty {
                 throw Finding(message: "'list' \(outcome.description), and does not list \(count) files")
             }
@@ -39,6 +41,11 @@ final class BinaryAttack: Attack {
                 throw Finding(message: "'list' \(outcome.description) again, after each file could have been blamed")
             }
         }
+    }
+
+    private func hasCrashedAtTheEnd(_ outcome: Program.Outcome) -> Bool {
+        let hooks = ["willStop", "tearDown", "deactivate"]
+        return hooks.contains { outcome.errors.contains("while running the \($0) of ") }
     }
 
     private func mutant(of base: [UInt8], _ random: inout SplitMix) -> [UInt8] {

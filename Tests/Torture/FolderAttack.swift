@@ -30,11 +30,23 @@ final class FolderAttack: Attack {
         for name in try FileManager.default.contentsOfDirectory(atPath: plugins) {
             try FileManager.default.removeItem(atPath: "\(plugins)/\(name)")
         }
+        // A file that came to hold another module while nobody looked would be a conflict.
         var wanted: [String: String] = [:]
+        try require(wanted, host, socket)
         for number in 0..<(1 + random.below(5)) {
             try put(victims.module(number, version: random.below(800)), at: "\(plugins)/\(number).so")
             wanted["\(number).so"] = "active"
         }
+        try require(wanted, host, socket)
+        host.signal(SIGTERM)
+        let outcome = host.wait(seconds: 40)
+        guard outcome.signal == 0, outcome.code == 0, !outcome.isLate else {
+            throw Finding(message: "after SIGTERM the host \(outcome.description)")
+        }
+    }
+
+    /// Waits until the host has just these files.
+    private func require(_ wanted: [String: String], _ host: Program.Running, _ socket: String) throws {
         var seen: [String: String] = [:]
         let isTrue = eventually(within: 40) {
             let answer = Client.ask(socket, "list", seconds: 10) ?? ""
@@ -45,11 +57,6 @@ final class FolderAttack: Attack {
         }
         guard host.isRunning else { throw Finding(message: "the host \(host.wait(seconds: 1).description)") }
         guard isTrue else { throw Finding(message: "the folder holds \(wanted), and the host has \(seen)") }
-        host.signal(SIGTERM)
-        let outcome = host.wait(seconds: 40)
-        guard outcome.signal == 0, outcome.code == 0, !outcome.isLate else {
-            throw Finding(message: "after SIGTERM the host \(outcome.description)")
-        }
     }
 
     private func operate(_ plugins: String, _ other: String, _ random: inout SplitMix) throws {
@@ -76,8 +83,13 @@ final class FolderAttack: Attack {
         case 9:
             clear()
             mkdir(path, 0o755)
-        case 10: chmod(path, random.pick([0, 0o644, 0o666, 0o777, 0o4755]))
-        case 11: truncate(path, off_t(random.pick([0, 1, 64, 4096, 1 << 30])))
+        // Nothing outside of the round's folder may change: neither of the two follows a link.
+        case 10: fchmodat(AT_FDCWD, path, random.pick([0, 0o644, 0o666, 0o777, 0o4755]), AT_SYMLINK_NOFOLLOW)
+        case 11:
+            let descriptor = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
+            guard descriptor >= 0 else { return }
+            ftruncate(descriptor, off_t(random.pick([0, 1, 64, 4096, 1 << 30])))
+            close(descriptor)
         case 12:
             try? put(victims.module(random.below(5)), at: "\(other)/a.so")
             clear()

@@ -108,11 +108,12 @@ struct Program {
     }
 }
 
-/// What `list --json` says: by file name, the state.
+/// What `list --json` says: by file name, the state, followed by the code of the error where there is one.
 func states(_ json: String) -> [String: String] {
     let list = try? JSONSerialization.jsonObject(with: Data(json.utf8)) as? [[String: Any]]
     return (list ?? []).reduce(into: [:]) { states, entry in
         guard let file = entry["file"] as? String, let state = entry["state"] as? String else { return }
-        states[(file as NSString).lastPathComponent] = state
+        let code = (entry["error"] as? [String: Any])?["code"] as? String
+        states[(file as NSString).lastPathComponent] = state + (code.map { ": \($0)" } ?? "")
     }
 }

@@ -6,8 +6,9 @@ struct SplitMix: RandomNumberGenerator {
     init(seed: UInt64, attack: String, round: Int) {
         state = seed
         for byte in attack.utf8 { state = (state ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        state = state &+ UInt64(round) &* 0x9E37_79B9_7F4A_7C15
-        _ = next()
+        // States that differ by a multiple of the increment would give one sequence, shifted: hence the mixing.
+        state = next() ^ UInt64(round)
+        state = next()
     }
 
     mutating func next() -> UInt64 {
