@@ -24,8 +24,6 @@ final class FolderAttack: Attack {
             if random.oneIn(3) { usleep(UInt32(random.below(30_000))) }
             if random.oneIn(30), host.isRunning, random.oneIn(2) { host.signal(SIGTSTP) }
         }
-        host.signal(SIGCONT)
-
         // What is to be there in the end.
         for name in try FileManager.default.contentsOfDirectory(atPath: plugins) {
             try FileManager.default.removeItem(atPath: "\(plugins)/\(name)")
@@ -49,6 +47,7 @@ final class FolderAttack: Attack {
     private func require(_ wanted: [String: String], _ host: Program.Running, _ socket: String) throws {
         var seen: [String: String] = [:]
         let isTrue = eventually(within: 40) {
+            host.signal(SIGCONT)  // Again and again: it may come before the stop that SIGTSTP has begun.
             let answer = Client.ask(socket, "list", seconds: 10) ?? ""
             let object = try? JSONSerialization.jsonObject(with: Data(answer.utf8)) as? [String: Any]
             let result = (object?["result"]).flatMap { try? JSONSerialization.data(withJSONObject: $0) }
