@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 /// A file in a plugins folder that declares something for modules, in JSON or as a property list: an object that maps
 /// names to what they stand for.

@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 /// The bytes of a file, read without ever leaving them: every access names an offset in the file and is checked.
 ///

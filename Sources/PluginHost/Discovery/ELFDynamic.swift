@@ -1,5 +1,5 @@
-internal import PluginABI
-internal import Synchronization
+import PluginABI
+import Synchronization
 
 /// The dynamic section: the tables that the dynamic linker will follow, each of them inside the file.
 struct ELFDynamic {

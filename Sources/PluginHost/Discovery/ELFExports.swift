@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 extension ELFSymbols {
     /// The names of what the file exports, sorted, without those of Swift, which carry their module's name, those that

@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 /// The header of an ELF file: that it is one, for this machine, and a shared object. Errors say what it is instead.
 struct ELFHeader {

@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 /// What a shared library says about itself in its ELF header and dynamic section, without running any of it.
 ///

@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 /// The relocations: where the dynamic linker will write, and for which symbols.
 struct ELFRelocations {

@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 /// One program header.
 struct ELFSegment {

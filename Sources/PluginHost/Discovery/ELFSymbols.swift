@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 /// The symbol table and the hash tables through which the dynamic linker finds symbols in it.
 struct ELFSymbols {

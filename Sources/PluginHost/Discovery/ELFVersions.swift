@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 /// The versions of symbols: which ones the file defines, which ones it requires of other libraries, and which one each
 /// of its symbols has.

@@ -1,4 +1,4 @@
-internal import Glibc
+import Glibc
 
 /// Which file it is, and in which state: changes whenever the file is replaced or written.
 struct FileIdentity: Hashable, Sendable, Codable {

@@ -1,5 +1,5 @@
-internal import Glibc
-internal import PluginABI
+import Glibc
+import PluginABI
 
 /// A file of somebody else's, read block by block where something is asked of it, into memory that stands for all of it.
 ///

@@ -1,5 +1,5 @@
-internal import Glibc
-internal import PluginABI
+import Glibc
+import PluginABI
 
 /// Goes through a folder and, where that is wanted, those below it, each once.
 ///

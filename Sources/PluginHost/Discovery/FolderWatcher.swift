@@ -1,6 +1,6 @@
-internal import Glibc
-internal import PluginABI
-internal import Synchronization
+import Glibc
+import PluginABI
+import Synchronization
 
 /// Tells when something changes in plugins folders: a file was written and closed, renamed, removed; a folder vanished,
 /// or is there again, or can be read again.

@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 extension ModuleManifest {
     /// What the host calls in the life of a module.

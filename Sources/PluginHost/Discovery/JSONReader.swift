@@ -1,5 +1,5 @@
-internal import CPluginABI
-internal import PluginABI
+import CPluginABI
+import PluginABI
 
 /// Reads a JSON text (RFC 8259) into a value, in one pass and in time that grows with the text's length alone, whatever
 /// the text says: the one reader of JSON that comes from outside.

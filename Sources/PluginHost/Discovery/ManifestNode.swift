@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 /// A JSON object in a manifest, and where it stands: "target A, action fetch".
 struct ManifestNode {

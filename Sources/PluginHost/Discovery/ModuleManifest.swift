@@ -1,5 +1,5 @@
-internal import CPluginABI
-internal import PluginABI
+import CPluginABI
+import PluginABI
 
 /// What a module says that it offers, read from the JSON in its description. `manifest.schema.json` describes the same.
 struct ModuleManifest: Sendable, Equatable {

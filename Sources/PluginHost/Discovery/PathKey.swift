@@ -1,4 +1,4 @@
-internal import Glibc
+import Glibc
 
 /// A path, or the name of a file, as a key: another one as soon as its bytes are. Texts of Swift are equal when they
 /// look the same: `é` can be written in two ways, and on Linux those are the names of two files.

@@ -1,5 +1,5 @@
-internal import Glibc
-internal import PluginABI
+import Glibc
+import PluginABI
 
 /// The files of a plugins folder that may be modules, or declare routes or services.
 enum PluginFolder {

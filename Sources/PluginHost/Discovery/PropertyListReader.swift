@@ -1,5 +1,5 @@
-internal import CPluginABI
-internal import PluginABI
+import CPluginABI
+import PluginABI
 
 /// Reads a property list in XML into a value, in one pass and in time that grows with the text's length alone.
 ///

@@ -1,5 +1,5 @@
-internal import CPluginABI
-internal import PluginABI
+import CPluginABI
+import PluginABI
 
 extension ModuleManifest {
     /// What must be there before the module is; without an optional one it runs as well.

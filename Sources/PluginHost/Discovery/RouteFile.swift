@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 /// A file in a plugins folder that maps URLs to actions, `*.routes.json` or `*.routes.plist`:
 ///

@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 extension ModuleManifest {
     /// What others find by name and smallest version, implemented by a target of the module.

@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 /// A file in a plugins folder that says which targets implement services, `*.services.json` or `*.services.plist`:
 ///

@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 /// The candidate that a misspelt word may have meant: "did you mean …?". Nil where none is near.
 ///

@@ -1,5 +1,5 @@
-internal import Glibc
-internal import PluginABI
+import Glibc
+import PluginABI
 
 /// Checks who could have written a file or folder, or could change where a path leads to: code is opened only if
 /// nobody but root and the user that the process runs as could.

@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 /// Which versions will do: `^1.2`, `~1.2.3`, `>=1.0 <2.0 || 3.x`, `1.2 - 1.4`.
 ///

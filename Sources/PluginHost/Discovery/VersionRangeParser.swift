@@ -1,4 +1,4 @@
-internal import PluginABI
+import PluginABI
 
 /// Reads the text of a ``VersionRange``, from left to right and once.
 struct VersionRangeParser {

@@ -84,7 +84,7 @@ extension Navigator {
     ) async throws(PluginError) -> OpenPage {
         try turn.refuseInside()
         if transition == .push { try layers.checkStack() }
-        let parameters = try address.parameters(with: given, host.dispatcher)
+        let parameters = try address.parameters(with: given, host.calls)
         guard let object = try await address.call(given, in: context).object else {
             throw PluginError(.invalidResult, "\(address.title) gave no object, which a page is.")
         }

@@ -94,7 +94,7 @@ private final class WeakNavigator: Sendable {
             { await navigator.tell($0, to: completion) }
         }
         // The host calls what makes the page, for the call of the module.
-        let program = HostContext(host: navigator.host.dispatcher.program.hostTable, call: context.call)
+        let program = HostContext(host: navigator.host.calls.program.hostTable, call: context.call)
         return try await navigator.open(address, parameters, by: transition, in: program, onClose: onClose).object
     }
 }

@@ -3,7 +3,7 @@ public import PluginABI
 /// A page that a navigator has opened: an object of a module, and what it was opened with.
 ///
 /// It keeps the object, and with it the copy of the module that made it: a page that is shown goes on working when its
-/// module is replaced or removed. Where ``PluginHost/PluginHost/Configuration/objectTimeout`` is set, its actions end with
+/// module is replaced or removed. Where ``PluginHost/HostConfiguration/objectTimeout`` is set, its actions end with
 /// `generationRetired` after that time, and it can still be closed.
 public struct OpenPage: Sendable {
     /// The object behind it; any of its actions can be performed.

@@ -26,19 +26,19 @@ enum PageAddress: Sendable {
     }
 
     /// All that the action gets: what is given, what stands in the URL, and the defaults.
-    func parameters(with given: [String: Value], _ dispatcher: Dispatcher) throws(PluginError) -> [String: Value] {
+    func parameters(with given: [String: Value], _ calls: Calls) throws(PluginError) -> [String: Value] {
         switch self {
         case .url(let url, let origin):
-            try dispatcher.parameters(ofOpening: url, given, isRemote: origin == .remote)
+            try calls.parameters(ofOpening: url, given, isRemote: origin == .remote)
         case .action(let target, let action):
-            given.merging(dispatcher.defaults(of: dispatcher.registry.table.targets[target]?.actions[action])) { a, _ in
+            given.merging(calls.defaults(of: calls.registry.table.targets[target]?.actions[action])) { a, _ in
                 a
             }
         }
     }
 }
 
-extension Dispatcher {
+extension Calls {
     fileprivate func parameters(
         ofOpening url: String, _ given: [String: Value], isRemote: Bool
     ) throws(PluginError) -> [String: Value] {

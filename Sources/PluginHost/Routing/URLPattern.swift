@@ -29,7 +29,7 @@ public struct URLPattern: Sendable {
     /// - Parameters:
     ///   - url: The URL, or a path where the pattern is one.
     ///   - maximumLength: How many bytes it may have, 256 to 262,144. Default: as
-    ///     ``PluginHost/PluginHost/Configuration/maximumURLLength``.
+    ///     ``PluginHost/HostConfiguration/maximumURLLength``.
     /// - Throws: ``/PluginABI/PluginError/Code/invalidURL`` for a text that is no URL, or too long.
     public func match(
         _ url: String, maximumLength: Int = URLPattern.defaultLength

@@ -1,4 +1,4 @@
-internal import CPluginHost
+import CPluginHost
 package import PluginABI
 
 /// A thread that nobody waits for.

@@ -104,3 +104,15 @@ package final class ThreadPool: Sendable {
         }
     }
 }
+
+extension SerialThread {
+    /// What the process does when a time has passed: nothing on it may block.
+    static let timers = SerialThread("host.deadlines")
+}
+
+extension ThreadPool {
+    /// Runs code that may block when a time has passed.
+    static func run(after time: Duration, _ work: @escaping @Sendable () -> Void) {
+        SerialThread.timers.async(after: time) { shared.run(work) }
+    }
+}

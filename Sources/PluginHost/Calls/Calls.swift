@@ -1,0 +1,245 @@
+import CPluginABI
+import CPluginHost
+import Glibc
+import PluginABI
+import Synchronization
+
+/// The call path of one host. Whatever finds an action, the rest is this: resolve, check, bind, invoke, reply.
+struct Calls: Sendable {
+    let core: HostCore
+
+    @inline(__always)
+    init(_ core: HostCore) { self.core = core }
+
+    @inline(__always)
+    var registry: Registry { core.registry }
+    @inline(__always)
+    var settings: HostCore.Settings { core.settings }
+    @inline(__always)
+    var program: Generation { core.program }
+
+    /// Makes the core of a host, with the border of its modules and the host's own actions.
+    static func makeCore(_ settings: HostCore.Settings) -> HostCore {
+        let core = HostCore(settings, hostTable: HostTable.make)
+        let program = core.program!
+        core.ownActions = .init(
+            serviceWaiter: makeServiceWaiter(program),
+            emission: (Emission.endpoint(of: program, isAsync: false), Emission.endpoint(of: program, isAsync: true)),
+            heldCalls: makeHeldCalls(program),
+            posting: .passRetained(
+                Endpoint(
+                    name: .immortal("posting of an event"), parameters: [], isAsync: true, isRemote: false,
+                    invoke: { _, _, _, _ in }, data: nil, generation: program, instances: nil, gate: nil)))
+        return core
+    }
+
+    /// Who is told the outcome of a call.
+    struct Receiver {
+        let completion: plugin_completion
+        let data: UnsafeMutableRawPointer?
+
+        func receive(_ error: PluginError) { error.lend { completion(data, nil, $0) } }
+    }
+
+    /// Whether the caller can wait for an asynchronous action.
+    enum Mode { case synchronous, any }
+
+    // MARK: The way in
+
+    /// Calls what a request asks for. The receiver is told exactly once; in mode `.synchronous` before this returns.
+    ///
+    /// Here is what almost every call is: an action of a module that serves, found by its names or as a bound one. Of all
+    /// else, most events go through ``postStraight(_:parent:from:to:_:_:)``, and what is left through
+    /// ``dispatchSlowly(_:parent:from:mode:to:)``, which also says what is wrong.
+    ///
+    /// - Returns: the token to cancel the call by, or 0 when it is over.
+    @discardableResult
+    @inline(__always)
+    func dispatch(
+        _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
+        to receiver: Receiver
+    ) -> plugin_token {
+        guard let lane = Lane.current, let record = lane.next, seesPublished(caller, lane),
+            caller.isProgram || asked.pointee.isSoundButForNames
+        else { return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver) }
+        let parent = parent != 0 ? parent : lane.currentCall
+        let found = enter(record, lane, parent: parent, from: caller) { find(asked, in: $0) }
+        guard let found else {
+            return dispatchOther(asked, parent: parent, from: caller, mode: mode, to: receiver, lane, record)
+        }
+        if asked.pointee.isPlain, callStraight(found, asked.pointee.entries, receiver, lane, record) { return 0 }
+        return begin(found, asked, parent: parent, from: caller, mode: mode, to: receiver, lane, record)
+    }
+
+    /// The same for what has no action that the table knows by names: of that, an event is most often.
+    @inline(never)
+    private func dispatchOther(
+        _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
+        to receiver: Receiver, _ lane: Lane, _ record: CallRecord
+    ) -> plugin_token {
+        if asked.pointee.address == PLUGIN_ADDRESS_EVENT, mode == .synchronous,
+            postStraight(asked, parent: parent, from: caller, to: receiver, lane, record)
+        {
+            return 0
+        }
+        return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver)
+    }
+
+    /// Whether a caller sees the published table, and not the proposed one.
+    @inline(__always)
+    func seesPublished(_ caller: Generation, _ lane: Lane) -> Bool {
+        !lane.seesProposal && !caller.isStarting.load(ordering: .relaxed)
+    }
+
+    /// Finds an action in the published table, and enters the call in its record. Nil, with nothing done, where there is
+    /// none, or interceptors may stand before it. The caller has made sure that it may look there (``seesPublished(_:_:)``).
+    @inline(__always)
+    func enter(
+        _ record: CallRecord, _ lane: Lane, parent: plugin_token, from caller: Generation,
+        find: (Table) -> Unmanaged<Endpoint>?
+    ) -> Unmanaged<Endpoint>? {
+        registry.read(lane, isPublished: true) { table in
+            guard table.interception == nil, let endpoint = find(table) else { return nil }
+            occupy(record, endpoint, parent: parent, caller: .passUnretained(caller))
+            return endpoint
+        }
+    }
+
+    /// What a request names in itself.
+    @inline(__always)
+    private func find(_ asked: UnsafePointer<plugin_request>, in table: Table) -> Unmanaged<Endpoint>? {
+        switch asked.pointee.address {
+        case PLUGIN_ADDRESS_BOUND: core.boundActions.endpoint(asked.pointee.object, in: table)
+        case PLUGIN_ADDRESS_ACTION: table.find(asked.pointee.target, asked.pointee.action)
+        default: nil
+        }
+    }
+
+    /// Begins a call whose action is found and entered in the record.
+    @inline(never)
+    private func begin(
+        _ found: Unmanaged<Endpoint>, _ asked: UnsafePointer<plugin_request>, parent: plugin_token,
+        from caller: Generation, mode: Mode, to receiver: Receiver, _ lane: Lane, _ record: CallRecord
+    ) -> plugin_token {
+        if mode == .any, asked.pointee.isPlain,
+            let token = beginStraight(
+                found, asked.pointee.entries, parent: parent, from: caller, to: receiver, lane, record)
+        {
+            return token
+        }
+        let call = Call(asked, parent: parent, from: caller, lane, mode, receiver)
+        do throws(PluginError) {
+            if !caller.isProgram { try asked.pointee.checkKeys() }
+            return try found.lend { (endpoint) throws(PluginError) in
+                try invoke(endpoint, asked.pointee.entries, call, lane, record)
+            }
+        } catch {
+            refuse(error, receiver, lane, record)
+            return 0
+        }
+    }
+
+    /// Ends a call that was not begun. If its action was found, it counts there.
+    func refuse(_ error: PluginError, _ receiver: Receiver, _ lane: Lane, _ record: CallRecord) {
+        if let endpoint = record.endpoint {
+            lane.count(endpoint)
+            lane.countError(endpoint)
+        }
+        record.vacate()
+        receiver.receive(error)
+    }
+
+    /// Calls what a request asks for, whatever it is.
+    @inline(never)
+    private func dispatchSlowly(
+        _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
+        to receiver: Receiver
+    ) -> plugin_token {
+        guard let lane = Lane.current, let record = lane.next else {
+            receiver.receive(.recursionLimit)
+            return 0
+        }
+        let isStarting = caller.isStarting.load(ordering: .relaxed)
+        if isStarting != lane.seesProposal {
+            lane.seesProposal = isStarting
+            defer { lane.seesProposal = !isStarting }
+            return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver)
+        }
+        do throws(PluginError) {
+            if !caller.isProgram { try asked.pointee.checkValues() }
+            let call = Call(asked, parent: parent, from: caller, lane, mode, receiver)
+            let entries = asked.pointee.entries
+            switch asked.pointee.address {
+            case PLUGIN_ADDRESS_ACTION:
+                return try self.call(asked.pointee.target, asked.pointee.action, entries, call, lane, record)
+            case PLUGIN_ADDRESS_BOUND:
+                return try callBound(asked.pointee.object, entries, call, lane, record)
+            case PLUGIN_ADDRESS_URL:
+                return try open(asked.pointee, call, lane, record)
+            case PLUGIN_ADDRESS_OBJECT:
+                return try callObject(asked.pointee, call, lane, record)
+            case PLUGIN_ADDRESS_SERVICE:
+                return try callService(asked.pointee, call, lane, record)
+            case PLUGIN_ADDRESS_EVENT:
+                return try post(asked.pointee, call, from: caller, lane)
+            case PLUGIN_ADDRESS_CHAIN:
+                return try emit(asked.pointee, call, from: caller, lane, record)
+            default:
+                throw PluginError(
+                    .invalidValue, "A request has the address kind \(asked.pointee.address), which is unknown.")
+            }
+        } catch {
+            refuse(error, receiver, lane, record)
+            return 0
+        }
+    }
+
+    /// What all kinds of address share.
+    struct Call {
+        /// As `plugin_request.isPlain`.
+        var isPlain: Bool { !isRemote && timeout <= 0 }
+        let parent: plugin_token
+        var timeout: Int64
+        let isRemote: Bool
+        let mode: Mode
+        let receiver: Receiver
+        /// Who calls, and may cancel the call by its token; nil for the host itself. It lives as long as the process.
+        var caller: Unmanaged<Generation>? = nil
+        /// Whether it gets an instance of its own, whatever the target says.
+        var isFresh = false
+        /// The route that led here; the caller holds its table.
+        var route: Unmanaged<RouteEntry>? = nil
+    }
+}
+
+extension Calls.Call {
+    /// What a request says about the call itself.
+    @inline(__always)
+    fileprivate init(
+        _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, _ lane: Lane,
+        _ mode: Calls.Mode, _ receiver: Calls.Receiver
+    ) {
+        self.init(
+            parent: parent != 0 ? parent : lane.currentCall, timeout: asked.pointee.timeout,
+            isRemote: asked.pointee.flags & PLUGIN_REQUEST_REMOTE != 0, mode: mode, receiver: receiver,
+            caller: .passUnretained(caller), isFresh: asked.pointee.flags & PLUGIN_REQUEST_FRESH != 0)
+    }
+}
+
+extension plugin_request {
+    /// The parameters.
+    @inline(__always)
+    var entries: UnsafeBufferPointer<plugin_entry> {
+        UnsafeBufferPointer(start: parameters, count: Int(truncatingIfNeeded: parameter_count))
+    }
+
+    /// Whether it comes from this process, and nobody has said how long it may take.
+    @inline(__always)
+    var isPlain: Bool { flags & PLUGIN_REQUEST_REMOTE == 0 && timeout <= 0 }
+}
+
+extension Generation {
+    /// The call path of the host that it belongs to.
+    @inline(__always)
+    var calls: Calls { Calls(core) }
+}

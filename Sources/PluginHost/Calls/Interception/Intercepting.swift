@@ -1,0 +1,124 @@
+import CPluginABI
+import CPluginHost
+import PluginABI
+import Synchronization
+
+// The call path with interceptors. An intercepted call is a call of its own, of an endpoint that stands for the action
+// and runs the interceptors; the action is called from within it. So deadlines, cancellation, the chain of calls and
+// the depth are those of every other call.
+
+extension Calls {
+    /// Runs an endpoint whose record is occupied, through the interceptors that see it.
+    func invoke(
+        _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
+        _ record: CallRecord, instance: UnsafeMutableRawPointer? = nil, through interception: Interception?
+    ) throws(PluginError) -> plugin_token {
+        let route = call.route?.takeUnretainedValue()
+        guard let interceptors = interception?.matching(endpoint, route), !interceptors.isEmpty else {
+            return try invoke(endpoint, entries, call, lane, record, instance: instance)
+        }
+        try check(endpoint, call, record)
+        let table = registry.current(lane)
+        let asynchronous = interceptors.first { $0.body.isAsync(in: table) }
+        if call.mode == .synchronous, let asynchronous {
+            throw PluginError(
+                .asynchronousAction,
+                "An asynchronous interceptor, \(asynchronous.title), stands before \(endpoint.title): use call (or "
+                    + "performAndWait), not perform.")
+        }
+        let isAsync =
+            endpoint.isAsync || asynchronous != nil
+            || (call.mode == .any && endpoint.gate != nil)
+        let object = record.object
+        let invocation = InterceptedInvocation(
+            calls: self, endpoint: endpoint, interceptors: interceptors, instance: instance, object: object,
+            isFresh: call.isFresh,
+            call: InterceptedCall(
+                target: endpoint.words.target, action: endpoint.words.action, parameters: try endpoint.named(entries),
+                origin: call.isRemote ? .remote : .local, route: route?.pattern.text,
+                context: HostContext(host: program.hostTable)))
+        let stand = endpoint.standIn(isAsync: isAsync)
+        record.occupy(
+            .passUnretained(stand), parent: call.parent, depth: record.depth, caller: call.caller)
+        record.object = object
+        let hold = Unmanaged.passRetained(invocation)
+        do throws(PluginError) {
+            let none = UnsafeBufferPointer<plugin_entry>(start: nil, count: 0)
+            return try invoke(stand, none, call, lane, record, instance: hold.toOpaque())
+        } catch {
+            hold.release()  // Who throws has not run it.
+            throw error
+        }
+    }
+
+    /// Calls an endpoint from within an intercepted call.
+    func callIntercepted(
+        _ endpoint: Endpoint, _ parameters: Parameters, _ call: Call, _ instance: UnsafeMutableRawPointer?,
+        _ object: plugin_object
+    ) -> plugin_token {
+        guard let lane = Lane.current, let record = lane.next else {
+            call.receiver.receive(.recursionLimit)
+            return 0
+        }
+        let holdsObject = object != 0 && ObjectTable.retain(object)
+        do throws(PluginError) {
+            return try parameters.withEntries { (entries, count) throws(PluginError) in
+                occupy(record, .passUnretained(endpoint), call)
+                if holdsObject { record.object = object }
+                let entries = UnsafeBufferPointer(start: entries, count: count)
+                return try invoke(endpoint, entries, call, lane, record, instance: instance)
+            }
+        } catch {
+            refuse(error, call.receiver, lane, record)
+            if holdsObject { _ = ObjectTable.release(object) }
+            return 0
+        }
+    }
+}
+
+extension Endpoint {
+    /// What interceptors are told it is: target and action, or type and action; of a subscription only the event.
+    fileprivate var words: (target: String, action: String) {
+        if let event { return ("", event) }
+        let words = name.split(maxSplits: 1) { $0 == "/" || $0 == "#" }
+        return (String(words[0]), String(words[1]))
+    }
+
+    /// The event that it waits for; nil for what is no subscription.
+    var event: String? { name.hasPrefix("!") ? String(name.dropFirst()) : nil }
+
+    /// The parameters by name; of equal names the first one counts.
+    fileprivate func named(_ entries: UnsafeBufferPointer<plugin_entry>) throws(PluginError) -> [String: Value] {
+        var named: [String: Value] = [:]
+        var position = 0
+        for entry in entries {
+            var name = entry.key.text
+            if entry.key.count == 0 {
+                guard position < parameters.count else { throw .tooManyArguments(entries.count, self) }
+                name = parameters[position].name
+                position += 1
+                if named[name] != nil { throw .givenTwice(name, self) }
+            }
+            if named[name] == nil {
+                named[name] = Value(copying: entry.value, host: generation.calls.program.hostTable)
+            }
+        }
+        return named
+    }
+
+    /// What runs the interceptors in place of the action. Never freed, like every endpoint.
+    fileprivate func standIn(isAsync: Bool) -> Endpoint {
+        standIns.withLock { standIns in
+            if let made = isAsync ? standIns.asynchronous : standIns.synchronous { return made }
+            let made = Endpoint(
+                name: nameBytes, parameters: [], isAsync: isAsync, isRemote: isRemote, isVariadic: true,
+                isStandIn: true,
+                invoke: { _, call, _, _ in
+                    let call = call!.pointee
+                    Unmanaged<InterceptedInvocation>.fromOpaque(call.instance).takeRetainedValue().run(call)
+                }, data: nil, generation: generation, instances: nil, gate: nil)
+            if isAsync { standIns.asynchronous = made } else { standIns.synchronous = made }
+            return made
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import PluginABI
+import Synchronization
+
+// An interceptor of a module is an action of it: with the call as a map, and the rest of the call as a callback.
+
+extension Calls {
+    /// Calls what a rule names, as the table of the moment has it. Nil where it is not there: nobody is told then.
+    func callInterceptor(_ rule: InterceptorRule, _ parameters: Parameters, _ call: Call) -> plugin_token? {
+        guard let lane = Lane.current, let record = lane.next else {
+            call.receiver.receive(.recursionLimit)
+            return 0
+        }
+        let found: Unmanaged<Endpoint>? = registry.read(lane) { table in
+            guard let endpoint = table.interceptors[rule.key] else { return nil }
+            occupy(record, .passUnretained(endpoint), call)
+            return .passUnretained(endpoint)
+        }
+        guard let found else { return nil }
+        do throws(PluginError) {
+            return try parameters.withEntries { (entries, count) throws(PluginError) in
+                try invoke(
+                    found.takeUnretainedValue(), UnsafeBufferPointer(start: entries, count: count), call, lane, record)
+            }
+        } catch {
+            refuse(error, call.receiver, lane, record)
+            return 0
+        }
+    }
+}
+
+extension InterceptedInvocation {
+    /// The map that an interceptor of a module gets, and the rest of the call.
+    private func parameters(_ call: InterceptedCall, _ rest: Callback) -> Parameters {
+        Parameters(positional: [call.value, rest.value])
+    }
+
+    func passModule(
+        _ rule: InterceptorRule, _ index: Int, _ call: InterceptedCall, _ frame: Frame
+    ) throws -> Value {
+        let rest = RestOfCall(title: rule.description)
+        defer { rest.end() }
+        let callback = call.context.callback { arguments throws -> Value in
+            do { return try self.pass(index + 1, try rest.change(call, arguments), frame.within) } catch {
+                throw rest.failed(error)
+            }
+        }
+        var isMissing = false
+        var outcome = ActionOutcome(host: calls.program.hostTable)
+        withUnsafeMutablePointer(to: &outcome) { outcome in
+            isMissing = start(rule, parameters(call, callback), call, frame, ActionOutcome.receiver(outcome)) == nil
+        }
+        guard isMissing else { return try rest.outcome(outcome.result).get() }
+        guard rule.isOptional else { throw PluginError.missing(rule, endpoint) }
+        return try pass(index + 1, call, frame)
+    }
+
+    func passModuleLater(
+        _ rule: InterceptorRule, _ index: Int, _ call: InterceptedCall, _ frame: Frame
+    ) async throws -> Value {
+        let rest = RestOfCall(title: rule.description)
+        defer { rest.end() }
+        let isAsync = calls.registry.table.interceptors[rule.key]?.isAsync ?? false
+        let callback =
+            isAsync
+            ? call.context.callback { arguments async throws -> Value in
+                let (changed, frame) = (try rest.change(call, arguments), frame.within)
+                do {
+                    return try await withTaskExecutorPreference(BlockingExecutor.modules) {
+                        try await InterceptedTask.run(for: frame.parent) {
+                            try await self.passLater(index + 1, changed, frame)
+                        }
+                    }
+                } catch { throw rest.failed(error) }
+            }
+            : call.context.callback { arguments throws -> Value in
+                do { return try self.waitForRest(index + 1, try rest.change(call, arguments), frame.within) } catch {
+                    throw rest.failed(error)
+                }
+            }
+        let result = await WaitingCall.outcome(host: calls.program.hostTable) {
+            start(rule, parameters(call, callback), call, frame, $0)
+        }
+        if let result { return try rest.outcome(result).get() }
+        guard rule.isOptional else { throw PluginError.missing(rule, endpoint) }
+        return try await passLater(index + 1, call, frame)
+    }
+
+    /// Begins an interceptor of a module; nil where it is not there.
+    private func start(
+        _ rule: InterceptorRule, _ parameters: Parameters, _ call: InterceptedCall, _ frame: Frame,
+        _ receiver: Calls.Receiver
+    ) -> plugin_token? {
+        if frame.isOverdue {
+            receiver.receive(.deadlineExceeded(endpoint))
+            return 0
+        }
+        return calls.callInterceptor(rule, parameters, innerCall(call, frame, receiver))
+    }
+}
+
+extension InterceptedInvocation.Frame {
+    /// The same for what is called from within the call that this thread works on.
+    fileprivate var within: Self {
+        var inner = self
+        inner.parent = Lane.current?.currentCall ?? token
+        return inner
+    }
+}
+
+/// The rest of a call, as an interceptor of a module calls it: until the interceptor has ended.
+final class RestOfCall: Sendable {
+    private let isOver = Mutex(false)
+    private let failure = Mutex<PluginError?>(nil)
+    private let title: String
+
+    init(title: String) { self.title = title }
+
+    func end() { isOver.withLock { $0 = true } }
+
+    /// The error of the rest, kept: one of the host's that the interceptor passes on stays one of the host's.
+    func failed(_ error: any Error) -> any Error {
+        if let error = error as? PluginError { failure.withLock { $0 = error } }
+        return error
+    }
+
+    /// The outcome of the interceptor.
+    func outcome(_ result: Result<Value, PluginError>) -> Result<Value, PluginError> {
+        result.mapError { error in
+            let passedOn = failure.withLock { $0 }
+            return passedOn?.code == error.code && passedOn?.message == error.message ? passedOn! : error
+        }
+    }
+
+    /// The call with the parameters that the interceptor gives.
+    func change(_ call: InterceptedCall, _ arguments: [Value]) throws(PluginError) -> InterceptedCall {
+        if isOver.withLock({ $0 }) {
+            throw PluginError(
+                .cancelled, "The interceptor \(title) has ended, and with it the call that it was put around.")
+        }
+        guard arguments.count < 2 else {
+            throw PluginError(
+                .unknownParameter,
+                "The rest of a call takes one argument, the parameters; \(arguments.count) were given.")
+        }
+        var call = call
+        if let given = arguments.first {
+            guard let parameters = given.map else {
+                throw PluginError(
+                    .mistypedParameter, "The rest of a call takes the parameters as a map, not as a \(given.kind).")
+            }
+            call.parameters = parameters
+        }
+        return call
+    }
+}
+
+extension PluginError {
+    static func missing(_ rule: InterceptorRule, _ endpoint: Endpoint) -> PluginError {
+        PluginError(
+            .interceptorMissing,
+            "\(endpoint.title) is guarded by the interceptor \(rule), which no module offers now. Install the module, or "
+                + "mark the interceptor optional in the configuration.")
+    }
+}

@@ -1,0 +1,88 @@
+import CPluginABI
+import CPluginHost
+import PluginABI
+
+// How a call is answered: by whoever holds its token, once.
+
+extension Calls {
+    /// Answers a call with a result; nil for none. Of the module nothing is read on the way of most calls but its address:
+    /// of many modules hardly any is in the processor's cache.
+    static func resolve(
+        _ token: plugin_token, _ result: UnsafePointer<plugin_value>?, from module: Generation
+    ) -> Int32 {
+        guard let (record, isAwaited) = beginReply(token, from: module) else { return PLUGIN_REPLY_STALE }
+        return withUnsafePointer(to: plugin_value_null()) { null in
+            let result = result ?? null
+            guard isAwaited, result.pointee.kind <= PLUGIN_KIND_DOUBLE, !isOver(record.deadline) else {
+                return module.calls.resolveSlowly(record, token, result, from: module, isAwaited)
+            }
+            record.complete(token, result, nil)
+            module.calls.finishReply(record, token)
+            return PLUGIN_REPLY_ACCEPTED
+        }
+    }
+
+    /// The same for a result that is to be checked, and for a caller who may have gone.
+    private func resolveSlowly(
+        _ record: CallRecord, _ token: plugin_token, _ result: UnsafePointer<plugin_value>, from module: Generation,
+        _ isAwaited: Bool
+    ) -> Int32 {
+        defer { finishReply(record, token) }
+        guard isAwaited else { return PLUGIN_REPLY_STALE }
+        do throws(PluginError) {
+            if !module.isProgram { try result.pointee.check() }
+        } catch {
+            let name = record.endpoint?.title ?? module.name
+            let failure = PluginError(
+                .invalidResult, "The result of \(name) cannot be passed on. \(error.message)", source: module.name)
+            failure.lend { record.complete(token, nil, $0) }
+            return PLUGIN_REPLY_REFUSED
+        }
+        if isOver(record.deadline), let endpoint = record.endpoint {
+            PluginError.deadlineExceeded(endpoint).lend { record.complete(token, nil, $0) }
+        } else {
+            record.complete(token, result, nil)
+        }
+        return PLUGIN_REPLY_ACCEPTED
+    }
+
+    func reject(_ token: plugin_token, _ error: plugin_error?, from module: Generation) -> Int32 {
+        guard let (record, isAwaited) = Self.beginReply(token, from: module) else { return PLUGIN_REPLY_STALE }
+        defer { finishReply(record, token) }
+        guard isAwaited else { return PLUGIN_REPLY_STALE }
+        var code = error?.code.text ?? ""
+        if code.isEmpty { code = PluginError.Code.actionFailed.rawValue }
+        let isOwn = error.map { $0.source.count == 0 } ?? true
+        let failure = PluginError(
+            .init(rawValue: code), error?.message.text ?? "", source: isOwn ? module.sourceName : error?.source.text)
+        failure.lend { record.complete(token, nil, $0) }
+        return PLUGIN_REPLY_ACCEPTED
+    }
+
+    /// Finds the call that a token names and takes the right to answer it; false in the result when its caller has
+    /// gone. What comes twice, late or from the wrong module is logged, and nothing happens.
+    @inline(__always)
+    private static func beginReply(_ token: plugin_token, from module: Generation) -> (CallRecord, Bool)? {
+        if let record = CallRecord(token: token), record.belongs(to: module),
+            let phase = record.beginReply(token)
+        {
+            return (record, phase == .open)
+        }
+        module.calls.reportStaleReply(token, module)
+        return nil
+    }
+
+    func reportStaleReply(_ token: plugin_token, _ module: Generation) {
+        settings.log(
+            LogEntry(
+                level: .warning, module: module.sourceName,
+                message: "\(module.label) replied to a call that is over, or that is not its own (token \(token)). "
+                    + "A call is answered once, by the module that it was made to."))
+    }
+}
+
+extension PluginError {
+    static func deadlineExceeded(_ endpoint: Endpoint) -> PluginError {
+        PluginError(.deadlineExceeded, "\(endpoint.title) did not reply before its deadline.")
+    }
+}

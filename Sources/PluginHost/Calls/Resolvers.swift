@@ -1,0 +1,134 @@
+import CPluginABI
+import CPluginHost
+import PluginABI
+import Synchronization
+
+// How the call path finds what a request names, one function for each kind of address.
+
+extension Calls {
+    /// Target and action.
+    func call(
+        _ target: plugin_string, _ action: plugin_string, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
+        _ lane: Lane, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        let found: Unmanaged<Endpoint>? = registry.read(lane) { table in
+            guard table.interception == nil else { return nil }
+            let endpoint = table.find(target, action)
+            if let endpoint { occupy(record, endpoint, call) }
+            return endpoint
+        }
+        guard let found else { return try callSlowly(target, action, entries, call, lane, record) }
+        return try found.lend { (endpoint) throws(PluginError) in
+            try invoke(endpoint, entries, call, lane, record)
+        }
+    }
+
+    /// The same where there are interceptors, or the action is not found.
+    func callSlowly(
+        _ target: plugin_string, _ action: plugin_string, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
+        _ lane: Lane, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        let (found, table) = registry.read(lane) { table in
+            let endpoint = table.find(target, action)
+            if let endpoint { occupy(record, endpoint, call) }
+            return (endpoint, table)
+        }
+        guard let found else {
+            let answer = try callFallback(target.text, action.text, entries, call, lane, record, in: table)
+            if let answer { return answer }
+            return try callSlowly(target, action, entries, call, lane, record)
+        }
+        return try invoke(found.takeUnretainedValue(), entries, call, lane, record, through: table.interception)
+    }
+
+    /// The target's `notFound`, then the host's handler, then the error; all as the table says in which the action was
+    /// not found. Nil where `notFound` has gone since, and the action is to be looked for again.
+    func callFallback(
+        _ target: String, _ action: String, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
+        _ record: CallRecord, in table: Table
+    ) throws(PluginError) -> plugin_token? {
+        if let notFound = table.targets[target]?.actions["notFound"], !call.isRemote || notFound.isRemote {
+            let isThere = registry.read(lane) { present in
+                guard present.targets[target]?.actions["notFound"] === notFound else { return false }
+                occupy(record, .passUnretained(notFound), call)
+                return true
+            }
+            guard isThere else { return nil }
+            let parameters = Parameters([
+                ("action", .string(action)), ("parameters", parametersAsMap(entries, from: notFound.generation)),
+            ])
+            return try parameters.withEntries { (entries, count) throws(PluginError) in
+                try invoke(
+                    notFound, UnsafeBufferPointer(start: entries, count: count), call, lane, record,
+                    through: table.interception)
+            }
+        }
+        if table.targets[target] == nil, !table.isStopped, let handler = core.noTargetHandler.withLock({ $0 }) {
+            let program = ObjectTable.contents(of: handler.object.handle).0.generation
+            let parameters = Parameters(positional: [
+                .string(target), .string(action), parametersAsMap(entries, from: program), .bool(call.isRemote),
+            ])
+            return try parameters.withEntries { (entries, count) throws(PluginError) in
+                try callObject(
+                    handler.object.handle, "call", UnsafeBufferPointer(start: entries, count: count), call, lane,
+                    record)
+            }
+        }
+        throw table.missing(target, action)
+    }
+
+    /// What was given, by name, or by number where it had none. Of equal names the first one counts.
+    private func parametersAsMap(_ entries: UnsafeBufferPointer<plugin_entry>, from generation: Generation) -> Value {
+        let named = entries.enumerated().lazy.map { index, entry in
+            (
+                entry.key.count == 0 ? String(index) : entry.key.text,
+                Value(copying: entry.value, host: generation.hostTable)
+            )
+        }
+        return .map(Dictionary(named, uniquingKeysWith: { first, _ in first }))
+    }
+
+    /// An object and its action.
+    func callObject(
+        _ request: borrowing plugin_request, _ call: Call, _ lane: Lane, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        let entries = request.entries
+        return try callObject(request.object, request.action.text, entries, call, lane, record)
+    }
+
+    private func callObject(
+        _ handle: plugin_object, _ action: String, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
+        _ lane: Lane, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        guard ObjectTable.retain(handle) else {
+            throw PluginError(.unknownObject, "The object \(handle) is gone: its last holder has released it.")
+        }
+        let (type, instance) = ObjectTable.contents(of: handle)
+        let named = type.actions[action]
+        // What implements a service is a target, with a target's fallback.
+        let notFound = type.instances == nil ? nil : type.actions["notFound"]
+        guard let endpoint = named ?? notFound else {
+            _ = ObjectTable.release(handle)
+            throw PluginError.unknownAction(action, of: "The object type \(type.name)", type.actions.keys)
+        }
+        occupy(record, .passUnretained(endpoint), call)
+        record.object = handle
+        do throws(PluginError) {
+            if type.generation.isRevoked.load(ordering: .relaxed) { throw .revoked(type) }
+            let interception = core.isIntercepting.load(ordering: .relaxed) ? registry.current(lane).interception : nil
+            if named != nil {
+                return try invoke(endpoint, entries, call, lane, record, instance: instance, through: interception)
+            }
+            let parameters = Parameters([
+                ("action", .string(action)), ("parameters", parametersAsMap(entries, from: endpoint.generation)),
+            ])
+            return try parameters.withEntries { (entries, count) throws(PluginError) in
+                let entries = UnsafeBufferPointer(start: entries, count: count)
+                return try invoke(endpoint, entries, call, lane, record, instance: instance, through: interception)
+            }
+        } catch {
+            _ = ObjectTable.release(handle)
+            throw error
+        }
+    }
+}

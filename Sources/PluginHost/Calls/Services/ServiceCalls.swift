@@ -1,0 +1,257 @@
+import CPluginABI
+import PluginABI
+
+// Services on the call path: the resolver, instances that outlive a call, and waiting.
+
+extension Calls {
+    /// A service and an action of its target. A service that is no singleton gets an instance for the call.
+    func callService(
+        _ request: borrowing plugin_request, _ call: Call, _ lane: Lane, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        let (name, action) = (request.target, request.action)
+        let entries = request.entries
+        let smallest = try Self.version(request.version)
+        var call = call
+        let (target, endpoint) = registry.read(lane) { table -> (plugin_string?, Unmanaged<Endpoint>?) in
+            guard let service = table.service(name, from: smallest) else { return (nil, nil) }
+            let (target, isOwn) = service._withUnsafeGuaranteedRef { ($0.targetName, $0.maker != nil) }
+            call.isFresh = call.isFresh || isOwn
+            guard table.interception == nil, let endpoint = table.find(target, action) else { return (target, nil) }
+            occupy(record, endpoint, call)
+            return (target, endpoint)
+        }
+        guard let target else { throw registry.table.missingService(name.text, from: smallest) }
+        guard let endpoint else { return try callSlowly(target, action, entries, call, lane, record) }
+        if call.isPlain, callStraight(endpoint, entries, call.receiver, lane, record) { return 0 }
+        return try endpoint.lend { (endpoint) throws(PluginError) in
+            try invoke(endpoint, entries, call, lane, record)
+        }
+    }
+
+    static func version(_ text: plugin_string) throws(PluginError) -> SemanticVersion? {
+        if text.count == 0 { return nil }
+        guard let version = SemanticVersion(text.text) else {
+            throw PluginError(
+                .invalidValue, "“\(text.text.shortened)” is no semantic version, such as 1.0.0, of a service.")
+        }
+        return version
+    }
+
+    /// Finds what implements a service, without making anything. Services are never freed.
+    func service(_ name: plugin_string, _ version: plugin_string) throws(PluginError) -> Unmanaged<ServiceEntry> {
+        // A name that is found needs no check: its bytes are those of one that was checked.
+        if version.count == 0, let lane = Lane.current, let found = registry.read(lane, { $0.service(name, from: nil) })
+        {
+            return found
+        }
+        try name.check("The name of the service")
+        try version.check("The version of the service")
+        let smallest = try Self.version(version)
+        let table = registry.table
+        guard let service = table.service(name, from: smallest) else {
+            throw table.missingService(name.text, from: smallest)
+        }
+        return service
+    }
+
+    /// An object with an instance of its own, for the one who asks; nil where the service is not there any more.
+    ///
+    /// - Throws: what its making throws.
+    private func instance(
+        of service: ServiceEntry, by endpoint: Endpoint, parent: plugin_token
+    ) throws(PluginError) -> Object? {
+        guard let lane = Lane.current, let record = lane.next else { throw .recursionLimit }
+        var outcome: Result<Object, PluginError>?
+        withUnsafeMutablePointer(to: &outcome) { outcome in
+            let receiver = Receiver(
+                completion: { data, value, error in
+                    let outcome = data!.assumingMemoryBound(to: Result<Object, PluginError>?.self)
+                    if let error {
+                        outcome.pointee = .failure(PluginError(error.pointee))
+                    } else if let value {
+                        let object = value.pointee.as.object
+                        let host = ObjectTable.contents(of: object).0.generation.calls.program.hostTable!
+                        outcome.pointee = .success(Object(retaining: object, host: host))
+                    }
+                }, data: outcome)
+            let call = Call(
+                parent: parent != 0 ? parent : lane.currentCall, timeout: 0, isRemote: false, mode: .synchronous,
+                receiver: receiver, isFresh: true)
+            let isThere = registry.read(lane) { table in
+                guard table.services[service.name]?.contains(where: { $0 === service }) == true else { return false }
+                occupy(record, .passUnretained(endpoint), call)
+                return true
+            }
+            guard isThere else { return }
+            do throws(PluginError) {
+                _ = try invoke(endpoint, UnsafeBufferPointer(start: nil, count: 0), call, lane, record)
+            } catch {
+                refuse(error, receiver, lane, record)
+            }
+        }
+        return try outcome?.get()
+    }
+
+    /// Finds what implements a service, and lends its description, with an instance where it makes any.
+    ///
+    /// - Throws: what its making throws.
+    fileprivate func requestService(
+        _ name: plugin_string, _ version: plugin_string, parent: plugin_token,
+        _ body: (UnsafePointer<plugin_value>) -> Void
+    ) throws(PluginError) {
+        while true {
+            let found = try service(name, version)
+            let isLent = found._withUnsafeGuaranteedRef { service in
+                guard service.maker == nil else { return false }
+                service.lend(nil, to: body)
+                return true
+            }
+            if isLent { return }
+            let service = found.takeUnretainedValue()
+            if let maker = service.maker, let object = try instance(of: service, by: maker.endpoint, parent: parent) {
+                return service.lend(object, to: body)
+            }
+        }
+    }
+
+    /// Tells what implements a service as soon as something does.
+    func awaitService(
+        _ name: plugin_string, _ version: plugin_string, parent: plugin_token, timeout: Int64, from caller: Generation,
+        to receiver: Receiver
+    ) -> plugin_token {
+        guard let lane = Lane.current, let record = lane.next else {
+            receiver.receive(.recursionLimit)
+            return 0
+        }
+        let call = Call(
+            parent: parent != 0 ? parent : lane.currentCall, timeout: timeout, isRemote: false, mode: .any,
+            receiver: receiver, caller: .passUnretained(caller))
+        do throws(PluginError) {
+            try name.check("The name of the service")
+            try version.check("The version of the service")
+            _ = try Self.version(version)
+            occupy(record, .passUnretained(core.ownActions.serviceWaiter), call)
+            let parameters = Parameters(positional: [.string(name.text), .string(version.text)])
+            return try parameters.withEntries { (entries, count) throws(PluginError) in
+                try invoke(
+                    core.ownActions.serviceWaiter, UnsafeBufferPointer(start: entries, count: count), call, lane, record)
+            }
+        } catch {
+            refuse(error, receiver, lane, record)
+            return 0
+        }
+    }
+
+    /// The action behind ``awaitService(_:_:parent:timeout:from:to:)``: an asynchronous one of the program, so that deadlines
+    /// and cancellation are those of every call.
+    static func makeServiceWaiter(_ program: Generation) -> Endpoint {
+        let parameters = ["name", "version"].map { name in
+            Endpoint.Parameter(ModuleManifest.Parameter(name: name, type: .string, isRequired: true))
+        }
+        return Endpoint(
+            name: .immortal("waiting for a service"), parameters: parameters, isAsync: true, isRemote: false,
+            invoke: { data, call, arguments, _ in
+                let program = Unmanaged<Generation>.fromOpaque(data!).takeUnretainedValue()
+                let (name, version) = (arguments![0].string, SemanticVersion(arguments![1].string))
+                ServiceWait(token: call!.pointee.token, name: name, smallest: version, program: program).begin()
+            }, data: Unmanaged.passUnretained(program).toOpaque(), generation: program, instances: nil, gate: nil)
+    }
+}
+
+/// One call that waits for a service. Who takes it off the registry's list answers it.
+private final class ServiceWait: Sendable {
+    private let token: plugin_token
+    private let name: String
+    private let smallest: SemanticVersion?
+    private let program: Generation
+
+    init(token: plugin_token, name: String, smallest: SemanticVersion?, program: Generation) {
+        (self.token, self.name, self.smallest, self.program) = (token, name, smallest, program)
+    }
+
+    func begin() {
+        // Kept by the closures until the wait is over.
+        program.calls.registry.observe(token) { self.look(at: $0) }
+        program.hostTable.pointee.on_cancel(
+            program.hostTable, token,
+            { data, isCancelled in
+                let wait = Unmanaged<ServiceWait>.fromOpaque(data!).takeRetainedValue()
+                if isCancelled != 0 { wait.end(.failure(PluginError(.cancelled, "Nobody waits any longer."))) }
+            }, Unmanaged.passRetained(self).toOpaque())
+    }
+
+    private func look(at table: Table) {
+        if let service = table.service(name, from: smallest) {
+            end(.success(service))
+        } else if table.isStopped {
+            end(.failure(table.missingService(name, from: smallest)))
+        }
+    }
+
+    private func end(_ result: Result<ServiceEntry, PluginError>) {
+        let calls = program.calls
+        guard calls.registry.stopObserving(token) else { return }
+        switch result {
+        case .success(let service):
+            service.lend(nil) { _ = Calls.resolve(token, $0, from: program) }
+        case .failure(let error):
+            error.lend { _ = calls.reject(token, $0.pointee, from: program) }
+        }
+    }
+}
+
+extension plugin_value {
+    /// The text of a string that was checked.
+    fileprivate var string: String { plugin_string(bytes: self.as.string, count: UInt64(count)).text }
+}
+
+extension ServiceEntry {
+    /// Lends the description, and an object if there is one.
+    func lend(_ object: Object?, to body: (UnsafePointer<plugin_value>) -> Void) {
+        var map = told
+        guard let object else { return body(&map) }
+        var all = Array(UnsafeBufferPointer(start: map.as.map, count: Int(map.count)))
+        all.append(plugin_entry(key: plugin_string("object"), value: plugin_value_object(object.handle)))
+        all.withUnsafeBufferPointer { all in
+            map = plugin_value_map(all.baseAddress, UInt32(all.count))
+            withExtendedLifetime(object) { body(&map) }
+        }
+    }
+}
+
+extension HostTable {
+    /// The extension of services.
+    nonisolated(unsafe) static let services: UnsafePointer<plugin_services> = {
+        let services = UnsafeMutablePointer<plugin_services>.allocate(capacity: 1)
+        services.initialize(
+            to: plugin_services(
+                size: UInt32(MemoryLayout<plugin_services>.size), reserved: 0,
+                info: { host, name, version, completion, data in
+                    let calls = HostTable.caller(host).takeUnretainedValue().calls
+                    do throws(PluginError) {
+                        let service = try calls.service(name, version).takeUnretainedValue()
+                        service.lend(nil) { completion?(data, $0, nil) }
+                    } catch {
+                        error.lend { completion?(data, nil, $0) }
+                    }
+                },
+                request: { host, parent, name, version, completion, data in
+                    HostTable.caller(host)._withUnsafeGuaranteedRef { caller in
+                        do throws(PluginError) {
+                            try caller.calls.requestService(name, version, parent: parent) {
+                                completion?(data, $0, nil)
+                            }
+                        } catch {
+                            error.lend { completion?(data, nil, $0) }
+                        }
+                    }
+                },
+                wait: { host, parent, name, version, timeout, completion, data in
+                    let receiver = Calls.Receiver(completion: completion ?? { _, _, _ in }, data: data)
+                    let caller = HostTable.caller(host).takeUnretainedValue()
+                    return caller.calls.awaitService(
+                        name, version, parent: parent, timeout: timeout, from: caller, to: receiver)
+                }))
+        return UnsafePointer(services)
+    }()
+}

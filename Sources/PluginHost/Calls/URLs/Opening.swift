@@ -1,0 +1,175 @@
+import CPluginABI
+import CPluginHost
+import Foundation
+import PluginABI
+import Synchronization
+
+extension Calls {
+    /// A URL: what it addresses, and the parameters that it carries.
+    func open(
+        _ request: borrowing plugin_request, _ call: Call, _ lane: Lane, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        let given = request.entries
+        let (url, flags) = (request.target, request.flags)
+        let asksForObject = flags & PLUGIN_REQUEST_OBJECT != 0
+        // Finding the route is part of what the caller gives time for.
+        let end = call.timeout > 0 ? deadline(in: call.timeout, from: plugin_host_coarse_now()) : 0
+        var isAnnounced = false
+        while true {
+            // What the URL means and whom it reaches are of one table; where that is over, both are asked anew.
+            let table = registry.current(lane)
+            let answer = try resolve(RawText(url), given, isRemote: call.isRemote, table) {
+                (resolution) throws(PluginError) -> plugin_token? in
+                if call.isRemote, !isAnnounced {
+                    isAnnounced = true
+                    postHostEvent("host.openURL", ["url": .string(resolution.url.string)])
+                }
+                let (target, action) = (resolution.target, resolution.action)
+                let found = table.find(target, action)
+                var call = call
+                call.route = resolution.route
+                if end != 0 { call.timeout = try Self.timeLeft(until: end, target, action) }
+                return try URLArguments.lend(
+                    of: resolution, to: found, besides: given, asksForObject: asksForObject
+                ) { [call] (entries) throws(PluginError) -> plugin_token? in
+                    guard let found else { return try self.call(target, action, entries, call, lane, record) }
+                    let isThere = registry.read(lane) { present in
+                        guard present === table else { return false }
+                        occupy(record, found, call)
+                        return true
+                    }
+                    guard isThere else { return nil }
+                    if table.interception == nil, call.isPlain,
+                        callStraight(found, entries, call.receiver, lane, record)
+                    {
+                        return 0
+                    }
+                    let endpoint = found.takeUnretainedValue()
+                    if endpoint.isHeld.load(ordering: .relaxed), let hold = try hold(of: endpoint, for: call) {
+                        return try wait(for: hold, endpoint, url: url.text, flags, given, call, lane, record)
+                    }
+                    return try invoke(endpoint, entries, call, lane, record, through: table.interception)
+                }
+            }
+            if let answer { return answer }
+        }
+    }
+
+    /// What is left of the time for opening a URL when its route is found, in nanoseconds.
+    ///
+    /// - Throws: `deadlineExceeded` where nothing is left: the action is not called.
+    private static func timeLeft(
+        until end: Int64, _ target: plugin_string, _ action: plugin_string
+    ) throws(PluginError) -> Int64 {
+        let left = end - monotonicNow()
+        guard left > 0 else {
+            throw PluginError(
+                .deadlineExceeded,
+                "The time for opening the URL was over when its route was found. \(target.text)/\(action.text) was not "
+                    + "called.")
+        }
+        return left
+    }
+}
+
+extension Calls {
+    /// Finds what a URL leads to, after the guard has been asked, and lends it.
+    ///
+    /// - Throws: `invalidURL`, `refused`, `hostStopped`.
+    @inline(__always)
+    func resolve<Result>(
+        _ text: RawText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table,
+        _ body: (URLResolution) throws(PluginError) -> Result
+    ) throws(PluginError) -> Result {
+        defer { withExtendedLifetime(table) {} }  // What the URL leads to is its.
+        return try URLText.readPath(text, longest: settings.longestURL) { (url) throws(PluginError) in
+            if table.isStopped { throw table.missing(url.writtenHost.string, url.segments.last?.string ?? "") }
+            let match = table.routes.table.match(url)
+            try url.takeQuery()  // Meanwhile what was found comes from memory.
+            if isRemote, let other = try askGuard(url, match, given, table) {
+                return try URLText.read(other, longest: settings.longestURL) { (url) throws(PluginError) in
+                    try body(try table.resolve(url, table.routes.table.match(url), schemes: settings.schemes))
+                }
+            }
+            return try body(try table.resolve(url, match, schemes: settings.schemes))
+        }
+    }
+
+    /// The URL that the guard wants opened instead.
+    ///
+    /// - Throws: `refused`.
+    private func askGuard(
+        _ url: URLText, _ match: RouteMatch?, _ given: UnsafeBufferPointer<plugin_entry>, _ table: Table
+    ) throws(PluginError) -> String? {
+        guard let remoteGuard = core.remoteGuard.withLock({ $0 }) else { return nil }
+        let found = try? table.resolve(url, match, schemes: settings.schemes)
+        let program = program.hostTable!
+        let parameters = Dictionary(
+            given.map { ($0.key.text, Value(copying: $0.value, host: program)) }, uniquingKeysWith: { a, _ in a })
+        let call = RemoteCall(
+            url: url.text, scheme: url.scheme?.string, host: url.host?.string, target: found?.target.text,
+            action: found?.action.text, parameters: parameters)
+        switch remoteGuard(call) {
+        case .pass: return nil
+        case .refuse(let message): throw PluginError(.refused, message)
+        case .redirect(let other): return other
+        }
+    }
+
+    /// Whether opening a URL would reach an action: it resolves, its parameters check, and the guard passes.
+    ///
+    /// - Throws: what `open` would throw before it calls the action.
+    func checkOpen(_ url: String, _ parameters: Parameters, isRemote: Bool) throws(PluginError) {
+        let table = registry.table
+        try url.withRawText { (url) throws(PluginError) in
+            try parameters.withEntries { (entries, count) throws(PluginError) in
+                let given = UnsafeBufferPointer(start: entries, count: count)
+                try checkOpen(url, given, isRemote: isRemote, table)
+            }
+        }
+    }
+
+    func checkOpen(
+        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table
+    ) throws(PluginError) {
+        try resolve(url, given, isRemote: isRemote, table) { (resolution) throws(PluginError) in
+            try check(resolution, given, isRemote: isRemote, table)
+        }
+    }
+
+    private func check(
+        _ resolution: URLResolution, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table
+    ) throws(PluginError) {
+        guard let found = table.find(resolution.target, resolution.action) else {
+            return try checkFallback(resolution.target.text, resolution.action.text, isRemote: isRemote, table)
+        }
+        let endpoint = found.takeUnretainedValue()
+        if isRemote, !endpoint.isRemote { throw .notRemote(endpoint) }
+        try URLArguments.lend(of: resolution, to: found, besides: given, asksForObject: false) {
+            (entries) throws(PluginError) in try endpoint.checkBinding(entries)
+        }
+    }
+
+    /// Whether something stands in for an action that is not there, as ``callFallback(_:_:_:_:_:_:in:)`` finds it.
+    private func checkFallback(
+        _ target: String, _ action: String, isRemote: Bool, _ table: Table
+    ) throws(PluginError) {
+        if let notFound = table.targets[target]?.actions["notFound"], !isRemote || notFound.isRemote {
+            return try Parameters([("action", .string(action)), ("parameters", [:])]).withEntries {
+                (entries, count) throws(PluginError) in
+                try notFound.checkBinding(UnsafeBufferPointer(start: entries, count: count))
+            }
+        }
+        guard table.targets[target] == nil, core.noTargetHandler.withLock({ $0 != nil }) else {
+            throw table.missing(target, action)
+        }
+    }
+}
+extension Endpoint {
+    /// - Throws: what ``bind(_:to:)`` throws.
+    fileprivate func checkBinding(_ entries: UnsafeBufferPointer<plugin_entry>) throws(PluginError) {
+        try withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: parameters.count) {
+            (arguments) throws(PluginError) in try bind(entries, to: arguments)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import CPluginABI
+import CPluginHost
+import Foundation
+import Glibc
+import PluginABI
+import Synchronization
+
+// Calls that wait until their module has handed its state over.
+
+extension Calls {
+    /// What holds a call back; nil for one that is part of a call that runs.
+    ///
+    /// - Throws: `circularWait` for one that a module makes which is about to start: the hand-over waits for that.
+    func hold(of endpoint: Endpoint, for call: Call) throws(PluginError) -> Hold? {
+        var parent = call.parent
+        var starting: Generation?
+        while parent != 0, let record = CallRecord(token: parent), let running = record.endpoint {
+            let next = record.parent
+            guard record.phase(of: parent) != .over else { break }  // Only then is what was read before of this call.
+            if running.generation === endpoint.generation, !running.isStandIn { return nil }
+            if running.generation.isStarting.load(ordering: .relaxed) { starting = running.generation }
+            parent = next
+        }
+        guard let hold = endpoint.generation.hold.withLock({ $0 }) else { return nil }
+        if let starting, !hold.isOver {
+            throw PluginError(
+                .circularWait,
+                "\(endpoint.title) waits for the state of \(endpoint.generation.name) to be handed over, and that waits "
+                    + "for the start of \(starting.name), which has made this call.")
+        }
+        return hold
+    }
+
+    /// Makes a call when its module has handed its state over: a synchronous one blocks its thread until then.
+    func wait(
+        for hold: Hold, _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
+        _ record: CallRecord, _ instance: UnsafeMutableRawPointer?
+    ) throws(PluginError) -> plugin_token {
+        let object = record.object
+        record.vacate()
+        guard call.mode == .synchronous else {
+            return try keep(
+                hold, .endpoint(endpoint, instance: instance, object: object), entries, call, lane, record)
+        }
+        try block(until: hold, endpoint, call)
+        let next = try occupyAgain(record, endpoint, call, lane, object)
+        return try invoke(next, entries, call, lane, record, instance: instance)
+    }
+
+    /// Makes a call of a URL when the module that it leads to has handed its state over: where it leads then is another
+    /// question. Nil where that is to be asked by the caller, whose thread was blocked until now.
+    func wait(
+        for hold: Hold, _ endpoint: Endpoint, url: String, _ flags: UInt32,
+        _ given: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token? {
+        record.vacate()
+        guard call.mode == .synchronous else {
+            return try keep(hold, .url(url, flags: flags), given, call, lane, record)
+        }
+        try block(until: hold, endpoint, call)
+        return nil
+    }
+
+    private func block(until hold: Hold, _ endpoint: Endpoint, _ call: Call) throws(PluginError) {
+        let isOver = DispatchSemaphore(value: 0)
+        try hold.whenOver { isOver.signal() }
+        let deadline = call.timeout > 0 ? DispatchTime.now() + .nanoseconds(Int(call.timeout)) : .distantFuture
+        guard isOver.wait(timeout: deadline) == .success else { throw .deadlineExceeded(endpoint) }
+    }
+
+    /// Enters a call that was held back in its record once more: what serves now may be another generation.
+    func occupyAgain(
+        _ record: CallRecord, _ endpoint: Endpoint, _ call: Call, _ lane: Lane, _ object: plugin_object
+    ) throws(PluginError) -> Endpoint {
+        let name = endpoint.name
+        let isOfObject = object != 0
+        let place = name.firstIndex(of: "/")
+        let found = registry.read(lane) { table -> Unmanaged<Endpoint>? in
+            let next: Endpoint? =
+                if isOfObject {
+                    endpoint
+                } else if name.hasPrefix("!") {
+                    table.generations.first { $0.name == endpoint.generation.name }?
+                        .subscriptions[String(name.dropFirst())]
+                } else if let place {
+                    table.targets[String(name[..<place])]?.actions[String(name[name.index(after: place)...])]
+                } else {
+                    nil
+                }
+            guard let next else { return nil }
+            occupy(record, .passUnretained(next), call)
+            return .passUnretained(next)
+        }
+        if isOfObject, endpoint.generation.isRevoked.load(ordering: .relaxed) {
+            throw PluginError(.generationRetired, "\(endpoint.title) is retired.")
+        }
+        guard let found else {
+            guard let place else { throw PluginError(.moduleUnavailable, "\(endpoint.title) is not there any more.") }
+            throw registry.table.missing(String(name[..<place]), String(name[name.index(after: place)...]))
+        }
+        record.object = object
+        return found.takeUnretainedValue()
+    }
+}

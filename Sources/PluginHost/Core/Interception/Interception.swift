@@ -1,0 +1,59 @@
+import PluginABI
+import Synchronization
+
+/// The interceptors of a table, in the order in which calls pass them. Immutable.
+final class Interception: Sendable {
+    let entries: [Entry]
+
+    init(_ entries: [Entry]) { self.entries = entries }
+
+    struct Entry: Sendable {
+        let id: UInt64
+        let scope: InterceptionScope
+        /// Of the pattern, if the scope is a route.
+        let shape: RoutePattern.Shape?
+        let priority: Int
+        let body: Body
+
+        /// What the configuration says about it; nil for code of the program.
+        var rule: InterceptorRule? { if case .module(let rule) = body { rule } else { nil } }
+
+        /// As messages name it.
+        var title: String { rule.map(\.description) ?? "\(scope)" }
+    }
+
+    enum Body: Sendable {
+        case synchronous(@Sendable (InterceptedCall, (InterceptedCall) throws -> Value) throws -> Value)
+        case asynchronous(@Sendable (InterceptedCall, (InterceptedCall) async throws -> Value) async throws -> Value)
+        /// Whatever the table of the moment has under the name.
+        case module(InterceptorRule)
+
+        func isAsync(in table: Table) -> Bool {
+            switch self {
+            case .synchronous: false
+            case .asynchronous: true
+            case .module(let rule): table.interceptors[rule.key]?.isAsync ?? false
+            }
+        }
+    }
+
+    func matching(_ endpoint: Endpoint, _ route: RouteEntry?) -> [Entry] {
+        if endpoint.isVariadic { return [] }
+        return entries.filter { entry in
+            switch entry.scope {
+            case .all: true
+            case .target(let target): endpoint.name.hasPrefix("\(target)/")
+            case .action(let target, let action): endpoint.name == "\(target)/\(action)"
+            case .event(let event): endpoint.event == event
+            case .route: entry.shape != nil && route?.pattern.shape == entry.shape
+            }
+        }
+    }
+}
+
+extension Interception {
+    /// Whether one of those that see calls of an endpoint without a URL is asynchronous.
+    func isAsync(around endpoint: Endpoint, in table: Table) -> Bool {
+        matching(endpoint, nil).contains { $0.body.isAsync(in: table) }
+    }
+}

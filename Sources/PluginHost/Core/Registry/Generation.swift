@@ -1,0 +1,201 @@
+import CPluginABI
+import CPluginHost
+import Dispatch
+import Foundation
+import PluginABI
+import Synchronization
+
+/// One loaded copy of a module. Never freed, since its code never is.
+final class Generation: @unchecked Sendable {
+    // Built by the loader on one thread and immutable from then on, but for the atomics; hence @unchecked Sendable.
+
+    let name: String
+    let version: SemanticVersion
+    /// Counts the generations of all modules in the process, from 1; 0 is the program itself.
+    let number: Int
+    /// The file in the plugins folder that it came from.
+    let file: String
+    /// The copy that was opened.
+    let stagedPath: String
+    let manifest: ModuleManifest?
+    /// What it was made of; nil for the program itself.
+    let module: LoadedModule?
+    /// For people and the crash report: `ModuleA 1.0.0 (generation 3)`.
+    let label: String
+    let core: HostCore
+    let created = Date()
+    /// What the module calls the host by.
+    private(set) var hostTable: UnsafePointer<plugin_host>!
+    private(set) var context: UnsafePointer<plugin_context>!
+
+    private(set) var targets: [String: [String: Endpoint]] = [:]
+    private(set) var addresses: [Address] = []
+    private(set) var routes: [RouteEntry] = []
+    private(set) var services: [ServiceEntry] = []
+    /// What service files declare for its targets; made when they are first needed.
+    let servicesOfFiles = Mutex<[ServiceFiles.Declared: ServiceEntry]>([:])
+    private(set) var types: [String: ObjectTypeEntry] = [:]
+    private(set) var hooks: [String: Endpoint] = [:]
+    /// By event.
+    private(set) var subscriptions: [String: Endpoint] = [:]
+    /// By name.
+    private(set) var interceptors: [String: Endpoint] = [:]
+    private(set) var providers: [InstanceProvider] = []
+    /// Made when they are first needed.
+    private let callbackTypes = Mutex<(synchronous: ObjectTypeEntry?, asynchronous: ObjectTypeEntry?)>((nil, nil))
+    /// Whether its `setUp` has succeeded. Used by changes of modules only, one at a time.
+    var isSetUp = false
+    /// Whether a synchronous part of its start has not returned in time. Nothing of it is called any more. Used as `isSetUp`.
+    var isHanging = false
+
+    /// Objects and callbacks of it that somebody holds.
+    let objectCount = Atomic<Int>(0)
+    /// What holds new calls back, while it hands its state over.
+    let hold = Mutex<Hold?>(nil)
+    /// Whether its objects answer no more: the time that they had after its end is over.
+    let isRevoked = Atomic(false)
+    /// Whether it is being set up and initialised: it sees the table that will be, and is in no other.
+    let isStarting = Atomic(false)
+    /// The number of the last sticky event that it gets as one that was posted before it came; all of them, until it has
+    /// started and is told those.
+    let lastMissedEvent = Atomic<Int>(.max)
+
+    /// Where the registry finds an endpoint; the strings live as long as the process.
+    struct Address {
+        let endpoint: Endpoint
+        /// How many bytes of its name are the target's; behind them stands a slash.
+        private let targetCount: Int
+
+        init(_ endpoint: Endpoint, target: String) {
+            self.endpoint = endpoint
+            targetCount = target.utf8.count
+        }
+
+        var target: plugin_string {
+            plugin_string(bytes: endpoint.nameBytes.bytes, count: UInt64(targetCount))
+        }
+        var action: plugin_string {
+            let name = endpoint.nameBytes
+            return plugin_string(bytes: name.bytes + targetCount + 1, count: name.count - UInt64(targetCount) - 1)
+        }
+    }
+
+    private static let counter = Atomic<Int>(0)
+
+    /// A generation of a module that was loaded and checked: the manifest and the function table fit.
+    init(
+        _ module: LoadedModule, core: HostCore, configuration: Value
+    ) {
+        let manifest = module.manifest
+        name = manifest.name
+        version = manifest.version
+        number = Self.counter.add(1, ordering: .relaxed).newValue
+        file = module.file
+        stagedPath = module.stagedPath
+        self.manifest = manifest
+        self.module = module
+        label = "\(manifest.name) \(manifest.version) (generation \(number))"
+        self.core = core
+        finishTables(configuration)
+        addActions(module)
+    }
+
+    /// The program itself, as the caller of its calls and the owner of its callbacks.
+    init(programOf core: HostCore) {
+        name = ""
+        version = SemanticVersion("0.0.0")!
+        number = 0
+        file = ""
+        stagedPath = ""
+        manifest = nil
+        module = nil
+        label = "the program"
+        self.core = core
+        finishTables([:])
+    }
+
+    private func finishTables(_ configuration: Value) {
+        let context = UnsafeMutablePointer<plugin_context>.allocate(capacity: 1)
+        context.initialize(
+            to: plugin_context(
+                size: UInt32(MemoryLayout<plugin_context>.size), reserved: 0, module: .immortal(name),
+                file: .immortal(file), folder: .immortal((file as NSString).deletingLastPathComponent),
+                configuration: .immortal(configuration), values: core.context))
+        self.context = UnsafePointer(context)
+        hostTable = core.makeHostTable(self)
+    }
+
+    /// The type of callbacks made from synchronous or from asynchronous closures.
+    func callbackType(isAsync: Bool) -> ObjectTypeEntry {
+        callbackTypes.withLock { types in
+            if let known = isAsync ? types.asynchronous : types.synchronous { return known }
+            let made = CallbackBox.type(in: self, isAsync: isAsync)
+            if isAsync { types.asynchronous = made } else { types.synchronous = made }
+            return made
+        }
+    }
+
+    private func addActions(_ module: LoadedModule) {
+        let manifest = module.manifest
+        addresses.reserveCapacity(manifest.targets.reduce(0) { $0 + $1.actions.count })
+        let moduleGate = manifest.concurrency == .serial ? SerialGate(owner: "Module \(name)") : nil
+        for target in manifest.targets {
+            let gate =
+                switch target.concurrency {
+                case .serial: moduleGate ?? SerialGate(owner: "Target \(target.name) of \(name)")
+                case .concurrent: SerialGate?.none
+                }
+            let provider = module.factories[target.name].map {
+                InstanceProvider($0, target: target.name, isShared: target.instance == .shared)
+            }
+            if let provider { providers.append(provider) }
+            var actions = [String: Endpoint](minimumCapacity: target.actions.count)
+            for action in target.actions {
+                let endpoint = endpoint(action, "\(target.name)/\(action.name)", module, provider, gate)
+                actions[action.name] = endpoint
+                addresses.append(Address(endpoint, target: target.name))
+            }
+            targets[target.name] = actions
+            services += manifest.services.filter { $0.target == target.name }.map {
+                ServiceEntry($0, target: target, of: self, actions: actions, instances: provider, gate: gate)
+            }
+        }
+        for type in manifest.types {
+            var actions: [String: Endpoint] = [:]
+            for action in type.actions {
+                actions[action.name] = endpoint(action, "\(type.name)#\(action.name)", module, nil, moduleGate)
+            }
+            types[type.name] = ObjectTypeEntry(name: type.name, actions: actions, generation: self)
+        }
+        routes = module.routes
+        for event in manifest.events {
+            subscriptions[event.name] = endpoint(event, "!\(event.name)", module, nil, moduleGate)
+        }
+        for interceptor in manifest.interceptors {
+            interceptors[interceptor.name] = endpoint(interceptor, "~\(interceptor.name)", module, nil, moduleGate)
+        }
+        for hook in manifest.hooks {
+            let action = ModuleManifest.Action(
+                name: "", isAsync: manifest.asyncHooks.contains(hook), parameters: hook.parameters)
+            hooks[hook.rawValue] = endpoint(action, "@\(hook)", module, nil, nil)
+        }
+    }
+
+    private func endpoint(
+        _ action: ModuleManifest.Action, _ name: String, _ module: LoadedModule, _ instances: InstanceProvider?,
+        _ gate: SerialGate?
+    ) -> Endpoint {
+        let function = module.functions[name]!  // The loader has checked that each action has one.
+        return Endpoint(
+            name: function.name, parameters: action.parameters.map(Endpoint.Parameter.init), isAsync: action.isAsync,
+            isRemote: action.isRemote, invoke: function.invoke, data: function.data, generation: self,
+            instances: instances, gate: gate)
+    }
+}
+
+// MARK: Life
+
+extension Generation {
+    /// The calls that run in it now.
+    var callsInFlight: Int { runningCalls().count { $0.belongs(to: self) } }
+}

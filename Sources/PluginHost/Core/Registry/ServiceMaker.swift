@@ -1,0 +1,55 @@
+import CPluginABI
+import CPluginHost
+import PluginABI
+
+/// Makes the objects of a service that is no singleton: each has an instance of its own, and the actions of the target.
+///
+/// Making one is a call of the module like any other, with an endpoint of its own: the factory can reject it, and a
+/// serial module is not disturbed.
+final class ServiceMaker: Sendable {
+    /// Makes an instance, and replies with an object that has it. Called with `isFresh`.
+    let endpoint: Endpoint
+    /// Of the objects that it makes.
+    let type: ObjectTypeEntry
+
+    init(
+        _ service: ModuleManifest.Service, _ actions: [String: Endpoint], of generation: Generation,
+        _ instances: InstanceProvider, _ gate: SerialGate?
+    ) {
+        let type = ObjectTypeEntry(
+            name: service.name, actions: actions.mapValues(\.withoutInstance), generation: generation,
+            instances: instances)
+        self.type = type
+        endpoint = Endpoint(
+            name: .immortal("the service \(service.name)"), parameters: [], isAsync: false, isRemote: false,
+            invoke: { data, call, _, _ in
+                let type = Unmanaged<ObjectTypeEntry>.fromOpaque(data!).takeUnretainedValue()
+                ServiceMaker.make(type, call!.pointee)
+            }, data: Unmanaged.passRetained(type).toOpaque(), generation: generation, instances: instances, gate: gate)
+    }
+
+    private static func make(_ type: ObjectTypeEntry, _ call: plugin_call) {
+        let host = type.generation.hostTable!
+        let object = ObjectTable.create(type, call.instance, nil)
+        guard object != 0 else {
+            PluginError(.instanceFailed, "There are too many objects.").lend {
+                _ = host.pointee.reject(host, call.token, $0)
+            }
+            return
+        }
+        // The instance belongs to the object from now on, not to the call.
+        CallRecord(token: call.token)?.pointer.pointee.instance = nil
+        var value = plugin_value_object(object)
+        _ = host.pointee.resolve(host, call.token, &value)
+        _ = ObjectTable.release(object)
+    }
+}
+
+extension Endpoint {
+    /// The same action for objects that bring their instance.
+    fileprivate var withoutInstance: Endpoint {
+        Endpoint(
+            name: nameBytes, parameters: Array(parameters), isAsync: isAsync, isRemote: false, invoke: invoke,
+            data: data, generation: generation, instances: nil, gate: gate)
+    }
+}

@@ -1,0 +1,295 @@
+import CPluginABI
+import CPluginHost
+import Glibc
+import PluginABI
+
+/// Opens the staged copy of a module and checks what it says, field by field.
+struct ModuleLoader {
+    let journal: Journal?
+    /// Whether modules of another Swift toolchain are taken.
+    let allowsOtherToolchains: Bool
+
+    /// What runs code of modules with a deadline; nil to run it on the caller's thread, for as long as it takes.
+    var guardian: Guardian?
+
+    /// Asks an opened file what it is.
+    ///
+    /// - Throws: `invalidDescription`, `incompatible` or `invalidManifest`; `deadlineExceeded` when its entry function
+    ///   does not return in time; `outOfResources`.
+    func load(_ file: StagedFile, entry: plugin_module_entry_function) throws(PluginError) -> LoadedModule {
+        let answer = try run(.entry, file, "The entry function of") { UInt(bitPattern: entry()) }
+        guard let answer else { throw overdue("The entry function", file) }
+        // Static data of an image that is never unmapped.
+        guard let description = UnsafePointer<plugin_module>(bitPattern: answer) else {
+            throw PluginError(.invalidDescription, "\(PLUGIN_ENTRY_SYMBOL) of \(file.original) returned null.")
+        }
+        return try check(description, file)
+    }
+
+    /// Runs code of a file that is being started. Nil when it has not returned in time: then it goes on.
+    func run<Result: Sendable>(
+        _ step: Journal.Step, _ file: StagedFile, _ subject: String, consequence: String = "",
+        _ body: @escaping @Sendable () -> Result
+    ) throws(PluginError) -> Result? {
+        let blame = Blame(file, journal)
+        guard let guardian else { return blame.during(step) { body() } }
+        return try guardian.run("\(subject) \(file.original)", consequence: consequence) {
+            blame.during(step) { body() }
+        }
+    }
+
+    private func overdue(_ what: String, _ file: StagedFile, _ more: String = "") -> PluginError {
+        PluginError(
+            .deadlineExceeded,
+            "\(what) of \(file.original) did not return within \(guardian?.timeout ?? .zero), which is the "
+                + "hookTimeout. The "
+                + "module is not started, and goes on in a thread of its own.\(more)")
+    }
+
+    /// Brings a copy into the process and finds its entry function.
+    ///
+    /// - Throws: `openFailed` or `invalidFile`; `deadlineExceeded` when its constructors do not return in time;
+    ///   `outOfResources`.
+    func open(_ file: StagedFile) throws(PluginError) -> plugin_module_entry_function {
+        try MapsBudget.shared.require(for: file.original)
+        let opening = LibraryOpening.begin(file.original)
+        let opened = try run(
+            .opening, file, "The constructors of", consequence: LibraryOpening.consequence
+        ) { () -> Swift.Result<UInt, PluginError> in
+            defer { opening.end() }
+            plugin_host_expect_image(strdup(file.path), strdup(file.original.printable), file.number)
+            // Never unmapped: the Swift runtime cannot forget an image.
+            guard let image = dlopen(file.path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
+                let reason = dlerror().map { String(cString: $0) } ?? "unknown reason"
+                return .failure(
+                    PluginError(
+                        .openFailed,
+                        "\(file.original) cannot be opened: \(file.withOriginalPaths(reason))."
+                            + ProcessLimits.explanation(of: reason)))
+            }
+            guard let symbol = dlsym(image, PLUGIN_ENTRY_SYMBOL) else {
+                return .failure(
+                    PluginError(.invalidFile, "\(file.original) does not export \(PLUGIN_ENTRY_SYMBOL)."))
+            }
+            return .success(UInt(bitPattern: symbol))
+        }
+        guard let opened else {
+            opening.isOverdue()
+            throw overdue("A constructor", file, LibraryOpening.consequence)
+        }
+        return unsafeBitCast(try opened.get(), to: plugin_module_entry_function.self)
+    }
+
+    // MARK: The description
+
+    /// Checks a description, of a file or of the program itself.
+    func check(_ module: UnsafePointer<plugin_module>, _ file: StagedFile) throws(PluginError) -> LoadedModule {
+        try Blame(file, journal).during(.entry) { () throws(PluginError) in try read(module, file) }
+    }
+
+    /// Reads what a description leads to, all of it checked to be readable first.
+    private func read(_ module: UnsafePointer<plugin_module>, _ file: StagedFile) throws(PluginError) -> LoadedModule {
+        let path = file.original
+        let memory = ReadableMemory(of: path)
+        try memory.require(module, 16, "the description")
+        // The first 16 bytes, before anything else is read.
+        let raw = UnsafeRawPointer(module)
+        let magic = raw.load(as: UInt64.self)
+        guard magic == UInt64(PLUGIN_ABI_MAGIC) else {
+            throw PluginError(
+                .invalidDescription,
+                "The description of \(path) begins with \(hex(magic)), not with PLUGIN_ABI_MAGIC "
+                    + "(\(hex(UInt64(PLUGIN_ABI_MAGIC)))).")
+        }
+        let size = raw.load(fromByteOffset: 8, as: UInt32.self)
+        let major = raw.load(fromByteOffset: 12, as: UInt16.self)
+        let minor = raw.load(fromByteOffset: 14, as: UInt16.self)
+        guard major == PLUGIN_ABI_MAJOR else {
+            throw PluginError(
+                .incompatible,
+                "\(path) was built for version \(major).\(minor) of the binary interface; this host has "
+                    + "\(PLUGIN_ABI_MAJOR).\(PLUGIN_ABI_MINOR), and loads \(PLUGIN_ABI_MAJOR).x. Build it with this "
+                    + "host's plugin_abi.h.")
+        }
+        guard size >= MemoryLayout<plugin_module>.size else {
+            throw PluginError(
+                .invalidDescription,
+                "The description of \(path) says that it is \(size) bytes long; version \(major).\(minor) has at least "
+                    + "\(MemoryLayout<plugin_module>.size). Set size to sizeof(plugin_module).")
+        }
+        try memory.require(module, MemoryLayout<plugin_module>.size, "the description")
+        let description = module.pointee
+        let toolchain = try text(description.toolchain, "toolchain", memory, file, atMost: 256)
+        try checkToolchain(toolchain, file)
+        let manifest = try manifest(description, minor, memory, file)
+        let functions = try functions(description, memory, file)
+        let factories = try factories(description, memory, file)
+        try match(manifest, functions, factories, file)
+        let name = manifest.name
+        if file.source == .file {
+            plugin_host_add_image(module, strdup("\(name) \(manifest.version) (\(path.printable))"), file.number)
+        }
+        return LoadedModule(
+            file, toolchain: toolchain, abiMinor: minor, manifest: manifest,
+            description: module, functions: functions, factories: factories)
+    }
+
+    private func text(
+        _ string: plugin_string, _ field: String, _ memory: ReadableMemory, _ file: StagedFile, atMost limit: UInt64
+    ) throws(PluginError) -> String {
+        guard string.count <= limit else {
+            throw PluginError(
+                .invalidDescription,
+                "The field \(field) in the description of \(file.original) announces \(string.count) bytes; at most "
+                    + "\(limit) are accepted.")
+        }
+        try memory.require(string.bytes, Int(string.count), field)
+        do throws(PluginError) {
+            try string.check("The field \(field)")
+        } catch {
+            throw PluginError(.invalidDescription, "In the description of \(file.original): \(error.message)")
+        }
+        return string.text
+    }
+
+    /// Code that runs on the host's Swift runtime must be compiled for it: on Linux there is no stable Swift ABI. One
+    /// that names no toolchain says that it needs no Swift runtime (SwiftPM links C modules against it all the same).
+    private func checkToolchain(_ toolchain: String, _ file: StagedFile) throws(PluginError) {
+        guard !allowsOtherToolchains, file.image.needed.contains("libswiftCore.so") else { return }
+        guard !toolchain.isEmpty, toolchain != Toolchain.current else { return }
+        throw PluginError(
+            .incompatible,
+            "\(file.original) was built by “\(toolchain.shortened)”, "
+                + "and shares the Swift runtime of this host, which was built by "
+                + "“\(Toolchain.current.shortened)”. Build it with "
+                + "that toolchain, or with -static-stdlib.")
+    }
+
+    private func manifest(
+        _ description: plugin_module, _ minor: UInt16, _ memory: ReadableMemory, _ file: StagedFile
+    ) throws(PluginError) -> ModuleManifest {
+        let count = description.manifest.count
+        guard count <= PLUGIN_MANIFEST_MAX_BYTES else {
+            throw PluginError(
+                .invalidManifest,
+                "The manifest of \(file.original) announces \(count) bytes; at most \(PLUGIN_MANIFEST_MAX_BYTES) are "
+                    + "accepted.")
+        }
+        guard let bytes = description.manifest.bytes, count > 0 else {
+            throw PluginError(.invalidManifest, "\(file.original) has no manifest.")
+        }
+        try memory.require(bytes, Int(count), "the manifest")
+        do throws(PluginError) {
+            let text = UnsafeRawBufferPointer(start: bytes, count: Int(count))
+            return try ModuleManifest(parsing: text, abiMinor: minor)
+        } catch {
+            throw PluginError(error.code, "The manifest of \(file.original) is refused. \(error.message)")
+        }
+    }
+
+    private func functions(
+        _ description: plugin_module, _ memory: ReadableMemory, _ file: StagedFile
+    ) throws(PluginError) -> [String: plugin_function] {
+        let table = try entries(description.functions, description.function_count, "functions", memory, file)
+        var functions = [String: plugin_function](minimumCapacity: table.count)
+        for (index, function) in table.enumerated() {
+            let name = try text(function.name, "functions[\(index)].name", memory, file, atMost: 1024)
+            // From here on its bytes are the name: other texts can be equal and have other bytes.
+            guard name.utf8.allSatisfy({ $0 < 0x80 }) else {
+                throw PluginError(
+                    .invalidDescription,
+                    "The name of the function “\(name.shortened)” in the description of \(file.original) is not "
+                        + "ASCII, as names in a "
+                        + "manifest are.")
+            }
+            guard unsafeBitCast(function.invoke, to: UInt.self) != 0 else {
+                throw PluginError(
+                    .invalidDescription,
+                    "The function “\(name.shortened)” in the description of \(file.original) is null.")
+            }
+            guard functions.updateValue(function, forKey: name) == nil else {
+                throw PluginError(
+                    .invalidDescription, "The description of \(file.original) has two functions “\(name.shortened)”.")
+            }
+        }
+        return functions
+    }
+
+    private func factories(
+        _ description: plugin_module, _ memory: ReadableMemory, _ file: StagedFile
+    ) throws(PluginError) -> [String: plugin_factory] {
+        let table = try entries(description.factories, description.factory_count, "factories", memory, file)
+        var factories: [String: plugin_factory] = [:]
+        for (index, factory) in table.enumerated() {
+            let target = try text(factory.target, "factories[\(index)].target", memory, file, atMost: 1024)
+            guard unsafeBitCast(factory.make, to: UInt.self) != 0 else {
+                throw PluginError(
+                    .invalidDescription,
+                    "The factory of target \(target) in the description of \(file.original) has no make.")
+            }
+            guard factories.updateValue(factory, forKey: target) == nil else {
+                throw PluginError(
+                    .invalidDescription,
+                    "The description of \(file.original) has two factories for target \(target).")
+            }
+        }
+        return factories
+    }
+
+    private func entries<Entry>(
+        _ start: UnsafePointer<Entry>?, _ count: UInt64, _ field: String, _ memory: ReadableMemory,
+        _ file: StagedFile
+    ) throws(PluginError) -> UnsafeBufferPointer<Entry> {
+        guard count <= 100_000 else {
+            throw PluginError(
+                .invalidDescription,
+                "The description of \(file.original) announces \(count) \(field); at most 100000 are accepted.")
+        }
+        guard count == 0 || start != nil else {
+            throw PluginError(
+                .invalidDescription,
+                "The description of \(file.original) announces \(count) \(field), with a null pointer.")
+        }
+        try memory.require(start, Int(count) * MemoryLayout<Entry>.stride, "the table of \(field)")
+        return UnsafeBufferPointer(start: start, count: Int(count))
+    }
+
+    /// The manifest and the tables must say the same.
+    private func match(
+        _ manifest: ModuleManifest, _ functions: [String: plugin_function], _ factories: [String: plugin_factory],
+        _ file: StagedFile
+    ) throws(PluginError) {
+        var declared: Set<String> = []
+        for target in manifest.targets { declared.formUnion(target.actions.map { "\(target.name)/\($0.name)" }) }
+        for type in manifest.types { declared.formUnion(type.actions.map { "\(type.name)#\($0.name)" }) }
+        declared.formUnion(manifest.hooks.map { "@\($0.rawValue)" })
+        declared.formUnion(manifest.events.map { "!\($0.name)" })
+        declared.formUnion(manifest.interceptors.map { "~\($0.name)" })
+        if let missing = declared.subtracting(functions.keys).sorted().first {
+            throw PluginError(
+                .invalidManifest,
+                "The manifest of \(file.original) declares “\(missing.shortened)”, and there is no function of "
+                    + "that name.")
+        }
+        if let superfluous = Set(functions.keys).subtracting(declared).sorted().first {
+            throw PluginError(
+                .invalidManifest,
+                "\(file.original) has a function “\(superfluous.shortened)” that its manifest does not declare.")
+        }
+        let withInstance = Set(manifest.targets.filter { $0.instance != .none }.map(\.name))
+        if let missing = withInstance.subtracting(factories.keys).sorted().first {
+            throw PluginError(
+                .invalidManifest,
+                "The manifest of \(file.original) declares an instance for target \(missing), and there is no factory.")
+        }
+        if let superfluous = Set(factories.keys).subtracting(withInstance).sorted().first {
+            throw PluginError(
+                .invalidManifest,
+                "\(file.original) has a factory for target “\(superfluous.shortened)”, whose manifest entry "
+                    + "declares no instance."
+            )
+        }
+    }
+
+    private func hex(_ number: UInt64) -> String { "0x" + String(number, radix: 16, uppercase: true) }
+}

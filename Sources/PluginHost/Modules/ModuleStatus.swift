@@ -1,0 +1,38 @@
+public import Foundation
+public import PluginABI
+
+/// What the host knows of one file in a plugins folder.
+public struct ModuleStatus: Sendable {
+    /// The module's name; nil while the file could not be read as a module.
+    public var name: String?
+    /// The module's version; nil as long as there is no name.
+    public var version: String?
+    /// `active`, `loaded` (for the moment before it is), `superseded` (another file of the same module serves), `waiting`
+    /// (the file is being written, or what the module requires is not there), `failed`, `quarantined`, `library` (no
+    /// module, but what one finds beside itself), or `retired` (the host was shut down).
+    public var state: String
+    /// The path of the file in the plugins folder; `(linked) NAME` for a module that is linked into the program, and
+    /// `(program)` for one that the program has registered.
+    public var file: String
+    /// The number of the generation that serves, counted over all modules of the process; nil when none does.
+    public var generation: Int?
+    /// The names of the module's targets.
+    public var targets: [String] = []
+    /// The names of the interceptors that the module offers. ``PluginHost/interceptors`` says which take effect.
+    public var interceptors: [String] = []
+    /// Why it is not active.
+    public var error: PluginError?
+    /// What else there is to know, in words.
+    public var note: String?
+    /// Since when it is in this state.
+    public var since: Date
+
+    init(state: String, file: String, since: Date) {
+        self.state = state
+        self.file = file
+        self.since = since
+    }
+
+    /// `ModuleA 1.0.0`, or the file while there is no name.
+    var title: String { name.map { "\($0) \(version ?? "")" } ?? file }
+}

@@ -1,0 +1,105 @@
+import PluginABI
+import Synchronization
+
+// What the host tells about its modules by events of its own.
+
+extension Calls {
+    /// `module.added`, or `module.replaced` with the version before.
+    func postAdded(_ generation: Generation, insteadOf predecessor: Generation?) {
+        guard let predecessor else { return postHostEvent("module.added", generation.eventParameters) }
+        var parameters = generation.eventParameters
+        parameters["previousVersion"] = .string(predecessor.version.description)
+        postHostEvent("module.replaced", parameters)
+    }
+
+    func postRemoved(_ generation: Generation) {
+        postHostEvent("module.removed", generation.eventParameters)
+    }
+
+    func postFailed(_ status: ModuleStatus) {
+        var parameters: [String: Value] = ["file": .string(status.file)]
+        if let name = status.name { parameters["name"] = .string(name) }
+        if let error = status.error {
+            parameters["code"] = .string(error.code.rawValue)
+            parameters["message"] = .string(error.message)
+        }
+        postHostEvent("module.failed", parameters)
+    }
+}
+
+extension Lifecycle {
+    /// Posts an event of the host's where modules subscribe to it, on a thread that a subscriber may keep. The program's
+    /// own handlers have all the time that they take.
+    ///
+    /// - Parameters:
+    ///   - timeout: How long it is waited for; nil for the hook timeout. While an earlier one is overdue, a tenth of a
+    ///     second at most: a start of many modules does not wait for one of them as often as there are others.
+    ///   - post: What posts it.
+    func announce(_ event: String, timeout: Duration? = nil, _ post: @escaping @Sendable () -> Void) {
+        guard !calls.registry.table.moduleSubscribers(of: event).isEmpty else { return post() }
+        var timeout = timeout ?? configuration.hookTimeout
+        if overdueEvents.count > 0 { timeout = min(timeout, .milliseconds(100)) }
+        let patience = Patience(
+            subject: "The event “\(event)”", module: nil, timeout: timeout, log: calls.settings.log)
+        let posting = OverdueEvents.Posting(overdueEvents)
+        // Without a thread for it, on this one.
+        guard
+            let isOver = try? moduleChanges.runner.run(
+                for: hooks.owner, patience,
+                {
+                    post()
+                    posting.end()
+                })
+        else { return post() }
+        if !isOver {
+            posting.isOverdue()
+            calls.settings.log(
+                LogEntry(
+                    level: .error,
+                    message: "A subscriber to the event “\(event)” did not end within \(timeout). It goes on in a "
+                        + "thread of its own, and those behind it get the event when it has ended."))
+        }
+    }
+}
+
+/// How many events of the host's are being delivered that are not waited for any more.
+final class OverdueEvents: Sendable {
+    private let number = Atomic(0)
+
+    var count: Int { number.load(ordering: .relaxed) }
+
+    /// The delivery of one.
+    final class Posting: Sendable {
+        private enum State { case delivered, overdue }
+
+        private let state = Mutex<State?>(nil)
+        private let all: OverdueEvents
+
+        init(_ all: OverdueEvents) { self.all = all }
+
+        func end() {
+            let wasOverdue = state.withLock { state in
+                defer { state = .delivered }
+                return state == .overdue
+            }
+            if wasOverdue { all.number.subtract(1, ordering: .relaxed) }
+        }
+
+        func isOverdue() {
+            state.withLock { state in
+                guard state == nil else { return }
+                state = .overdue
+                all.number.add(1, ordering: .relaxed)
+            }
+        }
+    }
+}
+
+extension Generation {
+    fileprivate var eventParameters: [String: Value] {
+        [
+            "name": .string(name), "version": .string(version.description), "file": .string(file),
+            "generation": .int(number),
+        ]
+    }
+}

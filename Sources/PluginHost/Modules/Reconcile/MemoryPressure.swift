@@ -1,0 +1,103 @@
+import Foundation
+import PluginABI
+import Synchronization
+
+/// Waits for the kernel to say that memory is short: a trigger on its pressure stall information
+/// (`Documentation/accounting/psi.rst` of Linux).
+final class MemoryPressure: Sendable {
+    /// The writing end of a pipe: closing it ends the wait.
+    private let end: Mutex<Int32>
+
+    /// Begins to wait.
+    ///
+    /// - Parameters:
+    ///   - handler: Is called on a thread of its own, at most once in two seconds, when tasks have waited for memory for
+    ///     150 ms of them; with the share of time in percent that some task has waited in the last ten seconds.
+    /// - Throws: `unreadable` where the kernel has no pressure figures, or does not let this user set triggers; `outOfResources`
+    ///   without a thread.
+    init(path: String = "/proc/pressure/memory", _ handler: @escaping @Sendable (_ share: Double?) -> Void)
+        throws(PluginError)
+    {
+        let descriptor = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw PluginError(.unreadable, "\(path) cannot be opened: \(String(cString: strerror(errno))).")
+        }
+        // Users without privileges may only set windows of whole multiples of two seconds.
+        let trigger = "some 150000 2000000"
+        guard write(descriptor, trigger, trigger.utf8.count + 1) >= 0 else {
+            let reason = String(cString: strerror(errno))
+            close(descriptor)
+            throw PluginError(.unreadable, "\(path) takes no trigger: \(reason).")
+        }
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else {
+            close(descriptor)
+            throw PluginError(.unreadable, "There are no descriptors left to wait for memory pressure with.")
+        }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        end = Mutex(ends[1])
+        do throws(PluginError) {
+            try DetachedThread.start("pluginhost.psi") { [reading = ends[0]] in
+                Self.wait(descriptor, reading) { handler(Self.share(path)) }
+                close(descriptor)
+                close(reading)
+            }
+        } catch {
+            for end in [descriptor] + ends { close(end) }
+            end.withLock { $0 = -1 }
+            throw error
+        }
+    }
+
+    /// Ends the wait.
+    func stop() {
+        end.withLock { end in
+            if end >= 0 { close(end) }
+            end = -1
+        }
+    }
+
+    deinit { stop() }
+
+    private static func wait(_ descriptor: Int32, _ end: Int32, _ handler: () -> Void) {
+        while true {
+            var polled = [
+                pollfd(fd: descriptor, events: Int16(POLLPRI), revents: 0),
+                pollfd(fd: end, events: Int16(POLLIN), revents: 0),
+            ]
+            let count = poll(&polled, 2, -1)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0, polled[1].revents == 0, polled[0].revents & Int16(POLLERR) == 0 else { return }
+            if polled[0].revents & Int16(POLLPRI) != 0 { handler() }
+        }
+    }
+
+    /// `avg10` of the line that begins with `some`.
+    static func share(_ path: String) -> Double? {
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return nil }
+        return text.split(separator: "\n").first { $0.hasPrefix("some ") }?
+            .split(separator: " ").first { $0.hasPrefix("avg10=") }
+            .flatMap { Double($0.dropFirst("avg10=".count)) }
+    }
+}
+
+extension Lifecycle {
+    /// Watches the memory from the moment at which somebody subscribes to `host.memoryPressure`.
+    func watchMemoryIfAwaited() {
+        guard calls.hasSubscribers("host.memoryPressure") else { return }
+        let begins = state.withLock { state in
+            defer { state.hasTriedMemory = true }
+            return !state.hasTriedMemory && !state.isStopped
+        }
+        guard begins else { return }
+        do throws(PluginError) {
+            let watch = try MemoryPressure { [calls] share in
+                calls.postHostEvent("host.memoryPressure", ["share": share.map(Value.double) ?? .null])
+            }
+            state.withLock { $0.memoryPressure = watch }
+        } catch {
+            calls.settings.log(
+                LogEntry(level: .debug, message: "host.memoryPressure will never come: \(error.message)"))
+        }
+    }
+}

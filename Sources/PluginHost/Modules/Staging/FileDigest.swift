@@ -1,0 +1,18 @@
+import CPluginHost
+
+/// A 64-bit digest, the same in every process. It tells files apart that differ by accident or by a new build.
+struct FileDigest {
+    private var state: plugin_host_digest
+
+    /// - Parameter size: Of the file, in bytes.
+    init(size: Int) { state = plugin_host_digest_begin(UInt64(size)) }
+
+    var value: UInt64 { plugin_host_digest_value(state) }
+
+    /// Takes the next part of the file; a multiple of 32 bytes, unless it is the last.
+    mutating func mix(_ bytes: UnsafeRawBufferPointer) {
+        plugin_host_digest_mix(&state, bytes.baseAddress, bytes.count)
+    }
+
+    mutating func mix(_ word: UInt64) { plugin_host_digest_mix_word(&state, word) }
+}

@@ -1,0 +1,186 @@
+import Foundation
+import Glibc
+import PluginABI
+import Synchronization
+
+extension Lifecycle {
+    /// What comes back.
+    fileprivate struct Return {
+        let module: LoadedModule
+        /// The file that it becomes.
+        let path: String
+        /// The plugins folder of that.
+        let folder: String
+        /// Nil for what serves already, and is kept by the change.
+        let kept: KeptVersion?
+    }
+
+    func rollback(
+        _ name: String, to wanted: String?, force: Bool, dryRun: Bool
+    ) throws(PluginError) -> PlannedChange {
+        update(Set(configuration.folders))
+        let served = state.withLock { $0.served[name] }
+        if let served, let returning = broken(served), wanted == nil || wanted == "\(served.module.manifest.version)" {
+            return try rollBack(to: returning, name, force, dryRun)
+        }
+        let files = try files(of: name)
+        let candidates = kept(name).filter { $0.version.digest != served?.module.staged.digest }
+        if let (kept, path) = candidates.first(where: { wanted == nil || wanted == "\($0.version.version)" }) {
+            return try rollBack(to: load(kept, as: path), name, force, dryRun)
+        }
+        if let wanted {
+            let versions = candidates.map(\.version.version.description).joined(separator: ", ")
+            throw PluginError(
+                .noVersionKept,
+                "No version \(wanted) of \(name.shortened) is kept that could be put back; kept: "
+                    + "\(versions.isEmpty ? "none" : versions).\(leftOut(name))"
+            )
+        }
+        let serving = files.filter { file in served.map { Plan.isSame($0.module, file.module) } == true }
+        let change = try planMove(of: serving, name)
+        guard !serving.isEmpty, change.starting.contains(where: { $0.name == name }) else {
+            throw PluginError(
+                .noVersionKept,
+                "No version of \(name.shortened) is kept\(served.map { " besides \($0.module.manifest.version), which serves" } ?? ""), "
+                    + "and none that could take over lies in the folder.\(leftOut(name))")
+        }
+        if !force { try change.requireNoDependents("rolled back") }
+        if !dryRun { try move(serving, of: name) }
+        return change
+    }
+
+    /// What serves, if no file holds it any more: its file was changed into something that cannot be served.
+    private func broken(_ served: Served) -> Return? {
+        guard !served.module.isLinked, let record = records[served.path],
+            !records.values.contains(where: { $0.claimedModule.map { Plan.isSame($0, served.module) } == true })
+        else { return nil }
+        return Return(module: served.module, path: served.path, folder: record.folder, kept: nil)
+    }
+
+    /// Opens a version that is kept, to see what it is and needs.
+    private func load(_ kept: KeptVersion, as path: String) throws(PluginError) -> Return {
+        // As deep as the way to libraries that lie beside the folder may lead up.
+        let folder = "\(staging.path)/rollback/1/2/3/4/5/6/7/8"
+        defer { try? FileManager.default.removeItem(atPath: "\(staging.path)/rollback") }
+        try? FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        do throws(PluginError) {
+            try store.restore(kept, to: folder)
+            let staged = try staging.stageWhenWritten(
+                path: "\(folder)/\(kept.fileName)", checkTrust: false, as: path)
+            do throws(PluginError) {
+                // What is only suspected is tried again, by who asks for it.
+                if let entry = journal.quarantined(content: staged.digest, path: path), entry.isSuspected != true {
+                    throw PluginError(
+                        .quarantined,
+                        "\(entry.message) It is not opened again, unless the host is started with --retry.")
+                }
+                let module = try loader.load(staged, entry: try loader.open(staged))
+                guard module.manifest.name == kept.module else {
+                    throw PluginError(.conflict, "It says that it is \(module.manifest.name).")
+                }
+                let plugins =
+                    configuration.folders.filter { path.beginsWithBytes(of: $0) }.max { $0.count < $1.count } ?? ""
+                return Return(module: module, path: path, folder: plugins, kept: kept)
+            } catch {
+                if error.code == .openFailed || error.code == .quarantined { staging.discard(staged) }
+                throw error
+            }
+        } catch {
+            throw PluginError(
+                error.code, "\(kept.module) \(kept.version) is not put back: \(error.message)", source: error.source)
+        }
+    }
+
+    private func rollBack(
+        to returning: Return, _ name: String, _ force: Bool, _ dryRun: Bool
+    ) throws(PluginError) -> PlannedChange {
+        let version = returning.module.manifest.version
+        var records = records
+        if let other = records[returning.path]?.claimedModule?.manifest.name, other != name {
+            throw PluginError(
+                .conflict, "\(name) \(version) is not put back: \(returning.path) holds \(other) now. Move that file.")
+        }
+        records[returning.path] = FileRecord(returning)
+        let present = self.records.values.compactMap { record -> HeldModule? in
+            guard let module = record.claimedModule, module.manifest.name == name, !module.isLinked else { return nil }
+            return HeldModule(path: record.path, module: module)
+        }
+        // Beside a file of a version as high it would not serve.
+        let moved = present.filter {
+            $0.path != returning.path && $0.module.manifest.version >= version
+                && !Plan.isSame($0.module, returning.module)
+        }
+        for file in moved { records[file.path] = nil }
+        let plan = plan(with: Array(records.values))
+        let change = PlannedChange(
+            of: name, moving: moved.map(\.path), restoring: returning.path, plan, state.withLock { $0.served })
+        guard plan.serving.contains(where: { Plan.isSame($0.module, returning.module) }) else {
+            var reason = "something else goes before it."
+            if case .waits(let error)? = plan.verdicts[returning.path] { reason = error.message }
+            if case .refused(let error)? = plan.verdicts[returning.path] { reason = error.message }
+            throw PluginError(.conflict, "\(name) \(version) is not put back, since it would not serve: \(reason)")
+        }
+        if !force { try change.requireNoDependents("rolled back") }
+        if !dryRun {
+            try putBack(returning, moving: moved, replacing: present.first { $0.path.hasBytes(of: returning.path) })
+        }
+        return change
+    }
+
+    /// Keeps what goes, puts back what comes, and lets it start; all or nothing.
+    private func putBack(
+        _ returning: Return, moving moved: [HeldModule], replacing replaced: HeldModule?
+    ) throws(PluginError) {
+        let (name, folder) = (returning.module.manifest.name, (returning.path as NSString).deletingLastPathComponent)
+        let kept: KeptVersion
+        if let known = returning.kept {
+            kept = known
+        } else {
+            try keep(returning.module, of: returning.path)
+            guard let new = self.kept(name).first(where: { $0.version.digest == returning.module.staged.digest }) else {
+                throw PluginError(.unreadable, "\(name) cannot be read from the kept versions again.")
+            }
+            kept = new.version
+        }
+        let served = state.withLock { $0.served[name] }
+        let new = kept.files.map { (PathKey("\(folder)/\($0.path)"), $0.digest) }
+        let aside = try SetAside(
+            Set(paths: moved.map(\.path) + new.map(\.0.path) + [returning.path]).sorted().map(\.path),
+            newDigests: Dictionary(new, uniquingKeysWith: { $1 }))
+        var isThere = false
+        do throws(PluginError) {
+            // What serves last: it is the next version before.
+            let leaving = (moved + [replaced].compactMap(\.self)).sorted { left, _ in left.module !== served?.module }
+            for file in leaving { try keep(file.module, of: file.path, sparing: kept) }
+            try store.restore(kept, to: folder)
+            isThere = true
+            for file in moved { try Self.delete(file.path) }
+            if returning.kept != nil {
+                put(FileRecord(returning))
+                // What has not killed the host when it serves is suspected no more.
+                state.withLock { _ = $0.tried.insert(returning.path) }
+            }
+            waitForWriters(of: returning.path)
+            guard let now = state.withLock({ $0.served[name]?.module }), Plan.isSame(now, returning.module) else {
+                throw records[returning.path]?.error ?? PluginError(.conflict, "Something else serves.")
+            }
+            aside.discard()
+        } catch {
+            aside.putBack()
+            update(Set(configuration.folders))
+            throw PluginError(
+                error.code,
+                "\(name) \(kept.version) \(isThere ? "was put back, and does not start" : "is not put back"). The files "
+                    + "are as before"
+                    + "\(served.map { ", and \($0.module.manifest.version) goes on" } ?? ""): \(error.message)",
+                source: error.source)
+        }
+    }
+}
+
+extension FileRecord {
+    /// What the file will hold; the host takes it when it looks.
+    fileprivate init(_ returning: Lifecycle.Return) {
+        self.init(path: returning.path, folder: returning.folder, identity: nil, content: .module(returning.module))
+    }
+}
