@@ -2,7 +2,7 @@ import CPluginABI
 import CPluginHost
 import Foundation
 import Glibc
-import PluginABI
+package import PluginABI
 import Synchronization
 
 extension PluginHost {

@@ -1,7 +1,7 @@
-import PluginABI
-import Dispatch
 import CPluginHost
+import Dispatch
 import Glibc
+import PluginABI
 
 /// CLOCK_MONOTONIC, in nanoseconds.
 func monotonicNow() -> Int64 {

@@ -197,7 +197,9 @@ extension Calls {
         while token != 0, let record = CallRecord(token: token) {
             let (endpoint, next) = (record.endpoint, record.parent)
             guard record.phase(of: token) != .over else { break }
-            if endpoint === core.ownActions.emission.synchronous || endpoint === core.ownActions.emission.asynchronous { count += 1 }
+            if endpoint === core.ownActions.emission.synchronous || endpoint === core.ownActions.emission.asynchronous {
+                count += 1
+            }
             token = next
         }
         guard count < Self.nestedEmissionsMax else {

@@ -134,7 +134,8 @@ extension Calls {
             let parameters = Parameters(positional: [.string(name.text), .string(version.text)])
             return try parameters.withEntries { (entries, count) throws(PluginError) in
                 try invoke(
-                    core.ownActions.serviceWaiter, UnsafeBufferPointer(start: entries, count: count), call, lane, record)
+                    core.ownActions.serviceWaiter, UnsafeBufferPointer(start: entries, count: count), call, lane, record
+                )
             }
         } catch {
             refuse(error, receiver, lane, record)

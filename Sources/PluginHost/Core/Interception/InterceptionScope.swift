@@ -1,5 +1,3 @@
-
-
 /// Which calls an interceptor sees. Callbacks, the program's own
 /// handlers of events, and lifecycle hooks are seen by none.
 public enum InterceptionScope: Sendable, Hashable, CustomStringConvertible {

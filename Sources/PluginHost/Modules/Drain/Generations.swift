@@ -1,5 +1,5 @@
-import Synchronization
 import Foundation
+import Synchronization
 
 extension Lifecycle {
     /// Every generation of the folders, those that serve first; of those that are retired, the last hundred.
