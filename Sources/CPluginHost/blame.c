@@ -275,6 +275,26 @@ static _Unwind_Reason_Code find_image(struct _Unwind_Context *context, void *fou
     return *image ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
+static int reports_exits; /* atomic */
+
+void plugin_host_report_exits(void) { __atomic_store_n(&reports_exits, 1, __ATOMIC_RELEASE); }
+
+static void say(const char *text) {
+    if (write(2, text, strlen(text)) < 0) {}
+}
+
+/* Who has asked the program for something must not take its silence for success. */
+static _Noreturn void fail_exit(void) {
+    enum { software_error = 70 }; /* EX_SOFTWARE of sysexits.h */
+    say("pluginhost: code of a module has ended the program by exit or _exit\n");
+    if (step) {
+        say("  while ");
+        say(step);
+        say("\n");
+    }
+    for (;;) syscall(SYS_exit_group, software_error);
+}
+
 /* Runs on the thread that ends the process. */
 static void note_exit(void) {
     static int is_noted;
@@ -286,7 +306,9 @@ static void note_exit(void) {
         _Unwind_Backtrace(find_image, &image);
         if (image) file = image->file;
     }
-    if (file > PLUGIN_HOST_THE_PROGRAM) plugin_host_mark_journals("exit", file);
+    if (file <= PLUGIN_HOST_THE_PROGRAM) return;
+    plugin_host_mark_journals("exit", file);
+    if (__atomic_load_n(&reports_exits, __ATOMIC_ACQUIRE)) fail_exit();
 }
 
 static void watch_exits(void) {

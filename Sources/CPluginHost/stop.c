@@ -129,6 +129,7 @@ static sem_t asked, signalled, begun;
 static uint32_t patience_seconds;
 static uint32_t signal_count; /* atomic */
 static int first_number;      /* atomic */
+static int is_installed;
 
 static void ask(int number) {
     int error = errno;
@@ -152,8 +153,18 @@ static void *watch(void *unused) {
     leave(128 + __atomic_load_n(&first_number, __ATOMIC_ACQUIRE));
 }
 
+static const int end_signals[] = {SIGINT, SIGTERM};
+
+static int take_end_signals(void) {
+    struct sigaction action = {.sa_handler = ask, .sa_flags = SA_RESTART | SA_ONSTACK}, previous;
+    int taken_back = 0;
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < 2; i++)
+        if (sigaction(end_signals[i], &action, &previous) == 0 && previous.sa_handler != ask) taken_back |= 1 << i;
+    return taken_back;
+}
+
 int plugin_host_stop_install(uint32_t patience) {
-    static const int numbers[] = {SIGINT, SIGTERM};
     patience_seconds = patience;
     sem_init(&asked, 0, 0);
     sem_init(&signalled, 0, 0);
@@ -162,11 +173,12 @@ int plugin_host_stop_install(uint32_t patience) {
     int error = pthread_create(&thread, NULL, watch, NULL);
     if (error) return error;
     pthread_detach(thread);
-    struct sigaction action = {.sa_handler = ask, .sa_flags = SA_RESTART | SA_ONSTACK};
-    sigemptyset(&action.sa_mask);
-    for (int i = 0; i < 2; i++) sigaction(numbers[i], &action, NULL);
+    is_installed = 1;
+    take_end_signals();
     return 0;
 }
+
+int plugin_host_stop_take_back(void) { return is_installed ? take_end_signals() : 0; }
 
 void plugin_host_stop_wait(void) { wait_long(&asked); }
 void plugin_host_stop_ask(void) { sem_post(&asked); }

@@ -26,6 +26,7 @@ struct Program {
         if arguments.first == InspectionChild.word { InspectionChild.run(Array(arguments.dropFirst())) }
         occupyStandardDescriptors()
         signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)  // A file that grows past `ulimit -f` is an error, not the end.
         // Not in the cooperative pool: code of modules can block all its threads.
         Task(executorPreference: BlockingExecutor.shared) { await answer(Array(arguments)) }
         // Serves the main queue, for modules that use the main actor.

@@ -88,4 +88,41 @@ internal import Testing
         ask(slots, 1, "next")
         #expect(outcomes.all.last == "next")
     }
+
+    @Test func `Calls of clients that have gone take shared places, and leave others their own`() async throws {
+        let slots = slots(shared: 2, waiting: 0)
+        for client in 1...3 {
+            ask(slots, client, "gone")
+            slots.clientHasGone(client)
+        }
+        ask(slots, 4, "own")
+        ask(slots, 4, "second")
+        #expect(outcomes.all == ["gone", "gone", "gone", "own", "second is overloaded"])
+        for client in 1...3 { slots.leave(client) }
+        ask(slots, 4, "third")
+        #expect(outcomes.all.last == "third")
+    }
+
+    @Test func `Calls of clients that have gone are bounded, and the error says so`() async throws {
+        var limits = CallSlots.Limits(shared: 1, waiting: 0)
+        limits.orphans = 2
+        let slots = CallSlots(limits)
+        for client in 1...2 {
+            try await slots.enter(client)
+            slots.clientHasGone(client)
+        }
+        let error = await #expect(throws: PluginError.self) { try await slots.enter(3) }
+        #expect(error?.code == .overloaded && error?.message.contains("whose clients have gone") == true)
+        slots.leave(1)
+        try await slots.enter(3)
+    }
+
+    @Test func `What waits for a client that goes is refused`() async throws {
+        let slots = slots(shared: 1)
+        ask(slots, 1, "runs")
+        ask(slots, 1, "second")
+        ask(slots, 1, "waits")
+        slots.clientHasGone(1)
+        #expect(try await outcomes.first(3) == ["runs", "second", "waits is overloaded"])
+    }
 }

@@ -38,6 +38,9 @@ void plugin_host_remove_journal(int descriptor);
 /* Adds to the number of modules that are being started. While it is 0, exits are not looked at. */
 void plugin_host_count_starts(int change);
 
+/* From now on an exit by code of a module that is being started is said on standard error, and the exit code is 70. */
+void plugin_host_report_exits(void);
+
 /* Whether the bytes can be read without a fault. Where the kernel does not say, they are taken to be readable. */
 int plugin_host_is_readable(const void *address, size_t count);
 

@@ -27,6 +27,9 @@ void plugin_host_inbox_close(plugin_host_inbox *inbox);
  * inside the handler. A thread that is made here ends it in the same way, without allocating, if the end has not begun
  * `patience` seconds after the first. 0, or the code of the error: EAGAIN where no thread can be had. */
 int plugin_host_stop_install(uint32_t patience);
+/* Takes the signals again where a module has given them another handler, or ignores them. Returns which: bit 0 for SIGINT,
+ * bit 1 for SIGTERM. Does nothing before plugin_host_stop_install. */
+int plugin_host_stop_take_back(void);
 /* Waits until somebody asks for the end. */
 void plugin_host_stop_wait(void);
 /* Asks for it, as the first signal does. */

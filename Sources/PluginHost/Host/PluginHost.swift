@@ -243,8 +243,13 @@ extension PluginHost {
             return Set(present.keys).union(modules.keys).filter { (present[$0] ?? [:]) != (modules[$0] ?? [:]) }
         }
         guard !changed.isEmpty else { return }
-        lifecycle.withLock { $0 }?.tell(.configurationChanged(changed.sorted()))
-        calls.postHostEvent("configuration.changed", ["modules": .list(changed.sorted().map(Value.string))])
+        let names = changed.sorted()
+        let post: @Sendable () -> Void = { [calls] in
+            calls.postHostEvent("configuration.changed", ["modules": .list(names.map(Value.string))])
+        }
+        guard let lifecycle = startedLifecycle else { return post() }
+        lifecycle.tell(.configurationChanged(names))
+        lifecycle.announce("configuration.changed", post)
     }
 
     /// Tells which files of routes and services a change has displaced.
@@ -264,5 +269,8 @@ extension PluginHost {
 
     /// Makes a fatal signal (a crash of this program) say on standard error which module and action was running, before
     /// the process dies of it. For programs; call it once, early.
-    public static func installFatalSignalReport() { plugin_host_install_fatal_signal_report() }
+    public static func installFatalSignalReport() {
+        plugin_host_install_fatal_signal_report()
+        plugin_host_report_exits()
+    }
 }

@@ -79,10 +79,12 @@ struct Run: Command {
             }
             announcer.listening(path)
         }
+        Self.takeBackSignals(log)
         let follower = Task(executorPreference: BlockingExecutor.shared) {
             for await change in changes {
                 service.changes.add(change)
                 announcer.changed(change)
+                Self.takeBackSignals(log)
             }
         }
         if let navigation {
@@ -110,6 +112,16 @@ struct Run: Command {
             environment.console.print(arguments.has(.json) ? host.profile.record.json : table.text)
         }
         if let file = arguments.value(of: Self.trace) { try Self.write(host.profile.chromeTrace, to: file) }
+    }
+
+    /// A module that ignores SIGTERM must not make the program immortal.
+    private static func takeBackSignals(_ log: @Sendable (LogEntry) -> Void) {
+        let names = StopRequest.takeBack()
+        guard !names.isEmpty else { return }
+        log(
+            LogEntry(
+                level: .warning,
+                message: "A module has changed what \(names.joined(separator: " and ")) does; it ends the program again."))
     }
 
     private var maxCalls: Int? {

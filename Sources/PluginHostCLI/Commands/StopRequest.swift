@@ -26,6 +26,14 @@ struct StopRequest: Sendable {
 
     func stop() { plugin_host_stop_ask() }
 
+    /// Takes the signals again that a module has taken from the program.
+    ///
+    /// - Returns: Their names.
+    static func takeBack() -> [String] {
+        let taken = plugin_host_stop_take_back()
+        return [(1, "SIGINT"), (2, "SIGTERM")].filter { taken & $0.0 != 0 }.map(\.1)
+    }
+
     /// Blocks this thread until somebody wants the program to end.
     func wait() { plugin_host_stop_wait() }
 

@@ -7,10 +7,15 @@ internal import Synchronization
 /// A client's first call always runs: that place is the client's own. The others share ``Limits/shared`` places, of which
 /// one client gets half at most. A call that finds none waits for ``Limits/patience``, by turns among the clients, and
 /// ends with `overloaded` then; at once when too many wait.
+///
+/// A call whose client has gone goes on, since code is never interrupted, and takes one of the shared places from then on.
+/// When ``Limits/orphans`` of them run, new calls are refused: the modules that they are in do not return.
 final class CallSlots: Sendable {
     struct Limits: Sendable {
         /// How many calls run at a time besides the first one of each client.
         var shared = 64
+        /// How many calls run at most whose clients have gone.
+        var orphans = 256
         /// How many wait for a place.
         var waiting = 256
         /// How long each of them waits.
@@ -27,6 +32,7 @@ final class CallSlots: Sendable {
 
     private struct Client {
         var running = 0
+        var hasGone = false
         var waiters: [Waiter] = []
     }
 
@@ -35,6 +41,8 @@ final class CallSlots: Sendable {
         /// Clients with calls that wait; the one whose turn it is comes first.
         var turns: [Int] = []
         var sharedRunning = 0
+        /// The calls whose clients have gone; each counts among `sharedRunning`, too.
+        var orphans = 0
         var waiting = 0
         var lastWaiter = 0
     }
@@ -52,6 +60,13 @@ final class CallSlots: Sendable {
         if enterAtOnce(client) { return }
         let hasEntered = await withUnsafeContinuation { wait(client, $0) }
         guard hasEntered else {
+            let orphans = state.withLock { $0.orphans }
+            guard orphans < limits.orphans else {
+                throw PluginError(
+                    .overloaded,
+                    "\(orphans) calls still run whose clients have gone, and no more calls begin before some of them end: "
+                        + "'list --all' shows which modules they are in.")
+            }
             throw PluginError(
                 .overloaded,
                 "\(limits.shared) calls run already, which is the limit of the control socket ('--max-calls'), besides the "
@@ -63,11 +78,32 @@ final class CallSlots: Sendable {
     func leave(_ client: Int) {
         let admitted: [Waiter] = state.withLock { state in
             state.clients[client, default: Client()].running -= 1
-            if state.clients[client, default: Client()].running > 0 { state.sharedRunning -= 1 }
+            let present = state.clients[client, default: Client()]
+            if present.hasGone { state.orphans -= 1 }
+            if present.hasGone || present.running > 0 { state.sharedRunning -= 1 }
             forgetIfUnused(client, &state)
             return admitNext(&state)
         }
         for waiter in admitted { waiter.continuation.resume(returning: true) }
+    }
+
+    /// Notes that a client has gone. Its calls that run give up the client's own place for a shared one, and those that
+    /// wait are refused.
+    func clientHasGone(_ client: Int) {
+        let refused: [Waiter] = state.withLock { state in
+            guard let present = state.clients[client] else { return [] }
+            state.clients[client]?.waiters = []
+            state.waiting -= present.waiters.count
+            state.turns.removeAll { $0 == client }
+            if present.running > 0 {
+                state.clients[client]?.hasGone = true
+                state.orphans += present.running
+                state.sharedRunning += 1
+            }
+            forgetIfUnused(client, &state)
+            return present.waiters
+        }
+        for waiter in refused { waiter.continuation.resume(returning: false) }
     }
 
     private func enterAtOnce(_ client: Int) -> Bool {
@@ -80,6 +116,7 @@ final class CallSlots: Sendable {
 
     private func hasPlace(_ client: Int, _ state: borrowing State) -> Bool {
         let running = state.clients[client]?.running ?? 0
+        guard state.orphans < limits.orphans else { return false }
         return running == 0 || running < limits.perClient && state.sharedRunning < limits.shared
     }
 

@@ -7,6 +7,8 @@ final class ControlConnection {
     /// The answers that are made and not sent.
     let load: ClientLoad
     let executor: ClientExecutor
+    /// Whether it has one of the places that are kept for the host's own methods.
+    let isReserve: Bool
     /// What runs for this client, by number, and how many bytes its line had.
     private var tasks: [Int: (task: Task<Void, Never>, lineBytes: Int)] = [:]
     private(set) var lineBytes = 0
@@ -34,11 +36,12 @@ final class ControlConnection {
     /// How much of the first one is sent.
     private var sent = 0
 
-    init(descriptor: CInt, limits: ControlServer.Limits, load: ClientLoad, executor: ClientExecutor) {
+    init(descriptor: CInt, limits: ControlServer.Limits, load: ClientLoad, executor: ClientExecutor, isReserve: Bool) {
         self.descriptor = descriptor
         self.limits = limits
         self.load = load
         self.executor = executor
+        self.isReserve = isReserve
     }
 
     var hasOutput: Bool { !pending.isEmpty }

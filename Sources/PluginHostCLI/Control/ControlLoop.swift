@@ -84,14 +84,17 @@ final class ControlLoop {
     private func accept() {
         let descriptor = door.accept { makeRoom("there is no descriptor left (ulimit -n)") }
         guard let descriptor else { return }
-        if connections.count >= limits.connections, !makeRoom("it serves \(limits.connections) at a time") {
+        let isFull =
+            connections.count >= limits.connections && !makeRoom("it serves \(limits.connections) at a time")
+        guard !isFull || connections.count < limits.connections + limits.reserve else {
             return door.turnAway(
                 descriptor,
                 "This host serves \(limits.connections) clients at a time, and none of them is idle. Close one of them, "
                     + "or try again later.")
         }
         connections[nextNumber] = ControlConnection(
-            descriptor: descriptor, limits: limits, load: requests.newLoad(), executor: requests.newExecutor())
+            descriptor: descriptor, limits: limits, load: requests.newLoad(), executor: requests.newExecutor(),
+            isReserve: isFull)
         nextNumber += 1
     }
 
@@ -110,6 +113,7 @@ final class ControlLoop {
     private func close(_ number: Int, _ connection: ControlConnection) {
         connection.close()
         connections[number] = nil
+        requests.clientHasGone(number)
     }
 
     private func closeOverdue() {
@@ -190,7 +194,8 @@ final class ControlLoop {
         guard line.contains(where: { !"\t\r ".utf8.contains($0) }) else { return }
         let task = nextNumber
         nextNumber += 1
-        let endpoint = requests.endpoint(for: number, connection.load, connection.executor)
+        let endpoint = requests.endpoint(
+            for: number, connection.load, connection.executor, isReserve: connection.isReserve)
         let begun = Task(executorPreference: connection.executor) { [server] in
             let answer = await endpoint.answer(line)
             server.deliver(ControlServer.Answer(connection: number, task: task, line: answer))

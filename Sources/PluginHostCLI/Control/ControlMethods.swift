@@ -11,6 +11,9 @@ struct ControlMethods: Sendable {
     /// Those that run no code of modules on behalf of a call: they never wait for calls.
     static let hostsOwn: Set = ["list", "routes", "services", "stats", "remove", "rollback", "versions", "events"]
 
+    /// Those of the host's own that wait for nothing.
+    static let neverWaiting = hostsOwn.subtracting(["events"])
+
     let service: any HostService
 
     func handle(_ method: String, _ parameters: Value?) async throws(RPCError) -> Value {

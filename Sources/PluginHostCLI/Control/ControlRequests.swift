@@ -20,8 +20,8 @@ final class ControlRequests: Sendable {
         self.limits = limits
         self.handler = handler
         slots = CallSlots(limits.calls)
-        clientThreads = ThreadPool("host.clients", limit: limits.connections)
-        callThreads = ThreadPool("host.calls", limit: limits.calls.shared + limits.connections)
+        clientThreads = ThreadPool("host.clients", limit: limits.connections + limits.reserve)
+        callThreads = ThreadPool("host.calls", limit: limits.calls.shared + limits.connections + limits.calls.orphans)
         calls = BlockingExecutor(callThreads)
         clientThreads.hold()
         callThreads.hold()
@@ -38,8 +38,15 @@ final class ControlRequests: Sendable {
 
     func newExecutor() -> ClientExecutor { ClientExecutor(clientThreads) }
 
+    /// Notes that a client is closed.
+    func clientHasGone(_ client: Int) { slots.clientHasGone(client) }
+
     /// What answers the lines of a client.
-    func endpoint(for client: Int, _ load: ClientLoad, _ executor: ClientExecutor) -> RPCEndpoint {
+    ///
+    /// - Parameter isReserve: Whether the client has one of the places that are kept for the host's own methods.
+    func endpoint(
+        for client: Int, _ load: ClientLoad, _ executor: ClientExecutor, isReserve: Bool
+    ) -> RPCEndpoint {
         RPCEndpoint(
             handler: { [handler, calls] method, parameters async throws(RPCError) in
                 guard !ControlMethods.hostsOwn.contains(method) else { return try await handler(method, parameters) }
@@ -56,7 +63,17 @@ final class ControlRequests: Sendable {
                     call.cancel()
                 }.get()
             },
-            gate: { method async throws(RPCError) in try await self.admit(method, of: client, load) },
+            gate: { method async throws(RPCError) in
+                if isReserve, !ControlMethods.neverWaiting.contains(method) {
+                    throw .host(
+                        PluginError(
+                            .overloaded,
+                            "This host serves \(self.limits.connections) clients, and none of them is idle. Until one "
+                                + "ends, it answers only \(ControlMethods.neverWaiting.sorted().joined(separator: ", "))."
+                        ))
+                }
+                return try await self.admit(method, of: client, load)
+            },
             executor: executor, load: load, longTexts: longTexts)
     }
 
@@ -69,13 +86,16 @@ final class ControlRequests: Sendable {
         try load.admit()
         guard !ControlMethods.hostsOwn.contains(method) else { return {} }
         do throws(PluginError) { try await slots.enter(client) } catch { throw .host(error) }
+        if Task.isCancelled {  // The client has gone meanwhile, and its calls that run have been counted.
+            slots.leave(client)
+            throw .host(PluginError(.cancelled, "The client has gone."))
+        }
         guard callThreads.hasThread else {
             slots.leave(client)
             throw .host(
                 PluginError(
                     .overloaded,
-                    "The system has no thread left for the call. Raise the limit of processes (ulimit -u, or pids.max of "
-                        + "the control group)."))
+                    "The system has no thread left for the call. \(ProcessLimits.ofThreads)"))
         }
         return { [slots] in slots.leave(client) }
     }

@@ -12,8 +12,10 @@ final class ControlServer: Sendable {
     struct Limits: Sendable {
         var lineBytes = 8 << 20
         var requestsInFlight = 64
-        /// One more closes the client that has been idle for longest; where none is, it is told and closed.
+        /// One more closes the client that has been idle for longest; where none is, it has a place of the reserve.
         var connections = 128
+        /// How many clients more are served with methods of the host itself alone: whoever runs it can see what it does.
+        var reserve = 8
         /// The calls that run at a time, of all clients.
         var calls = CallSlots.Limits()
         /// No more lines are taken from a client that leaves so many bytes of answers lying.

@@ -1,6 +1,7 @@
 internal import Glibc
 internal import PluginABI
 internal import PluginHost
+internal import Synchronization
 
 /// The file of `--config`: a JSON object with the configuration of each module by its name, with the interceptors that
 /// take effect as the list `interceptors`, and with the number `maximumURLLength`, which is read at the start.
@@ -16,6 +17,8 @@ struct ConfigurationFile: Sendable {
 
     /// How long the file may be, in bytes.
     static let sizeLimit = 16 << 20
+    /// How long the writer of a pipe may write nothing, in milliseconds.
+    private static let pipePatience: CInt = 5000
 
     /// - Throws: `fileNotFound`, `unreadable`, `invalidConfiguration`.
     func read() throws(PluginError) -> Contents {
@@ -40,7 +43,8 @@ struct ConfigurationFile: Sendable {
 
     /// What is in the file, of whatever kind it is: a pipe has no size that could be looked at first.
     private func bytes() throws(PluginError) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        // A pipe that nobody has opened for writing would keep a blocking open waiting.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw unreadable(errno) }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
@@ -48,6 +52,11 @@ struct ConfigurationFile: Sendable {
         while true {
             let count = Glibc.read(descriptor, &chunk, chunk.count)
             if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN {
+                var pipe = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                guard poll(&pipe, 1, Self.pipePatience) > 0 else { throw unreadable(ETIMEDOUT) }
+                continue
+            }
             guard count >= 0 else { throw unreadable(errno) }
             if count == 0 { return bytes }
             bytes += chunk[..<count]
@@ -87,13 +96,13 @@ struct ConfigurationFile: Sendable {
 /// Looks at the configuration four times a second, and gives what is new to the host. What cannot be read changes
 /// nothing, and the log says why.
 ///
-/// Everything mutable is touched on `queue` only, hence `@unchecked Sendable`.
+/// Everything mutable but `isStopped` is touched on `queue` only, hence `@unchecked Sendable`.
 final class ConfigurationWatcher: @unchecked Sendable {
     private let file: ConfigurationFile
     private let host: PluginHost
     private let log: @Sendable (LogEntry) -> Void
     private let queue = SerialThread("host.config")
-    private var isStopped = false
+    private let isStopped = Atomic(false)
     /// What was read last, and what was seen last: a file is read when it has stopped changing.
     private var taken: ConfigurationFile.Identity?
     private var seen: ConfigurationFile.Identity?
@@ -105,10 +114,11 @@ final class ConfigurationWatcher: @unchecked Sendable {
         queue.async { [weak self] in self?.lookAgainAndAgain() }
     }
 
-    func stop() { queue.sync { isStopped = true } }
+    /// Ends the looking, without waiting for what runs: a subscriber to `configuration.changed` may hang.
+    func stop() { isStopped.store(true, ordering: .relaxed) }
 
     private func lookAgainAndAgain() {
-        guard !isStopped else { return }
+        guard !isStopped.load(ordering: .relaxed) else { return }
         look()
         queue.async(after: .milliseconds(250)) { [weak self] in self?.lookAgainAndAgain() }
     }

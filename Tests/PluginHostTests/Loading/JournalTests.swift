@@ -23,11 +23,13 @@ import Testing
     @Test func `A quarantine outlives further starts, until it is released`() async throws {
         await die(during: .opening)
         for _ in 0..<2 { #expect(Journal(stateFolder: state).quarantinedFiles.count == 1) }
-        Journal(stateFolder: state).release("/plugins/other.so")
+        Journal(stateFolder: state).clearSuspicion("/plugins/other.so")
         #expect(Journal(stateFolder: state).quarantinedFiles.count == 1)
-        Journal(stateFolder: state).release("/plugins/a.so")
+        Journal(stateFolder: state).clearSuspicion("/plugins/a.so")
         #expect(Journal(stateFolder: state).quarantinedFiles.isEmpty)
-        await die(during: .activation)
+        for _ in 0..<2 { await die(during: .activation) }
+        Journal(stateFolder: state).clearSuspicion("/plugins/a.so")
+        #expect(Journal(stateFolder: state).quarantinedFiles.count == 1)
         let journal = Journal(stateFolder: state)
         journal.release()
         #expect(journal.quarantinedFiles.isEmpty)
@@ -44,10 +46,12 @@ import Testing
         #expect(Journal(stateFolder: state).quarantinedFiles.map(\.isSuspected) == [nil])
     }
 
-    @Test func `A file that has changed leaves its quarantine`() async throws {
+    @Test func `A quarantine is one of a content: it does not hold for another one of the file, and outlives it`()
+        async throws
+    {
         await die(during: .opening)
         #expect(Journal(stateFolder: state).quarantined(path: "/plugins/a.so", digest: 43) == nil)
-        #expect(Journal(stateFolder: state).quarantinedFiles.isEmpty)
+        #expect(Journal(stateFolder: state).quarantined(path: "/plugins/a.so", digest: 42) != nil)
     }
 
     @Test func `What is over is not held against anybody, also when it failed`() async throws {

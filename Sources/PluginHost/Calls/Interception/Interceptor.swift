@@ -1,4 +1,4 @@
-public import PluginABI
+import PluginABI
 
 /// An interceptor that was set up with `PluginHost.intercept`: what takes it away again.
 public final class Interceptor: Sendable {

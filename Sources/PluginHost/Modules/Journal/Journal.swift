@@ -77,9 +77,10 @@ final class Journal: Sendable {
                 for var entry in dead.entries {
                     // Twice is no accident.
                     if entries.contains(where: entry.isAbout) { entry.isSuspected = nil }
-                    entries.removeAll { $0.file.hasBytes(of: entry.file) }
+                    entries.removeAll(where: entry.hasContent(of:))
                     entries.append(entry)
                 }
+                entries.removeFirst(max(0, entries.count - Quarantine.entriesMax))
             }
             for path in dead.paths { unlink(path) }
         } catch {
@@ -185,17 +186,9 @@ final class Journal: Sendable {
         if state.starts.isEmpty { clear(&state) } else { write(JournalLine.end(number), &state) }
     }
 
-    /// The quarantine of a file, if it is in one. A file that has changed since leaves it.
+    /// The quarantine of a content that lies at a path, or is to come to lie there. Another content of the same file has an
+    /// entry of its own, or none.
     func quarantined(path: String, digest: UInt64) -> QuarantineEntry? {
-        let file = Self.absolute(path)
-        guard let entry = quarantinedFiles.first(where: { $0.file.hasBytes(of: file) }) else { return nil }
-        if entry.digest == digest { return entry }
-        release(file)
-        return nil
-    }
-
-    /// What is quarantined of a content that may come to lie at a path, where another one may lie now.
-    func quarantined(content digest: UInt64, path: String) -> QuarantineEntry? {
         let file = Self.absolute(path)
         return quarantinedFiles.first { $0.file.hasBytes(of: file) && $0.digest == digest }
     }
@@ -214,18 +207,21 @@ final class Journal: Sendable {
         return String(cString: resolved)
     }
 
-    /// Ends the quarantine of the file at a path.
-    func releaseFile(_ path: String) { release(Self.absolute(path)) }
+    /// Ends the suspicion against the file at a path: it was tried, and has not killed the host.
+    func clearSuspicion(_ path: String) {
+        let file = Self.absolute(path)
+        release { $0.isSuspected == true && $0.file.hasBytes(of: file) }
+    }
 
-    /// Ends the quarantine of one file, or of all.
-    func release(_ path: String? = nil) {
+    /// Ends every quarantine.
+    func release() { release { _ in true } }
+
+    private func release(_ isReleased: (QuarantineEntry) -> Bool) {
         state.withLock { state in
             do throws(PluginError) {
-                state.quarantine = try quarantine.update { entries in
-                    entries.removeAll { entry in path.map(entry.file.hasBytes) ?? true }
-                }
+                state.quarantine = try quarantine.update { $0.removeAll(where: isReleased) }
             } catch {
-                state.quarantine.removeAll { entry in path.map(entry.file.hasBytes) ?? true }
+                state.quarantine.removeAll(where: isReleased)
                 state.problem = state.problem ?? error
             }
         }

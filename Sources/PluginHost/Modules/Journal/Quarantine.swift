@@ -17,10 +17,11 @@ struct QuarantineEntry: Hashable, Sendable {
     /// first time. Nil for no.
     var isSuspected: Bool?
 
+    /// Whether both are about the same file with the same bytes.
+    func hasContent(of other: QuarantineEntry) -> Bool { file.hasBytes(of: other.file) && digest == other.digest }
+
     /// Whether both are about the same step with the same bytes.
-    func isAbout(_ other: QuarantineEntry) -> Bool {
-        file.hasBytes(of: other.file) && digest == other.digest && step == other.step
-    }
+    func isAbout(_ other: QuarantineEntry) -> Bool { hasContent(of: other) && step == other.step }
 }
 
 extension QuarantineEntry {
@@ -53,6 +54,9 @@ struct Quarantine {
     let folder: String
     /// Whether to leave out what others than this user and root could have written.
     var checksTrust = true
+
+    /// How many entries are kept at most; the oldest go first.
+    static let entriesMax = 1000
 
     private var file: String { "\(folder)/quarantine.json" }
 

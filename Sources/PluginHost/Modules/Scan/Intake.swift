@@ -223,7 +223,7 @@ extension Lifecycle {
             defer { state.tried = [] }
             return state.tried
         }
-        for path in tried.sorted() { journal.releaseFile(path.path) }
+        for path in tried.sorted() { journal.clearSuspicion(path.path) }
     }
 
     /// Notes why a file is not served.

@@ -69,7 +69,7 @@ extension Lifecycle {
                 path: "\(folder)/\(kept.fileName)", checkTrust: false, as: path)
             do throws(PluginError) {
                 // What is only suspected is tried again, by who asks for it.
-                if let entry = journal.quarantined(content: staged.digest, path: path), entry.isSuspected != true {
+                if let entry = journal.quarantined(path: path, digest: staged.digest), entry.isSuspected != true {
                     throw PluginError(
                         .quarantined,
                         "\(entry.message) It is not opened again, unless the host is started with --retry.")
