@@ -3,6 +3,7 @@ import CPluginHost
 import Dispatch
 import Foundation
 import PluginABI
+import PluginFile
 import Synchronization
 
 // The moments of a module's life at which the host calls it.

@@ -1,5 +1,6 @@
 import CPluginABI
 public import PluginABI
+import PluginFile
 import Synchronization
 
 extension PluginHost {

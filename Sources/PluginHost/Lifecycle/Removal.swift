@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 public import PluginABI
+import PluginFile
 import Synchronization
 
 extension PluginHost {

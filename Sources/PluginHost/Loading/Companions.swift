@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 
 /// The libraries that a module finds beside itself, through `$ORIGIN` in its list of folders, and those that they find:
 /// breadth first, each once.

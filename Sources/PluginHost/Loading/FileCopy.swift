@@ -1,6 +1,7 @@
 internal import CPluginHost
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 
 /// A file that was opened once, and everything that is then asked of it: never the path again.
 struct SourceFile: ~Copyable {

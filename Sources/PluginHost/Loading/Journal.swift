@@ -2,6 +2,7 @@ internal import CPluginHost
 internal import Foundation
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 internal import Synchronization
 
 /// Remembers what killed the host: writes down which modules are being started, and forgets each when its start is over.

@@ -2,6 +2,7 @@ internal import CPluginHost
 internal import Foundation
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 
 /// A version of a module in the ``VersionStore``.
 struct KeptVersion: Sendable, Hashable {

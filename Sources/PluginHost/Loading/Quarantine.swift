@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 
 /// A file that was in progress when a host died. It is not opened again until it changes or is released.
 struct QuarantineEntry: Hashable, Sendable {

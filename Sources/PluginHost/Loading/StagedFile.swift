@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Glibc
+internal import PluginFile
 
 /// A copy of a module that nobody else can change, checked and ready to be opened; or what stands for one where a
 /// module is a part of the program.

@@ -2,6 +2,7 @@ internal import CPluginHost
 internal import Foundation
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 internal import Synchronization
 
 /// Copies modules to a private folder, so that nothing that happens in a plugins folder can touch what is mapped, and

@@ -2,6 +2,7 @@ internal import CPluginHost
 internal import Foundation
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 
 /// The private folder of one host process, in a base folder that all hosts of one user share.
 ///

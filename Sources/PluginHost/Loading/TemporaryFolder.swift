@@ -1,5 +1,6 @@
 internal import Glibc
 package import PluginABI
+internal import PluginFile
 
 /// Makes a folder for this user alone, under a name that nobody has.
 ///

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 
 /// The file `.pluginhost-undo` in a plugins folder, while a host changes files there: locked, and with what the folder was
 /// like before. Where the host is killed, the next one finds the file without its lock, and puts everything back.

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 internal import Synchronization
 
 /// Keeps versions of modules, so that one that was replaced or removed can be put back into its plugins folder: by module

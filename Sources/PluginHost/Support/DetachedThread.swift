@@ -1,5 +1,6 @@
 internal import CPluginHost
 package import PluginABI
+internal import PluginFile
 
 /// A thread that nobody waits for.
 ///

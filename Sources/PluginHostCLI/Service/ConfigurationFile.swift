@@ -1,5 +1,6 @@
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 
 /// The file of `--config`: a JSON object with the configuration of each module by its name, with the interceptors that
