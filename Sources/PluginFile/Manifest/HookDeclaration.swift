@@ -7,15 +7,17 @@ extension ModuleManifest {
     /// a value, the new one's `resume` gets it, and `unsuspend` tells the old one that it goes on after all.
     package enum Hook: String, Sendable, CaseIterable {
         case setUp, `init`, didStart, willStop, tearDown, suspend, resume, unsuspend
+
+        /// What it is called with: `resume` gets what `suspend` has replied with, and the version that it is from.
+        var parameters: [Parameter] {
+            guard self == .resume else { return [] }
+            return [Parameter(name: "state", type: .any), Parameter(name: "version", type: .string, isRequired: true)]
+        }
     }
 
-    /// A hook as an action: `resume` gets what `suspend` has replied with, and the version that it is from.
+    /// A hook as an action.
     package func action(of hook: Hook) -> Action {
-        let parameters = [
-            Parameter(name: "state", type: .any), Parameter(name: "version", type: .string, isRequired: true),
-        ]
-        return Action(
-            name: "", isAsync: asyncHooks.contains(hook), parameters: hook == .resume ? parameters : [])
+        Action(name: "", isAsync: asyncHooks.contains(hook), parameters: hook.parameters)
     }
 }
 

@@ -1,8 +1,8 @@
 import Foundation
 import PluginABI
-import PluginFacades
 import Testing
 
+@testable import PluginFacades
 @testable import PluginHost
 
 @Suite(.timeLimit(.minutes(30))) struct FacadeTests {
