@@ -51,7 +51,7 @@ public struct Facade: Sendable {
         "Void",
     ]
 
-    private init(_ manifest: ModuleManifest, _ groups: [PatternGroups?], name: String, isPublic: Bool) {
+    private init(_ manifest: ModuleManifest, _ groups: [[PatternGroup]?], name: String, isPublic: Bool) {
         let title = "\(manifest.name) \(manifest.version)"
         let access = isPublic ? "public " : ""
         var source = SwiftSource()

@@ -16,7 +16,7 @@ struct FacadeRoutes {
     /// nil where no route has a URL of its own.
     ///
     /// - Parameter groups: Of the patterns of the manifest's routes; nil for one that has no URL of its own.
-    init?(_ manifest: ModuleManifest, _ groups: [PatternGroups?], access: String) {
+    init?(_ manifest: ModuleManifest, _ groups: [[PatternGroup]?], access: String) {
         self.access = access
         let buildable = zip(manifest.routes, groups).compactMap { route, groups in groups.map { (route, $0) } }
         guard !buildable.isEmpty else { return nil }
@@ -36,11 +36,11 @@ struct FacadeRoutes {
 
     /// The groups of the pattern in their order, then what can stand in the query.
     private static func parameters(
-        of route: ModuleManifest.Route, _ groups: PatternGroups, _ action: ModuleManifest.Action?
+        of route: ModuleManifest.Route, _ groups: [PatternGroup], _ action: ModuleManifest.Action?
     ) -> [ModuleManifest.Parameter] {
         let declared = action?.parameters ?? []
         var parameters: [ModuleManifest.Parameter] = []
-        for group in groups.groups {
+        for group in groups {
             var parameter =
                 declared.first { $0.name == group.name } ?? ModuleManifest.Parameter(name: group.name, type: .string)
             if !canStandInURL(parameter.type) { parameter.type = .string }

@@ -8,9 +8,6 @@ extension Value {
     /// - Throws: ``/PluginABI/PluginError/Code/invalidValue`` for text that is not valid JSON, nests lists and maps more
     ///   than 128 deep, or has more than 256 combining marks in a row; the message says where.
     public init(json text: String) throws(PluginError) {
-        var text = text
-        self = try text.withUTF8 { bytes in
-            Result { () throws(PluginError) in try JSONText.parse(UnsafeRawBufferPointer(bytes)) }
-        }.get()
+        self = try text.utf8Span.span.withUnsafeBytes { bytes throws(PluginError) in try JSONText.parse(bytes) }
     }
 }

@@ -28,9 +28,9 @@ package struct DeclarationFile {
             throw PluginError(code, "\(path) is not valid UTF-8.")
         }
         do throws(MalformedText) {
-            return try bytes.withUnsafeBytes { text in
-                Result { () throws(MalformedText) in try PropertyListReader.read(text) }
-            }.get().map
+            return try bytes.span.withUnsafeBytes { text throws(MalformedText) in
+                try PropertyListReader.read(text)
+            }.map
         } catch {
             throw PluginError(code, "\(path) \(error.message)")
         }

@@ -4,18 +4,18 @@ package import PluginABI
 extension Value {
     /// Reads a message of another program: the bytes of a line, in which the greatest value can be one part of many.
     package init(jsonMessage bytes: [UInt8]) throws(PluginError) {
-        self = try bytes.withUnsafeBytes { bytes in
-            Result { () throws(PluginError) in try JSONText.parse(bytes, .message, what: "The message") }
-        }.get()
+        self = try bytes.span.withUnsafeBytes { bytes throws(PluginError) in
+            try JSONText.parse(bytes, .message, what: "The message")
+        }
     }
 
     /// Reads a file that people write, in which each name stands once.
     ///
     /// - Parameter what: The file, for messages.
     package init(jsonFile bytes: [UInt8], code: PluginError.Code, what: String) throws(PluginError) {
-        self = try bytes.withUnsafeBytes { bytes in
-            Result { () throws(PluginError) in try JSONText.parse(bytes, .file, code: code, what: what) }
-        }.get()
+        self = try bytes.span.withUnsafeBytes { bytes throws(PluginError) in
+            try JSONText.parse(bytes, .file, code: code, what: what)
+        }
     }
 }
 

@@ -14,15 +14,16 @@ extension ModuleManifest {
     /// Of each route the groups, or nil for one that has no URL of its own.
     ///
     /// - Throws: `invalidPattern`; `invalidManifest` where two routes match the same URLs.
-    package func routeGroups() throws(PluginError) -> [PatternGroups?] { try routePatterns().map(PatternGroups.init) }
+    package func routeGroups() throws(PluginError) -> [[PatternGroup]?] { try routePatterns().map(\.urlGroups) }
 
     /// The patterns of the routes, in their order.
     private func routePatterns() throws(PluginError) -> [RoutePattern] {
-        try routes.patterns {
-            $1
-        } twice: { _, route in
-            PluginError(.invalidManifest, "In the manifest: two routes match the same URLs as \"\(route.pattern)\".")
-        }
+        try routes.patterns(
+            wrong: { $1 },
+            twice: { _, route in
+                PluginError(
+                    .invalidManifest, "In the manifest: two routes match the same URLs as \"\(route.pattern)\".")
+            })
     }
 }
 
@@ -33,14 +34,14 @@ extension RouteFile {
     /// - Throws: `invalidRouteFile`, with the file, what is wrong and where.
     static func entries(_ bytes: [UInt8], path: String) throws(PluginError) -> [RouteEntry] {
         let routes = try parse(bytes, path: path)
-        let patterns = try routes.patterns {
-            error($1.message, at: $0.pattern, path)
-        } twice: { other, route in
-            PluginError(
-                .invalidRouteFile,
-                "\(path): “\(other.pattern.shortened)” and “\(route.pattern.shortened)” match the same URLs; only one can "
-                    + "stand.")
-        }
+        let patterns = try routes.patterns(
+            wrong: { error($1.message, at: $0.pattern, path) },
+            twice: { other, route in
+                PluginError(
+                    .invalidRouteFile,
+                    "\(path): “\(other.pattern.shortened)” and “\(route.pattern.shortened)” match the same URLs; only one "
+                        + "can stand.")
+            })
         return RouteEntry.entries(routes, patterns, owner: .file(path))
     }
 }
