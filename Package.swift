@@ -14,6 +14,7 @@ let package = Package(
         .library(name: "PluginABI", targets: ["PluginABI", "CPluginABI"]),
         .library(name: "CPluginABI", targets: ["CPluginABI"]),
         .library(name: "PluginHost", targets: ["PluginHost"]),
+        .library(name: "PluginFacades", targets: ["PluginFacades"]),
         .library(name: "PluginTestKit", targets: ["PluginTestKit"]),
         .executable(name: "pluginhost", targets: ["PluginHostCLI"]),
         .library(name: "ModuleA", type: .dynamic, targets: ["ModuleA"]),
@@ -26,11 +27,17 @@ let package = Package(
         .target(name: "CPluginABI"),
         .target(name: "PluginABI", dependencies: ["CPluginABI"], swiftSettings: settings),
         .target(name: "CPluginHost"),
+        .target(name: "PluginFile", dependencies: ["PluginABI", "CPluginABI"], swiftSettings: settings),
         .target(
-            name: "PluginHost", dependencies: ["PluginABI", "CPluginABI", "CPluginHost"], swiftSettings: settings),
+            name: "PluginHost", dependencies: ["PluginFile", "PluginABI", "CPluginABI", "CPluginHost"],
+            swiftSettings: settings),
+        .target(
+            name: "PluginFacades", dependencies: ["PluginHost", "PluginFile", "PluginABI"], swiftSettings: settings),
         .target(name: "PluginTestKit", dependencies: ["PluginHost", "PluginABI"], swiftSettings: settings),
         .executableTarget(
-            name: "PluginHostCLI", dependencies: ["PluginHost", "PluginABI", "CPluginHost"], swiftSettings: settings),
+            name: "PluginHostCLI",
+            dependencies: ["PluginFacades", "PluginHost", "PluginFile", "PluginABI", "CPluginHost"],
+            swiftSettings: settings),
 
         .target(name: "ModuleA", dependencies: ["PluginABI"], path: "Plugins/ModuleA"),
         .target(name: "ModuleB", dependencies: ["PluginABI"], path: "Plugins/ModuleB"),
@@ -44,7 +51,8 @@ let package = Package(
         .executableTarget(name: "torture", path: "Tests/Torture", swiftSettings: settings),
         .testTarget(name: "PluginABITests", dependencies: ["PluginABI"], swiftSettings: settings),
         .testTarget(
-            name: "PluginHostTests", dependencies: ["PluginHost", "CPluginHost"], swiftSettings: settings),
+            name: "PluginHostTests", dependencies: ["PluginFacades", "PluginHost", "PluginFile", "CPluginHost"],
+            swiftSettings: settings),
         .testTarget(
             name: "PluginTestKitTests", dependencies: ["PluginTestKit", "PluginHost", "PluginABI"],
             swiftSettings: settings),
@@ -52,7 +60,7 @@ let package = Package(
             name: "SampleModuleTests", dependencies: ["PluginTestKit", "PluginHost", "PluginABI"],
             swiftSettings: settings),
         .testTarget(
-            name: "PluginHostCLITests", dependencies: ["PluginHostCLI", "PluginHost", "PluginABI"],
+            name: "PluginHostCLITests", dependencies: ["PluginHostCLI", "PluginHost", "PluginFile", "PluginABI"],
             swiftSettings: settings),
     ]
 )

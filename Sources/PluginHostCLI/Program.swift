@@ -3,6 +3,7 @@ internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 
 /// The program `pluginhost`.

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 internal import Testing
 

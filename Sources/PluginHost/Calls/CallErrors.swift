@@ -1,5 +1,6 @@
 import CPluginABI
 import PluginABI
+import PluginFile
 
 // The wording of what the call path refuses. Never on the way of a call that succeeds.
 

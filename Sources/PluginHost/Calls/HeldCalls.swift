@@ -1,6 +1,7 @@
 import CPluginABI
 import CPluginHost
 import PluginABI
+import PluginFile
 import Synchronization
 
 // Calls that wait, without a thread, until their module has handed its state over.

@@ -1,3 +1,4 @@
+import PluginFile
 import CPluginABI
 import CPluginHost
 public import Foundation

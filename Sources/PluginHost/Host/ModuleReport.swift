@@ -1,5 +1,6 @@
 import CPluginABI
 public import PluginABI
+import PluginFile
 
 /// Everything that one file says about itself.
 public struct ModuleReport: Sendable {

@@ -1,4 +1,5 @@
 public import PluginABI
+import PluginFile
 import Synchronization
 
 /// Opens and closes pages, keeps them in stacks, and tells a presenter what is to be seen.

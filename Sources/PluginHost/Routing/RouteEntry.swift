@@ -1,5 +1,6 @@
 import CPluginABI
 import PluginABI
+import PluginFile
 
 /// One route as the registry has it.
 final class RouteEntry: PathNode, @unchecked Sendable {
@@ -77,20 +78,12 @@ final class RouteEntry: PathNode, @unchecked Sendable {
         _ pattern: RoutePattern, to action: String, name: String?, summary: String, defaults: [String: Value],
         owner: Owner, after previous: RouteEntry? = nil
     ) throws(PluginError) {
-        guard let names = action.targetAndAction else {
-            throw PluginError(
-                .unknownAction, "A route leads to an action, written target/action, not “\(action.shortened)”.")
-        }
+        let names = try action.actionOfRoute()
         self.init(
             pattern, target: names.target, action: names.action, name: name, summary: summary, defaults: defaults,
             owner: owner, after: previous)
     }
 
-    convenience init(_ route: ModuleManifest.Route, of module: String, after previous: RouteEntry?) {
-        self.init(
-            route.pattern, target: route.target, action: route.action, name: route.name, summary: route.summary,
-            defaults: route.defaults, owner: .module(module), after: previous)
-    }
 }
 
 extension RouteEntry.Owner {

@@ -1,5 +1,6 @@
 import CPluginHost
 package import PluginABI
+import PluginFile
 
 /// A thread that nobody waits for.
 ///

@@ -1,5 +1,6 @@
 import Glibc
 package import PluginABI
+import PluginFile
 
 /// Makes a folder for this user alone, under a name that nobody has.
 ///

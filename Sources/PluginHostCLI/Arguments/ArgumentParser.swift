@@ -1,4 +1,5 @@
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 
 /// What a command was given.

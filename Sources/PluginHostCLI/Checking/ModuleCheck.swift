@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 
 /// All checks of one file, each step that runs its code in a process of its own: a module that crashes or hangs has

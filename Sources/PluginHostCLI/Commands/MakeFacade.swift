@@ -1,4 +1,6 @@
 internal import PluginABI
+internal import PluginFacades
+internal import PluginFile
 internal import PluginHost
 
 /// `pluginhost facade MODULE_OR_FILE`

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 
 /// Takes commands from the person at the terminal, for the host that runs here.

@@ -1,4 +1,5 @@
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 
 /// The methods of the control socket. They are named like the commands and give what `--json` prints as `result`.

@@ -1,4 +1,5 @@
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 
 /// Why a JSON-RPC request has no result.

@@ -1,6 +1,7 @@
 internal import FoundationEssentials
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 
 /// Looks at one file in a process of its own, so that a module that crashes or hangs is an answer and no accident.

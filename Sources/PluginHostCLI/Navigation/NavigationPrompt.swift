@@ -1,4 +1,5 @@
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 
 /// Takes commands that open and close pages from standard input, for the host that runs here.

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 internal import Synchronization
 

@@ -3,6 +3,7 @@ import Foundation
 import PluginABI
 import Testing
 
+@testable import PluginFile
 @testable import PluginHost
 
 @Suite struct ModuleManifestTests {

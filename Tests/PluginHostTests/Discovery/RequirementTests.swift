@@ -2,6 +2,7 @@ import CPluginABI
 import PluginABI
 import Testing
 
+@testable import PluginFile
 @testable import PluginHost
 
 /// What a module says in Swift, or in JSON, about what it requires and how it hands over its state.

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import PluginFile
 @testable import PluginHost
 
 @Suite struct SuggestionTests {

@@ -1,5 +1,6 @@
 import Foundation
 import PluginABI
+import PluginFacades
 import PluginHost
 import Testing
 

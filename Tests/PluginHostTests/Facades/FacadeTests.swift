@@ -2,6 +2,7 @@ import Foundation
 import PluginABI
 import Testing
 
+@testable import PluginFacades
 @testable import PluginHost
 
 @Suite(.timeLimit(.minutes(30))) struct FacadeTests {

@@ -2,6 +2,7 @@ import Foundation
 import PluginABI
 import Testing
 
+@testable import PluginFile
 @testable import PluginHost
 
 /// What a file costs before anything of it is opened.

@@ -2,6 +2,7 @@ import Foundation
 import PluginABI
 import Testing
 
+@testable import PluginFile
 @testable import PluginHost
 
 /// Route files in the folder of a host that watches it.
@@ -226,7 +227,7 @@ import Testing
         ])
     func `a JSON file that is wrong says where`(text: String, message: String) {
         let error = #expect(throws: PluginError.self) {
-            try RouteFile.parse(Array(text.utf8), path: "/p/x.routes.json")
+            try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.json")
         }
         #expect(error?.code == .invalidRouteFile)
         #expect(error?.message.contains("/p/x.routes.json") == true)
@@ -241,7 +242,7 @@ import Testing
         ])
     func `a property list that is wrong is an error`(text: String) {
         let error = #expect(throws: PluginError.self) {
-            try RouteFile.parse(Array(text.utf8), path: "/p/x.routes.plist")
+            try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.plist")
         }
         #expect(error?.code == .invalidRouteFile)
         #expect(error?.message.hasPrefix("/p/x.routes.plist") == true)

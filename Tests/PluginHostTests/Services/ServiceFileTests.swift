@@ -2,6 +2,7 @@ import Foundation
 import PluginABI
 import Testing
 
+@testable import PluginFile
 @testable import PluginHost
 
 /// Service files in the folder of a host that watches it.

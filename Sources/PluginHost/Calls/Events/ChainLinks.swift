@@ -1,5 +1,6 @@
 import CPluginABI
 import PluginABI
+import PluginFile
 
 /// Somebody whom an event that runs up the chain can be given to.
 enum ChainLink: Sendable {

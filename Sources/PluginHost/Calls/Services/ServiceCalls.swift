@@ -1,5 +1,6 @@
 import CPluginABI
 import PluginABI
+import PluginFile
 
 // Services on the call path: the resolver, instances that outlive a call, and waiting.
 

@@ -1,5 +1,6 @@
 import CPluginABI
 import PluginABI
+import PluginFile
 
 /// The parameters of a call that a URL makes: what the caller has given itself, then what stands in the path, then in
 /// the query, then the defaults of the route. Of equal names only the first one is taken in, converted to the type that

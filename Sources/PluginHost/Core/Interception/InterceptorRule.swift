@@ -1,4 +1,5 @@
 public import PluginABI
+import PluginFile
 
 /// An interceptor of a module that takes effect, and for which calls: what the program's configuration says.
 ///

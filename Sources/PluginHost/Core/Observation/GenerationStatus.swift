@@ -1,5 +1,6 @@
 public import Foundation
 import PluginABI
+import PluginFile
 import Synchronization
 
 /// One loaded copy of a module, and why it is still there.

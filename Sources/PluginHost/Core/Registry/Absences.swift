@@ -1,4 +1,5 @@
 import PluginABI
+import PluginFile
 
 /// Modules that are known and not served, so that who calls them is told why.
 struct Absences: Sendable {

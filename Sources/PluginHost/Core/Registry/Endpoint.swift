@@ -2,6 +2,7 @@ import CPluginABI
 import CPluginHost
 import Foundation
 import PluginABI
+import PluginFile
 import Synchronization
 
 /// One action as the call path sees it: what to check, and what to call. Never freed: calls and status refer to it

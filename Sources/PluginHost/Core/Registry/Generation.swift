@@ -3,6 +3,7 @@ import CPluginHost
 import Dispatch
 import Foundation
 import PluginABI
+import PluginFile
 import Synchronization
 
 /// One loaded copy of a module. Never freed, since its code never is.
@@ -175,9 +176,7 @@ final class Generation: @unchecked Sendable {
             interceptors[interceptor.name] = endpoint(interceptor, "~\(interceptor.name)", module, nil, moduleGate)
         }
         for hook in manifest.hooks {
-            let action = ModuleManifest.Action(
-                name: "", isAsync: manifest.asyncHooks.contains(hook), parameters: hook.parameters)
-            hooks[hook.rawValue] = endpoint(action, "@\(hook)", module, nil, nil)
+            hooks[hook.rawValue] = endpoint(manifest.action(of: hook), "@\(hook)", module, nil, nil)
         }
     }
 

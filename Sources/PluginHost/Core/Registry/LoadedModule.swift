@@ -1,5 +1,6 @@
 import CPluginABI
 import PluginABI
+import PluginFile
 
 /// A module whose code is in the process and whose description fits: what a generation is made of.
 final class LoadedModule: @unchecked Sendable {
@@ -22,7 +23,7 @@ final class LoadedModule: @unchecked Sendable {
     private(set) var isSpent = false
 
     init(
-        _ staged: StagedFile, toolchain: String, abiMinor: UInt16, manifest: ModuleManifest,
+        _ staged: StagedFile, toolchain: String, abiMinor: UInt16, manifest: ModuleManifest, routes: [RouteEntry],
         description: UnsafePointer<plugin_module>, functions: [String: plugin_function],
         factories: [String: plugin_factory]
     ) {
@@ -30,9 +31,6 @@ final class LoadedModule: @unchecked Sendable {
         self.toolchain = toolchain
         self.abiMinor = abiMinor
         self.manifest = manifest
-        var routes: [RouteEntry] = []
-        routes.reserveCapacity(manifest.routes.count)
-        for route in manifest.routes { routes.append(RouteEntry(route, of: manifest.name, after: routes.last)) }
         self.routes = routes
         self.description = description
         self.functions = functions

@@ -1,4 +1,5 @@
 import PluginABI
+import PluginFile
 
 /// All routes of a table, and what was changed of them at run time.
 ///

@@ -1,5 +1,6 @@
 import CPluginABI
 import PluginABI
+import PluginFile
 
 /// One service as the registry has it: a name and a version, and the target that implements it. Never freed.
 final class ServiceEntry: @unchecked Sendable {

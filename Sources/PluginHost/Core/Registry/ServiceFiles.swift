@@ -1,4 +1,5 @@
 import PluginABI
+import PluginFile
 import Synchronization
 
 /// What service files say, by path; which of it stands is found out for each table.

@@ -1,6 +1,7 @@
 import CPluginABI
 import CPluginHost
 import PluginABI
+import PluginFile
 
 /// Makes the objects of a service that is no singleton: each has an instance of its own, and the actions of the target.
 ///

@@ -1,6 +1,7 @@
 import CPluginHost
 import Foundation
 import Glibc
+import PluginFile
 import Synchronization
 
 /// A copy of a module that nobody else can change, checked and ready to be opened; or what stands for one where a

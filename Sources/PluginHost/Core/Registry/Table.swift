@@ -1,5 +1,6 @@
 import CPluginABI
 import PluginABI
+import PluginFile
 import Synchronization
 
 /// Everything that can be called, immutable.

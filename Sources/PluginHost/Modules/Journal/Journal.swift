@@ -2,6 +2,7 @@ import CPluginHost
 import Foundation
 import Glibc
 import PluginABI
+import PluginFile
 import Synchronization
 
 /// Remembers what killed the host: writes down which modules are being started, and forgets each when its start is over.

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import PluginABI
+import PluginFile
 
 /// A file that was in progress when a host died. It is not opened again until it changes or is released.
 struct QuarantineEntry: Hashable, Sendable {

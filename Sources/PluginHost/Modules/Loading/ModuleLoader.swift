@@ -2,6 +2,7 @@ import CPluginABI
 import CPluginHost
 import Glibc
 import PluginABI
+import PluginFile
 
 /// Opens the staged copy of a module and checks what it says, field by field.
 struct ModuleLoader {
@@ -121,7 +122,7 @@ struct ModuleLoader {
         let description = module.pointee
         let toolchain = try text(description.toolchain, "toolchain", memory, file, atMost: 256)
         try checkToolchain(toolchain, file)
-        let manifest = try manifest(description, minor, memory, file)
+        let (manifest, routes) = try manifest(description, minor, memory, file)
         let functions = try functions(description, memory, file)
         let factories = try factories(description, memory, file)
         try match(manifest, functions, factories, file)
@@ -130,7 +131,7 @@ struct ModuleLoader {
             plugin_host_add_image(module, strdup("\(name) \(manifest.version) (\(path.printable))"), file.number)
         }
         return LoadedModule(
-            file, toolchain: toolchain, abiMinor: minor, manifest: manifest,
+            file, toolchain: toolchain, abiMinor: minor, manifest: manifest, routes: routes,
             description: module, functions: functions, factories: factories)
     }
 
@@ -167,7 +168,7 @@ struct ModuleLoader {
 
     private func manifest(
         _ description: plugin_module, _ minor: UInt16, _ memory: ReadableMemory, _ file: StagedFile
-    ) throws(PluginError) -> ModuleManifest {
+    ) throws(PluginError) -> (ModuleManifest, [RouteEntry]) {
         let count = description.manifest.count
         guard count <= PLUGIN_MANIFEST_MAX_BYTES else {
             throw PluginError(
@@ -181,7 +182,8 @@ struct ModuleLoader {
         try memory.require(bytes, Int(count), "the manifest")
         do throws(PluginError) {
             let text = UnsafeRawBufferPointer(start: bytes, count: Int(count))
-            return try ModuleManifest(parsing: text, abiMinor: minor)
+            let manifest = try ModuleManifest(parsing: text, abiMinor: minor)
+            return (manifest, try manifest.routeEntries())
         } catch {
             throw PluginError(error.code, "The manifest of \(file.original) is refused. \(error.message)")
         }

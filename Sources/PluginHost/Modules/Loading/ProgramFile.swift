@@ -1,4 +1,5 @@
 import Glibc
+import PluginFile
 
 extension StagedFile {
     /// What stands for a file where the program registers a module.
@@ -11,18 +12,5 @@ extension StagedFile {
         self.init(
             path: name, original: name, identity: FileIdentity(stat()), digest: 0, size: 0, image: ELFImage.program,
             folder: "", libraries: [], source: source)
-    }
-}
-
-extension ELFImage {
-    /// The program's own image, at which nobody looks: it runs already, on the one Swift runtime that it has.
-    fileprivate static let program = ELFImage()
-
-    private init() {
-        machine = Self.thisMachine
-        (soname, buildID) = (nil, nil)
-        (needed, runpath) = ([], [])
-        exportsEntry = false
-        mappedSize = 0
     }
 }

@@ -1,4 +1,5 @@
 import PluginABI
+import PluginFile
 
 /// What modules claim for themselves: targets, routes, services. Each belongs to the one that has it already.
 struct Claims {

@@ -1,4 +1,5 @@
 import PluginABI
+import PluginFile
 
 extension Plan {
     /// For each module the files that could serve; chooses among them until nothing better can be had.

@@ -1,5 +1,6 @@
 import Foundation
 import PluginABI
+import PluginFile
 
 /// Which file of each module is to serve, and why others do not.
 ///

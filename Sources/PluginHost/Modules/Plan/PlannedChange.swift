@@ -1,5 +1,6 @@
 import Foundation
 import PluginABI
+import PluginFile
 
 /// What the removal or the rollback of a module touches. All of it is known before anything happens, and all of it is
 /// done, or nothing.

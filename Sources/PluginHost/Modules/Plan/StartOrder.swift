@@ -1,4 +1,5 @@
 import PluginABI
+import PluginFile
 
 /// When a module has its turn among others, in hooks and events, as far as none depends on the other: level, then
 /// priority (higher first), then name.

@@ -1,4 +1,5 @@
 import PluginABI
+import PluginFile
 
 /// Why modules wait: what they require is missing, has another version, waits itself, or requires them in turn.
 struct Unmet {

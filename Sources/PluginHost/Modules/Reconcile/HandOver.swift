@@ -1,5 +1,6 @@
 import Dispatch
 import PluginABI
+import PluginFile
 
 /// A module's state on its way from one generation to the next. New calls are held back until it has arrived, or the one
 /// that gave it goes on.

@@ -3,6 +3,7 @@ import CPluginHost
 import Dispatch
 import Foundation
 import PluginABI
+import PluginFile
 import Synchronization
 
 /// Calls the code of modules at the moments of their lives: `activate`, hooks, missed events, `deactivate`.

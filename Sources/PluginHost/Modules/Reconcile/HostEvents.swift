@@ -1,4 +1,5 @@
 import PluginABI
+import PluginFile
 import Synchronization
 
 // What the host tells about its modules by events of its own.

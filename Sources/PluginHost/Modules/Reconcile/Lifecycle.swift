@@ -3,6 +3,7 @@ import CPluginHost
 import Dispatch
 import Foundation
 import PluginABI
+import PluginFile
 import Synchronization
 
 /// Brings what is in the folders into the registry. Changes run one at a time, on a queue of their own; calls never

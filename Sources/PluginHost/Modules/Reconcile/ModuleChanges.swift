@@ -1,5 +1,6 @@
 import CPluginABI
 import PluginABI
+import PluginFile
 import Synchronization
 
 /// Changes of the modules of a host, one at a time, and what the program has registered itself.

@@ -1,5 +1,6 @@
 import Foundation
 import PluginABI
+import PluginFile
 import Synchronization
 
 // How what serves is brought into line with what is in the folders. Runs on the lifecycle queue.

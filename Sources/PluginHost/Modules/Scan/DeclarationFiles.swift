@@ -1,4 +1,5 @@
 import PluginABI
+import PluginFile
 import Synchronization
 
 // Files of routes and services: what is there, what has changed, and what of it stands. Runs on the lifecycle queue.
@@ -25,7 +26,8 @@ struct DeclarationRecord {
         init(parsing bytes: [UInt8], path: String) throws(PluginError) {
             self =
                 ServiceFile.isNamed(path)
-                ? .services(try ServiceFile.parse(bytes, path: path)) : .routes(try RouteFile.parse(bytes, path: path))
+                ? .services(try ServiceFile.parse(bytes, path: path))
+                : .routes(try RouteFile.entries(bytes, path: path))
         }
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import PluginABI
+import PluginFile
 
 /// What the host knows of one file in a plugins folder. Of many files most hold a module: what the others have to say
 /// takes memory of its own, so that a record is small.

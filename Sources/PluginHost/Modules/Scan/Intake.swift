@@ -1,6 +1,7 @@
 import CPluginABI
 import Foundation
 import PluginABI
+import PluginFile
 import Synchronization
 
 // From a folder to loaded modules: what is there, what is new, what has changed. Runs on the lifecycle queue.

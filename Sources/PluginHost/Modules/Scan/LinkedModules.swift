@@ -1,6 +1,7 @@
 import CPluginABI
 import CPluginHost
 import PluginABI
+import PluginFile
 import Synchronization
 
 // Modules that are linked into the program, found by the records that they leave in a section of its image. Runs on the

@@ -1,5 +1,6 @@
 import Glibc
 import PluginABI
+import PluginFile
 import Synchronization
 
 // Failures that pass by themselves (a full disk, no descriptors, no memory) are tried again until the folders are the truth

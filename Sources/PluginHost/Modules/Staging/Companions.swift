@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import PluginABI
+import PluginFile
 
 /// The libraries that a module finds beside itself, through `$ORIGIN` in its list of folders, and those that they find:
 /// breadth first, each once.

@@ -1,6 +1,7 @@
 import CPluginHost
 import Glibc
 import PluginABI
+import PluginFile
 
 /// A file that was opened once, and everything that is then asked of it: never the path again.
 struct SourceFile: ~Copyable {

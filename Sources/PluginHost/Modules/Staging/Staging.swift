@@ -2,6 +2,7 @@ import CPluginHost
 import Foundation
 import Glibc
 import PluginABI
+import PluginFile
 import Synchronization
 
 /// Copies modules to a private folder, so that nothing that happens in a plugins folder can touch what is mapped, and

@@ -2,6 +2,7 @@ import CPluginHost
 import Foundation
 import Glibc
 import PluginABI
+import PluginFile
 
 /// The private folder of one host process, in a base folder that all hosts of one user share.
 ///

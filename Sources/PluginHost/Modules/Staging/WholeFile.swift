@@ -1,6 +1,7 @@
 package import Foundation
 import Glibc
 package import PluginABI
+import PluginFile
 
 /// Writes a file that no other process has open for writing when this returns: a host leaves such a file alone. It is
 /// closed in programs that somebody starts meanwhile, but only when they have begun; so they are waited for, a minute at

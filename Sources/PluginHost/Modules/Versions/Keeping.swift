@@ -1,5 +1,6 @@
 import Foundation
 import PluginABI
+import PluginFile
 import Synchronization
 
 // Versions that serve no more are kept, to be put back. Runs on the lifecycle queue.

@@ -2,6 +2,7 @@ import CPluginHost
 import Foundation
 import Glibc
 import PluginABI
+import PluginFile
 
 /// A version of a module in the ``VersionStore``.
 struct KeptVersion: Sendable, Hashable {

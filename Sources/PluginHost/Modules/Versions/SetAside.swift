@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import PluginABI
+import PluginFile
 
 /// Files of plugins folders as they are before a change, to be put back if it fails: second names that no host looks at,
 /// and in each folder an ``UndoFile``, for the case that the host is killed meanwhile.

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import PluginABI
+import PluginFile
 
 /// The file `.pluginhost-undo` in a plugins folder, while a host changes files there: locked, and with what the folder was
 /// like before. Where the host is killed, the next one finds the file without its lock, and puts everything back.

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import PluginABI
+import PluginFile
 import Synchronization
 
 /// Keeps versions of modules, so that one that was replaced or removed can be put back into its plugins folder: by module

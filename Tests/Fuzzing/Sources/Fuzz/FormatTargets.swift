@@ -1,5 +1,5 @@
 @testable import PluginABI
-@testable import PluginHost
+@testable import PluginFile
 
 extension FuzzTarget {
     func testELF(_ bytes: UnsafeRawBufferPointer) {

@@ -1,0 +1,131 @@
+import PluginABI
+import PluginFile
+import PluginHost
+
+/// The part of a façade that builds and opens URLs.
+struct FacadeRoutes {
+    private let access: String
+    private let routes: [Route]
+
+    private struct Route {
+        let declared: ModuleManifest.Route
+        let name: String
+        let parameters: [(label: String, parameter: ModuleManifest.Parameter)]
+    }
+
+    /// nil where no route has a URL of its own.
+    ///
+    /// - Parameter groups: Of the patterns of the manifest's routes; nil for one that has no URL of its own.
+    init?(_ manifest: ModuleManifest, _ groups: [[PatternGroup]?], access: String) {
+        self.access = access
+        let buildable = zip(manifest.routes, groups).compactMap { route, groups in groups.map { (route, $0) } }
+        guard !buildable.isEmpty else { return nil }
+        var names = SwiftNames(reserved: ["url", "open"])
+        let cases = names.take(buildable.map { $0.0.name ?? $0.0.action })
+        routes = zip(buildable, cases).map { declared, name in
+            let (route, groups) = declared
+            let action = manifest.targets.first { $0.name == route.target }?.actions
+                .first { $0.name == route.action }
+            let parameters = Self.parameters(of: route, groups, action)
+            var labels = SwiftNames()
+            let words = labels.take(parameters.map(\.name)).map(SwiftNames.escaped)
+            return Route(
+                declared: route, name: SwiftNames.escaped(name), parameters: Array(zip(words, parameters)))
+        }
+    }
+
+    /// The groups of the pattern in their order, then what can stand in the query.
+    private static func parameters(
+        of route: ModuleManifest.Route, _ groups: [PatternGroup], _ action: ModuleManifest.Action?
+    ) -> [ModuleManifest.Parameter] {
+        let declared = action?.parameters ?? []
+        var parameters: [ModuleManifest.Parameter] = []
+        for group in groups {
+            var parameter =
+                declared.first { $0.name == group.name } ?? ModuleManifest.Parameter(name: group.name, type: .string)
+            if !canStandInURL(parameter.type) { parameter.type = .string }
+            parameter.isRequired = group.isRequired
+            parameters.append(parameter)
+        }
+        for parameter in declared where !parameters.contains(where: { $0.name == parameter.name }) {
+            guard canStandInURL(parameter.type), !reserved.contains(parameter.name) else { continue }
+            var parameter = parameter
+            parameter.isRequired = parameter.isRequired && route.defaults[parameter.name] == nil
+            parameters.append(parameter)
+        }
+        return parameters
+    }
+
+    private static func canStandInURL(_ type: Value.Kind) -> Bool { ![.list, .map, .object, .null].contains(type) }
+
+    /// What the host says itself.
+    private static let reserved: Set<String> = ["_url", "_pattern", "_object"]
+
+    func write(to source: inout SwiftSource) {
+        source.gap()
+        source.document("The URLs of the module, each with the parameters of its pattern and of its action.")
+        source.block("\(access)enum Routes: Sendable, Hashable") { source in
+            for route in routes {
+                source.gap()
+                let target = "`\(route.declared.pattern)`, to `\(route.declared.target)/\(route.declared.action)`"
+                source.document(
+                    route.declared.summary, parameters: route.parameters.map { ($0.label, $0.parameter.summary) },
+                    notes: [target])
+                source.line("case \(route.name)\(Self.payload(of: route))")
+            }
+            writeURL(to: &source)
+            writeOpen(to: &source)
+        }
+    }
+
+    private static func payload(of route: Route) -> String {
+        guard !route.parameters.isEmpty else { return "" }
+        let list = route.parameters.map { label, parameter in
+            "\(label): \(parameter.type.swiftType)" + (parameter.isRequired ? "" : "? = nil")
+        }
+        return "(\(list.joined(separator: ", ")))"
+    }
+
+    private func writeURL(to source: inout SwiftSource) {
+        source.gap()
+        source.document("Builds the URL.", notes: ["- Throws: `mistypedParameter` for a value that does not fit."])
+        source.block("\(access)func url(_ caller: any Caller) throws(PluginError) -> String") { source in
+            source.line("switch self {")
+            for route in routes { write(route, to: &source) }
+            source.line("}")
+        }
+    }
+
+    private func write(_ route: Route, to source: inout SwiftSource) {
+        let values = route.parameters.indices.map { "value\($0)" }
+        let binding = values.isEmpty ? "" : "(\(values.map { "let \($0)" }.joined(separator: ", ")))"
+        source.line("case .\(route.name)\(binding):")
+        let entries = zip(values, route.parameters).map { value, entry in
+            let name = SwiftSource.literal(entry.parameter.name)
+            let type = entry.parameter.type
+            if entry.parameter.isRequired { return "\(name): \(type.wrapped(value))" }
+            // A null stands for a value that is not there.
+            return "\(name): \(type == .any ? value : "\(value).map(Value.\(type.rawValue))") ?? .null"
+        }
+        let map = entries.isEmpty ? "[:]" : "[\(entries.joined(separator: ", "))]"
+        source.line("    return try caller.url(for: \(SwiftSource.literal(route.declared.pattern)), \(map))")
+    }
+
+    private func writeOpen(to source: inout SwiftSource) {
+        source.gap()
+        source.document(
+            "Opens the URL.",
+            parameters: [
+                ("caller", "What the call goes through."),
+                ("parameters", "Values that stand before those of the URL, also of kinds that a URL cannot carry."),
+                ("timeout", "How long the call may take. Default: what the host says."),
+            ])
+        source.line("@discardableResult")
+        source.block(
+            "\(access)func open(_ caller: any Caller, _ parameters: Parameters = [:], timeout: Duration? = nil) "
+                + "async throws(PluginError) -> Value"
+        ) { source in
+            source.line("try await caller.open(url(caller), parameters, origin: .local, timeout: timeout)")
+        }
+    }
+}

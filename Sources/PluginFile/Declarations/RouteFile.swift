@@ -1,0 +1,77 @@
+package import PluginABI
+
+/// A file in a plugins folder that maps URLs to actions, `*.routes.json` or `*.routes.plist`:
+///
+///     {"app://shop/:key": "A/fetchDetail", "app://": {"action": "A/home", "summary": "Everything else"}}
+package enum RouteFile {
+    static let routeLimit = 100_000
+
+    static func isNamed(_ name: String) -> Bool { DeclarationFile.isNamed(name, "routes") }
+
+    /// Reads what a file says, sorted by pattern; whether the patterns are valid is not looked at.
+    ///
+    /// - Parameter path: Of the file, for messages.
+    /// - Throws: `invalidRouteFile`, with the file, what is wrong and where.
+    package static func parse(_ bytes: [UInt8], path: String) throws(PluginError) -> [ModuleManifest.Route] {
+        let file = DeclarationFile(path: path, code: .invalidRouteFile)
+        guard let entries = try file.entries(bytes) else {
+            throw PluginError(
+                .invalidRouteFile,
+                "\(path) must be an object that maps patterns to actions, such as {\"app://shop/:key\": \"A/detail\"}.")
+        }
+        guard entries.count <= routeLimit else {
+            throw PluginError(
+                .invalidRouteFile, "\(path) has \(entries.count) routes; at most \(routeLimit) are accepted.")
+        }
+        var routes: [ModuleManifest.Route] = []
+        routes.reserveCapacity(entries.count)
+        var names: [String: String] = [:]
+        for (pattern, value) in entries.sorted(by: { $0.key < $1.key }) {
+            let route: ModuleManifest.Route
+            do throws(PluginError) { route = try self.route(pattern, value) } catch {
+                throw self.error(error.message, at: pattern, path)
+            }
+            if let name = route.name, let other = names.updateValue(pattern, forKey: name) {
+                throw PluginError(
+                    .invalidRouteFile,
+                    "\(path): “\(other.shortened)” and “\(pattern.shortened)” are both named “\(name.shortened)”.")
+            }
+            routes.append(route)
+        }
+        return routes
+    }
+
+    /// The error of one route.
+    package static func error(_ message: String, at pattern: String, _ path: String) -> PluginError {
+        PluginError(.invalidRouteFile, "\(path), route “\(pattern.shortened)”: \(message)")
+    }
+
+    private static func route(_ pattern: String, _ value: Value) throws(PluginError) -> ModuleManifest.Route {
+        if let action = value.string {
+            let names = try action.actionOfRoute()
+            return ModuleManifest.Route(pattern: pattern, target: names.target, action: names.action)
+        }
+        guard case .map(let fields) = value else {
+            throw PluginError(.invalidRouteFile, "It must be \"target/action\", or an object with the key \"action\".")
+        }
+        let known = ["action", "name", "summary", "defaults"]
+        if let key = fields.keys.sorted().first(where: { !known.contains($0) }) {
+            throw PluginError(
+                .invalidRouteFile,
+                "The key \"\(key.shortened)\" is not known.\(didYouMean(key, known)) Known are: "
+                    + "\(known.joined(separator: ", ")).")
+        }
+        func field<T>(_ key: String, _ read: (Value) -> T?, _ kind: String) throws(PluginError) -> T? {
+            guard let value = fields[key] else { return nil }
+            guard let result = read(value) else { throw PluginError(.invalidRouteFile, "\"\(key)\" must be \(kind).") }
+            return result
+        }
+        guard let names = try field("action", \.string, "a string, written target/action")?.actionOfRoute() else {
+            throw PluginError(.invalidRouteFile, "The key \"action\" is missing.")
+        }
+        return ModuleManifest.Route(
+            pattern: pattern, target: names.target, action: names.action,
+            name: try field("name", \.string, "a string"), summary: try field("summary", \.string, "a string") ?? "",
+            defaults: try field("defaults", \.map, "an object") ?? [:])
+    }
+}

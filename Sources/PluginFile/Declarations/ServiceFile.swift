@@ -1,0 +1,49 @@
+package import PluginABI
+
+/// A file in a plugins folder that says which targets implement services, `*.services.json` or `*.services.plist`:
+///
+///     {"HomeService": {"target": "A", "version": "1.2.0"}}
+///
+/// The counterpart of the property list that maps protocols to classes in BeeHive.
+package enum ServiceFile {
+    static let serviceLimit = 10_000
+
+    package static func isNamed(_ name: String) -> Bool { DeclarationFile.isNamed(name, "services") }
+
+    /// Reads what a file says.
+    ///
+    /// - Parameter path: Of the file, for messages.
+    /// - Throws: `invalidServiceFile`, with the file and what is wrong.
+    package static func parse(_ bytes: [UInt8], path: String) throws(PluginError) -> [ModuleManifest.Service] {
+        let file = DeclarationFile(path: path, code: .invalidServiceFile)
+        guard let entries = try file.entries(bytes) else {
+            throw PluginError(
+                .invalidServiceFile,
+                "\(path) must be an object that maps services to targets, such as {\"HomeService\": {\"target\": \"A\", "
+                    + "\"version\": \"1.0.0\"}}.")
+        }
+        var services: [ModuleManifest.Service] = []
+        for (name, value) in entries.sorted(by: { $0.key < $1.key }) {
+            for declaration in value.list ?? [value] {
+                let service: ModuleManifest.Service
+                do throws(PluginError) {
+                    service = try ModuleManifest.Service(named: name, declaration, ofFile: path)
+                } catch {
+                    throw PluginError(.invalidServiceFile, error.message)
+                }
+                if services.contains(where: service.collides) {
+                    throw PluginError(
+                        .invalidServiceFile,
+                        "\(path): the service \(name) \(service.version) is there twice with the priority "
+                            + "\(service.priority).")
+                }
+                services.append(service)
+            }
+        }
+        guard services.count <= serviceLimit else {
+            throw PluginError(
+                .invalidServiceFile, "\(path) has \(services.count) services; at most \(serviceLimit) are accepted.")
+        }
+        return services
+    }
+}

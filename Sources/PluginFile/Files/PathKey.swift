@@ -1,0 +1,60 @@
+import Glibc
+
+/// A path, or the name of a file, as a key: another one as soon as its bytes are. Texts of Swift are equal when they
+/// look the same: `é` can be written in two ways, and on Linux those are the names of two files.
+@usableFromInline
+package struct PathKey: Hashable, Comparable, Sendable {
+    @usableFromInline package let path: String
+
+    @inlinable package init(_ path: String) { self.path = path }
+
+    @usableFromInline
+    package static func == (left: PathKey, right: PathKey) -> Bool { left.path.hasBytes(of: right.path) }
+
+    /// By their bytes, as `sort` in the C locale.
+    @usableFromInline
+    package static func < (left: PathKey, right: PathKey) -> Bool {
+        left.path.utf8.lexicographicallyPrecedes(right.path.utf8)
+    }
+
+    @usableFromInline
+    package func hash(into hasher: inout Hasher) {
+        var path = path
+        path.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        hasher.combine(0xFF as UInt8)
+    }
+}
+
+extension String {
+    /// Whether both are the same bytes.
+    package func hasBytes(of other: String) -> Bool {
+        var (left, right) = (self, other)
+        return left.withUTF8 { left in
+            right.withUTF8 { right in
+                left.count == right.count
+                    && (left.isEmpty || memcmp(left.baseAddress!, right.baseAddress!, left.count) == 0)
+            }
+        }
+    }
+
+    /// Whether the first bytes are those of a text.
+    package func beginsWithBytes(of start: String) -> Bool { utf8.starts(with: start.utf8) }
+}
+
+extension Dictionary where Key == PathKey {
+    @inlinable package subscript(path: String) -> Value? {
+        get { self[PathKey(path)] }
+        set { self[PathKey(path)] = newValue }
+        _modify { yield &self[PathKey(path)] }
+    }
+}
+
+extension Set where Element == PathKey {
+    @inlinable package init(paths: some Sequence<String>) { self = Set(paths.lazy.map(PathKey.init)) }
+
+    package func contains(_ path: String) -> Bool { contains(PathKey(path)) }
+
+    /// Returns whether it is new.
+    @discardableResult
+    package mutating func insert(_ path: String) -> Bool { insert(PathKey(path)).inserted }
+}

@@ -1,0 +1,242 @@
+import CPluginABI
+import PluginABI
+
+/// Reads a JSON text (RFC 8259) into a value, in one pass and in time that grows with the text's length alone, whatever
+/// the text says: the one reader of JSON that comes from outside.
+///
+/// A number that is whole and fits 64 bits is an int, which is decided on its digits: `1e2` and `3.0` are ints.
+package struct JSONReader {
+    /// What a text may be.
+    package struct Rules {
+        /// How deep lists and maps nest.
+        var depth = Int(PLUGIN_DEPTH_MAX)
+        /// Whether an object that has a name twice is refused; else the first entry counts.
+        var refusesRepeatedNames = false
+
+        /// Of a value as it crosses the border.
+        package static let value = Rules()
+        /// Of a file that people write.
+        package static let file = Rules(refusesRepeatedNames: true)
+        /// Of a message between programs, which carries values of the greatest depth inside its own objects.
+        package static let message = Rules(depth: Int(PLUGIN_DEPTH_MAX) + 8)
+    }
+
+    private let bytes: UnsafeBufferPointer<UInt8>
+    private let rules: Rules
+    private var index = 0
+    private var depth = 0
+
+    /// - Parameter text: Valid UTF-8; used during the call only.
+    /// - Throws: What is wrong with the text, and where.
+    static func read(_ text: UnsafeRawBufferPointer, _ rules: Rules = .value) throws(MalformedText) -> Value {
+        var reader = JSONReader(bytes: text.bindMemory(to: UInt8.self), rules: rules)
+        if text.starts(with: [0xEF, 0xBB, 0xBF]) { reader.index = 3 }
+        let value = try reader.value()
+        guard reader.next() == nil else { throw reader.failure("more follows the value") }
+        return value
+    }
+
+    private init(bytes: UnsafeBufferPointer<UInt8>, rules: Rules) { (self.bytes, self.rules) = (bytes, rules) }
+
+    private func failure(_ what: String) -> MalformedText {
+        MalformedText("is not valid JSON: \(what), at byte \(index).")
+    }
+
+    // MARK: Values
+
+    private mutating func value() throws(MalformedText) -> Value {
+        guard let first = next() else { throw failure("a value is missing") }
+        switch first {
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "{"): return .map(try map())
+        case UInt8(ascii: "["): return .list(try list())
+        case UInt8(ascii: "t"): return try word("true", .bool(true))
+        case UInt8(ascii: "f"): return try word("false", .bool(false))
+        case UInt8(ascii: "n"): return try word("null", .null)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
+        default: throw failure("a value is missing")
+        }
+    }
+
+    private mutating func word(_ word: StaticString, _ value: Value) throws(MalformedText) -> Value {
+        let isThere = word.withUTF8Buffer { bytes[index...].starts(with: $0) }
+        guard isThere else { throw failure("a value is missing") }
+        index += word.utf8CodeUnitCount
+        return value
+    }
+
+    private mutating func list() throws(MalformedText) -> [Value] {
+        try descend()
+        var values: [Value] = []
+        if next() != UInt8(ascii: "]") {
+            repeat { values.append(try value()) } while take(UInt8(ascii: ","))
+        }
+        try ascend(UInt8(ascii: "]"))
+        return values
+    }
+
+    private mutating func map() throws(MalformedText) -> [String: Value] {
+        try descend()
+        var entries: [String: Value] = [:]
+        if next() != UInt8(ascii: "}") {
+            repeat {
+                guard next() == UInt8(ascii: "\"") else { throw failure("a name is missing") }
+                let start = index
+                let name = try string()
+                guard take(UInt8(ascii: ":")) else { throw failure("a “:” is missing") }
+                let value = try value()
+                if entries[name] == nil {
+                    entries[name] = value
+                } else if rules.refusesRepeatedNames {
+                    throw MalformedText("has a name twice: “\(name.shortened)”, at byte \(start). Each stands once.")
+                }
+            } while take(UInt8(ascii: ","))
+        }
+        try ascend(UInt8(ascii: "}"))
+        return entries
+    }
+
+    /// Takes the bracket that opens a list or a map.
+    private mutating func descend() throws(MalformedText) {
+        depth += 1
+        guard depth <= rules.depth else {
+            throw MalformedText("is nested more than \(rules.depth) levels deep, at byte \(index).")
+        }
+        index += 1
+    }
+
+    private mutating func ascend(_ bracket: UInt8) throws(MalformedText) {
+        guard take(bracket) else { throw failure("a “,” or “\(UnicodeScalar(bracket))” is missing") }
+        depth -= 1
+    }
+
+    // MARK: Numbers
+
+    private mutating func number() throws(MalformedText) -> Value {
+        let start = index
+        _ = accept(UInt8(ascii: "-"))
+        if !accept(UInt8(ascii: "0")) { try digits() }
+        if accept(UInt8(ascii: ".")) { try digits() }
+        if accept(UInt8(ascii: "e")) || accept(UInt8(ascii: "E")) {
+            if !accept(UInt8(ascii: "+")) { _ = accept(UInt8(ascii: "-")) }
+            try digits()
+        }
+        let text = bytes[start..<index]
+        if let number = DecimalNumber.wholeNumber(text) { return .int(number) }
+        guard let number = Double(String(decoding: text, as: UTF8.self)), number.isFinite else {
+            throw failure("a number is too large")
+        }
+        return .double(number)
+    }
+
+    private mutating func digits() throws(MalformedText) {
+        let start = index
+        while index < bytes.count, (0x30...0x39).contains(bytes[index]) { index += 1 }
+        guard index > start else { throw failure("a digit is missing") }
+    }
+
+    // MARK: Strings
+
+    private mutating func string() throws(MalformedText) -> String {
+        index += 1
+        let start = index
+        while index < bytes.count {
+            switch bytes[index] {
+            case UInt8(ascii: "\""):
+                index += 1
+                return try checked(String(decoding: bytes[start..<(index - 1)], as: UTF8.self), start)
+            case UInt8(ascii: "\\"): return try escapedString(from: start)
+            case 0..<0x20: throw failure("a control character is not escaped")
+            default: index += 1
+            }
+        }
+        throw failure("a string has no end")
+    }
+
+    /// Goes on with a string at its first escape.
+    private mutating func escapedString(from start: Int) throws(MalformedText) -> String {
+        var text = Array(bytes[start..<index])
+        while index < bytes.count {
+            let byte = bytes[index]
+            switch byte {
+            case UInt8(ascii: "\""):
+                index += 1
+                return try checked(String(decoding: text, as: UTF8.self), start)
+            case UInt8(ascii: "\\"):
+                index += 1
+                text.append(contentsOf: UTF8.encode(try escape())!)  // Every scalar has an encoding.
+            case 0..<0x20: throw failure("a control character is not escaped")
+            default:
+                text.append(byte)
+                index += 1
+            }
+        }
+        throw failure("a string has no end")
+    }
+
+    private func checked(_ string: String, _ start: Int) throws(MalformedText) -> String {
+        try CombiningMarks.check(string, at: start)
+        return string
+    }
+
+    private mutating func escape() throws(MalformedText) -> UnicodeScalar {
+        guard index < bytes.count else { throw failure("a string has no end") }
+        index += 1
+        switch bytes[index - 1] {
+        case UInt8(ascii: "\""): return "\""
+        case UInt8(ascii: "\\"): return "\\"
+        case UInt8(ascii: "/"): return "/"
+        case UInt8(ascii: "b"): return "\u{8}"
+        case UInt8(ascii: "f"): return "\u{C}"
+        case UInt8(ascii: "n"): return "\n"
+        case UInt8(ascii: "r"): return "\r"
+        case UInt8(ascii: "t"): return "\t"
+        case UInt8(ascii: "u"):
+            let first = try codeUnit()
+            if let scalar = UnicodeScalar(UInt32(first)) { return scalar }
+            guard UTF16.isLeadSurrogate(first), accept(UInt8(ascii: "\\")), accept(UInt8(ascii: "u")),
+                case let second = try codeUnit(), UTF16.isTrailSurrogate(second)
+            else { throw failure("an escape stands for half a character") }
+            return UnicodeScalar(0x10000 + (UInt32(first & 0x3FF) << 10 | UInt32(second & 0x3FF)))!
+        default: throw failure("an escape is unknown")
+        }
+    }
+
+    private mutating func codeUnit() throws(MalformedText) -> UInt16 {
+        var unit: UInt16 = 0
+        for offset in 0..<4 {
+            guard index + offset < bytes.count,
+                let digit = Character(UnicodeScalar(bytes[index + offset])).hexDigitValue
+            else { throw failure("four hexadecimal digits are missing") }
+            unit = unit << 4 | UInt16(digit)
+        }
+        index += 4
+        return unit
+    }
+
+    // MARK: Bytes
+
+    /// The next byte that is no white space; it is not taken.
+    private mutating func next() -> UInt8? {
+        while index < bytes.count {
+            let byte = bytes[index]
+            guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return byte }
+            index += 1
+        }
+        return nil
+    }
+
+    /// Takes a byte, and white space before it, if it is there.
+    private mutating func take(_ byte: UInt8) -> Bool {
+        guard next() == byte else { return false }
+        index += 1
+        return true
+    }
+
+    /// Takes a byte if it is the very next one.
+    private mutating func accept(_ byte: UInt8) -> Bool {
+        guard index < bytes.count, bytes[index] == byte else { return false }
+        index += 1
+        return true
+    }
+}

@@ -1,0 +1,232 @@
+import CPluginABI
+package import PluginABI
+
+/// What a module says that it offers, read from the JSON in its description. `manifest.schema.json` describes the same.
+package struct ModuleManifest: Sendable, Equatable {
+    package var name: String
+    package var version: SemanticVersion
+    package var summary = ""
+    package var concurrency = Concurrency.concurrent
+    package var level = Level.normal
+    /// Among modules of one level, those with a higher number have their turn first.
+    package var priority = 0
+    package var targets: [Target] = []
+    package var types: [ObjectType] = []
+    package var routes: [Route] = []
+    package var services: [Service] = []
+    /// Subscriptions: actions that are named like the events.
+    package var events: [Action] = []
+    /// Code around calls for which the host's configuration names it.
+    package var interceptors: [Action] = []
+    package var hooks: [Hook] = []
+    /// Those of the hooks that reply later.
+    package var asyncHooks: Set<Hook> = []
+    /// Whether it owns something that only one generation can have, such as a port.
+    package var isExclusive = false
+    /// What must be there before it is.
+    package var requirements: [Requirement] = []
+    /// The smallest minor version of the binary interface that it can do with.
+    package var abiMinor = 0
+
+    /// Whether calls overlap.
+    package enum Concurrency: String, Sendable, CaseIterable { case concurrent, serial }
+
+    /// Stages of the start, in their order.
+    package enum Level: String, Sendable, CaseIterable { case basic, normal }
+
+    /// How the instances of a target are made.
+    package enum Instance: String, Sendable, CaseIterable { case none, shared, perCall }
+
+    /// A group of actions under one name.
+    package struct Target: Sendable, Equatable {
+        package var name: String
+        package var summary = ""
+        package var instance = Instance.none
+        /// Its own, or the module's.
+        package var concurrency = Concurrency.concurrent
+        package var actions: [Action] = []
+    }
+
+    /// A type of objects that the module makes.
+    package struct ObjectType: Sendable, Equatable {
+        package var name: String
+        package var summary = ""
+        package var actions: [Action] = []
+    }
+
+    package struct Action: Sendable, Equatable {
+        package var name: String
+        package var summary = ""
+        package var isAsync = false
+        /// Whether other programs may call it.
+        package var isRemote = false
+        package var parameters: [Parameter] = []
+        package var result = Value.Kind.any
+    }
+
+    package struct Parameter: Sendable, Equatable {
+        package var name: String
+        package var type: Value.Kind
+        package var isRequired = false
+        /// Of an optional parameter, of its type.
+        package var defaultValue: Value?
+        package var summary = ""
+
+        package init(
+            name: String, type: Value.Kind, isRequired: Bool = false, defaultValue: Value? = nil, summary: String = ""
+        ) {
+            (self.name, self.type, self.isRequired) = (name, type, isRequired)
+            (self.defaultValue, self.summary) = (defaultValue, summary)
+        }
+    }
+}
+
+extension ModuleManifest {
+    /// Reads and checks a manifest.
+    ///
+    /// - Parameters:
+    ///   - text: The JSON; used during the call only.
+    ///   - abiMinor: The minor version that the module was built for. A newer one than the host's may bring keys and
+    ///     hooks that the host does not know, and skips.
+    /// - Throws: `invalidManifest`, naming the target, action and parameter that is wrong; `incompatible` if the module
+    ///   needs a newer binary interface than the host's.
+    package init(parsing text: UnsafeRawBufferPointer, abiMinor: UInt16) throws(PluginError) {
+        guard text.count <= Int(PLUGIN_MANIFEST_MAX_BYTES) else {
+            throw PluginError(
+                .invalidManifest,
+                "The manifest is \(text.count) bytes long; at most \(PLUGIN_MANIFEST_MAX_BYTES) are accepted.")
+        }
+        let node = try ManifestNode(
+            value: try JSONText.parse(text, code: .invalidManifest, what: "The manifest"), place: "",
+            skipsUnknown: abiMinor > UInt16(PLUGIN_ABI_MINOR))
+        try node.checkKeys([
+            "name", "version", "summary", "concurrency", "level", "priority", "targets", "types", "routes", "services",
+            "events", "interceptors", "hooks", "exclusive", "requires", "abiMinor",
+        ])
+        name = try node.name()
+        let versionText = try node.required("version", \.string, "a string")
+        guard let version = SemanticVersion(versionText) else {
+            throw node.error("the version \"\(versionText)\" is no semantic version, such as \"1.0.0\"")
+        }
+        self.version = version
+        self.abiMinor = try node.abiMinor(of: "\(name) \(version)")
+        summary = try node.summary()
+        concurrency = try node.choice("concurrency", default: .concurrent)
+        level = try node.choice("level", default: .normal)
+        priority = try node.optional("priority", \.int, "a whole number") ?? 0
+        targets = try node.list("targets", "target") { [concurrency] target throws(PluginError) in
+            try Target(target, concurrency)
+        }
+        types = try node.list("types", "type") { type throws(PluginError) in try ObjectType(type) }
+        routes = try node.routes(to: targets)
+        services = try node.services(of: targets)
+        events = try node.list("events", "event") { event throws(PluginError) in try Action(subscription: event) }
+        interceptors = try node.list("interceptors", "interceptor") { interceptor throws(PluginError) in
+            try Action(interceptor: interceptor)
+        }
+        (hooks, asyncHooks) = try node.hooks()
+        isExclusive = try node.isExclusive(with: hooks)
+        requirements = try node.requirements(of: name, offering: services)
+    }
+}
+
+extension ModuleManifest.Target {
+    fileprivate init(_ node: ManifestNode, _ moduleConcurrency: ModuleManifest.Concurrency) throws(PluginError) {
+        try node.checkKeys(["name", "summary", "instance", "concurrency", "actions"])
+        name = try node.name()
+        summary = try node.summary()
+        instance = try node.choice("instance", default: ModuleManifest.Instance.none)
+        concurrency = try node.choice("concurrency", default: moduleConcurrency)
+        actions = try node.actions()
+    }
+}
+
+extension ModuleManifest.ObjectType {
+    fileprivate init(_ node: ManifestNode) throws(PluginError) {
+        try node.checkKeys(["name", "summary", "actions"])
+        name = try node.name()
+        summary = try node.summary()
+        actions = try node.actions()
+        if let action = actions.first(where: \.isRemote) {
+            throw node.error("the action \(action.name) is declared remote, and only actions of targets can be")
+        }
+    }
+}
+
+extension ModuleManifest.Action {
+    fileprivate init(_ node: ManifestNode) throws(PluginError) {
+        try node.checkKeys(["name", "summary", "async", "remote", "parameters", "result"])
+        name = try node.name()
+        summary = try node.summary()
+        isAsync = try node.flag("async")
+        isRemote = try node.flag("remote")
+        parameters = try node.list("parameters", "parameter") { parameter throws(PluginError) in
+            try ModuleManifest.Parameter(parameter)
+        }
+        result = try node.choice("result", default: .any)
+        if isRemote, name.lowercased().hasPrefix("native") {
+            throw node.error(
+                "it is declared remote, and actions whose names begin with \"native\" are for calls within the program")
+        }
+    }
+}
+
+extension ModuleManifest.Action {
+    /// What is done when an event of the action's name is posted.
+    fileprivate init(subscription node: ManifestNode) throws(PluginError) {
+        try node.checkKeys(["name", "summary", "async", "parameters"])
+        try self.init(node)
+    }
+}
+
+extension ModuleManifest.Action {
+    /// What stands around calls; every interceptor has the same parameters.
+    fileprivate init(interceptor node: ManifestNode) throws(PluginError) {
+        try node.checkKeys(["name", "summary", "async"])
+        try self.init(node)
+        parameters = [
+            ModuleManifest.Parameter(name: "call", type: .map, isRequired: true),
+            ModuleManifest.Parameter(name: "next", type: .object, isRequired: true),
+        ]
+    }
+}
+
+extension ModuleManifest.Parameter {
+    fileprivate init(_ node: ManifestNode) throws(PluginError) {
+        try node.checkKeys(["name", "type", "required", "default", "summary"])
+        name = try node.name()
+        type = try node.choice("type", default: nil)
+        if type == .null { throw node.error("the type \"null\" is for results only") }
+        isRequired = try node.flag("required")
+        summary = try node.summary()
+        guard let value = node["default"] else { return }
+        guard !isRequired else { throw node.error("it is required and has a default; it can only have one of both") }
+        defaultValue = try Self.convert(value, to: type, node)
+    }
+
+    /// A default as a value of the declared type.
+    private static func convert(
+        _ value: Value, to type: Value.Kind, _ node: ManifestNode
+    ) throws(PluginError) -> Value {
+        switch (type, value) {
+        case (.any, _), (.bool, .bool), (.int, .int), (.double, .double), (.string, .string), (.list, .list),
+            (.map, .map):
+            return value
+        case (.double, .int(let number)): return .double(Double(number))
+        case (.bytes, .string(let text)):
+            guard let bytes = Bytes(base64: text) else {
+                throw node.error("its default is no base64, in which bytes are written")
+            }
+            return .bytes(bytes)
+        case (.object, _): throw node.error("it is an object, and objects cannot have defaults")
+        default:
+            throw node.error("its default is of the type \(value.kind.rawValue), and it is declared \(type.rawValue)")
+        }
+    }
+}
+
+extension ManifestNode {
+    fileprivate func actions() throws(PluginError) -> [ModuleManifest.Action] {
+        try list("actions", "action") { action throws(PluginError) in try ModuleManifest.Action(action) }
+    }
+}

@@ -1,0 +1,97 @@
+/// A version by the rules of Semantic Versioning 2.0: `1.2.3-beta.1+build`.
+///
+/// Build metadata are kept, and have no part in comparisons.
+package struct SemanticVersion: Sendable {
+    package let major: UInt64
+    package let minor: UInt64
+    package let patch: UInt64
+    /// The identifiers behind `-`; a version that has some comes before the one without.
+    package let prerelease: [String]
+    /// The identifiers behind `+`.
+    package let build: [String]
+
+    package init(_ major: UInt64, _ minor: UInt64, _ patch: UInt64, prerelease: [String] = []) {
+        (self.major, self.minor, self.patch, self.prerelease, build) = (major, minor, patch, prerelease, [])
+    }
+
+    /// Nil where the text is no semantic version.
+    package init?(_ text: String) {
+        var rest = text[...]
+        var build: [String]? = []
+        var prerelease: [String]? = []
+        if let plus = rest.firstIndex(of: "+") {
+            build = Self.identifiers(rest[rest.index(after: plus)...], leadingZeros: true)
+            rest = rest[..<plus]
+        }
+        if let dash = rest.firstIndex(of: "-") {
+            prerelease = Self.identifiers(rest[rest.index(after: dash)...], leadingZeros: false)
+            rest = rest[..<dash]
+        }
+        let numbers = rest.split(separator: ".", omittingEmptySubsequences: false).map(Self.number)
+        guard let build, let prerelease, numbers.count == 3, let major = numbers[0], let minor = numbers[1],
+            let patch = numbers[2]
+        else { return nil }
+        (self.major, self.minor, self.patch, self.prerelease, self.build) = (major, minor, patch, prerelease, build)
+    }
+
+    private static func isNumeric(_ text: some StringProtocol) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+    }
+
+    private static func number(_ text: Substring) -> UInt64? {
+        isNumeric(text) && (text.utf8.count == 1 || text.utf8.first != 0x30) ? UInt64(text) : nil
+    }
+
+    private static func identifiers(_ text: Substring, leadingZeros: Bool) -> [String]? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        let areValid = parts.allSatisfy { part in
+            !part.isEmpty
+                && part.utf8.allSatisfy {
+                    (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) || $0 == 0x2D
+                }
+                && (leadingZeros || !isNumeric(part) || part.utf8.count == 1 || part.utf8.first != 0x30)
+        }
+        return areValid ? parts.map(String.init) : nil
+    }
+}
+
+extension SemanticVersion: Comparable, Hashable {
+    package static func == (left: Self, right: Self) -> Bool {
+        (left.major, left.minor, left.patch) == (right.major, right.minor, right.patch)
+            && left.prerelease == right.prerelease
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(major)
+        hasher.combine(minor)
+        hasher.combine(patch)
+        hasher.combine(prerelease)
+    }
+
+    package static func < (left: Self, right: Self) -> Bool {
+        let numbers = ((left.major, left.minor, left.patch), (right.major, right.minor, right.patch))
+        guard numbers.0 == numbers.1 else { return numbers.0 < numbers.1 }
+        guard !left.prerelease.isEmpty, !right.prerelease.isEmpty else {
+            return !left.prerelease.isEmpty && right.prerelease.isEmpty
+        }
+        for (a, b) in zip(left.prerelease, right.prerelease) where a != b {
+            switch (isNumeric(a), isNumeric(b)) {
+            case (true, true): return a.utf8.count != b.utf8.count ? a.utf8.count < b.utf8.count : precedes(a, b)
+            case (true, false): return true
+            case (false, true): return false
+            case (false, false): return precedes(a, b)
+            }
+        }
+        return left.prerelease.count < right.prerelease.count
+    }
+
+    /// In the order of ASCII.
+    private static func precedes(_ a: String, _ b: String) -> Bool { a.utf8.lexicographicallyPrecedes(b.utf8) }
+}
+
+extension SemanticVersion: CustomStringConvertible {
+    package var description: String {
+        "\(major).\(minor).\(patch)" + (prerelease.isEmpty ? "" : "-" + prerelease.joined(separator: "."))
+            + (build.isEmpty ? "" : "+" + build.joined(separator: "."))
+    }
+}

@@ -1,0 +1,166 @@
+import Glibc
+import PluginABI
+import PluginFile
+
+/// Goes through a folder and, where that is wanted, those below it, each once.
+///
+///     while let folder = walk.next() {
+///         // Not read yet: who wants to miss nothing begins to watch it here.
+///         let names = try walk.read(folder)
+///     }
+///
+/// Links to folders are followed, after all folders that can be reached without one; so a folder that is there under its
+/// own name is not met again under that of a link, and circles end. Hidden names are left out.
+struct FolderWalk {
+    struct Folder {
+        let path: String
+        /// From the first folder; empty for that.
+        let name: String
+        let identity: Identity
+        fileprivate let depth: Int
+    }
+
+    /// Which folder it is, whatever its name.
+    struct Identity: Hashable {
+        let device: dev_t
+        let inode: ino_t
+    }
+
+    /// Something in a folder that is not gone into.
+    struct Item {
+        /// From the first folder.
+        let name: String
+        let path: String
+        /// Whether it is a symbolic link, as far as the file system says so.
+        let canBeLink: Bool
+        /// Why it cannot be asked for by this name and path, which are made up then.
+        var error: PluginError?
+    }
+
+    /// A folder that is left out, and why.
+    struct Failure {
+        let name: String
+        let path: String
+        let error: PluginError
+    }
+
+    /// How many folders below each other are looked into, below the first one.
+    static let depthLimit = 8
+    /// How many folders are looked into.
+    static let countLimit = 4096
+
+    private struct Pending {
+        let path: String
+        let name: String
+        let depth: Int
+    }
+
+    private let includesSubfolders: Bool
+    private var folders: [Pending]
+    private var links: [Pending] = []
+    private var seen: Set<Identity> = []
+    private(set) var failures: [Failure] = []
+
+    init(_ path: String, includesSubfolders: Bool) {
+        self.includesSubfolders = includesSubfolders
+        folders = [Pending(path: path, name: "", depth: 0)]
+    }
+
+    /// The next folder, before it is read; nil at the end.
+    mutating func next() -> Folder? {
+        while !folders.isEmpty || !links.isEmpty {
+            let pending = folders.isEmpty ? links.removeFirst() : folders.removeFirst()
+            var status = stat()
+            guard stat(pending.path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR,
+                seen.insert(Identity(device: status.st_dev, inode: status.st_ino)).inserted
+            else { continue }
+            guard pending.depth <= Self.depthLimit else {
+                fail(pending, "lies more than \(Self.depthLimit) folders deep, and is not looked into")
+                continue
+            }
+            guard seen.count <= Self.countLimit else {
+                fail(pending, "is not looked into, nor are others: there are more than \(Self.countLimit) folders")
+                (folders, links) = ([], [])
+                return nil
+            }
+            return Folder(
+                path: pending.path, name: pending.name,
+                identity: Identity(device: status.st_dev, inode: status.st_ino), depth: pending.depth)
+        }
+        return nil
+    }
+
+    /// What is in a folder, but for other folders where those are looked into later.
+    ///
+    /// - Throws: `unreadable`.
+    mutating func read(_ folder: Folder) throws(PluginError) -> [Item] {
+        guard let stream = opendir(folder.path) else { throw PluginFolder.unreadable(folder.path, errno) }
+        defer { closedir(stream) }
+        var items: [Item] = []
+        var found: (folders: [Pending], links: [Pending]) = ([], [])
+        while let record = readdir(stream) {
+            // Sound: the name ends with a zero byte inside the record, which lives until the next readdir.
+            let (name, isText) = withUnsafePointer(to: &record.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 1) { name in
+                    String(validatingCString: name).map { ($0, true) } ?? (Self.escaped(name), false)
+                }
+            }
+            guard name.utf8.first != UInt8(ascii: ".") else { continue }
+            let path = folder.path.hasSuffix("/") ? folder.path + name : "\(folder.path)/\(name)"
+            let relative = folder.name.isEmpty ? name : "\(folder.name)/\(name)"
+            // File systems that do not say what an entry is are asked about each.
+            let kind = Int(record.pointee.d_type)
+            guard isText else {
+                refuse(name, path, relative, isFolder: kind == Int(DT_DIR), &items)
+                continue
+            }
+            let canBeLink = kind == Int(DT_LNK) || kind == Int(DT_UNKNOWN)
+            if includesSubfolders, kind == Int(DT_DIR) || canBeLink && Self.isFolder(path) {
+                let pending = Pending(path: path, name: relative, depth: folder.depth + 1)
+                if kind == Int(DT_DIR) { found.folders.append(pending) } else { found.links.append(pending) }
+            } else {
+                items.append(Item(name: relative, path: path, canBeLink: canBeLink))
+            }
+        }
+        folders += found.folders.sorted { PathKey($0.name) < PathKey($1.name) }
+        links += found.links.sorted { PathKey($0.name) < PathKey($1.name) }
+        return items
+    }
+
+    /// Takes note of what has a name that no text can stand for, as far as it would be looked at under another name.
+    private mutating func refuse(
+        _ name: String, _ path: String, _ relative: String, isFolder: Bool, _ items: inout [Item]
+    ) {
+        let error = PluginError(.unreadable, "\(path) is not looked at, since its name is not UTF-8. Rename it.")
+        if isFolder {
+            if includesSubfolders { failures.append(Failure(name: relative, path: path, error: error)) }
+        } else if PluginFolder.isCandidate(String(name.dropLast(Self.note.count))) {
+            items.append(Item(name: relative, path: path, canBeLink: false, error: error))
+        }
+    }
+
+    /// A name that is not UTF-8, with the bytes of which that is so in hexadecimal: another text for each name, and none
+    /// that a file can have which is looked at.
+    private static func escaped(_ name: UnsafePointer<CChar>) -> String {
+        var text = ""
+        // Sound: the name ends with a zero byte.
+        for byte in UnsafeBufferPointer(start: name, count: strlen(name)).lazy.map(UInt8.init(bitPattern:)) {
+            let isPlain = (0x20..<0x7F).contains(byte) && byte != UInt8(ascii: "\\")
+            text += isPlain ? String(UnicodeScalar(byte)) : "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
+        return text + note
+    }
+    private static let note = " (not UTF-8)"
+
+    private mutating func fail(_ folder: Pending, _ reason: String) {
+        failures.append(
+            Failure(
+                name: folder.name, path: folder.path,
+                error: PluginError(.unreadable, "The folder \(folder.path) \(reason).")))
+    }
+
+    private static func isFolder(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+}

@@ -1,0 +1,292 @@
+import Glibc
+import PluginABI
+import PluginFile
+import Synchronization
+
+/// Tells when something changes in plugins folders: a file was written and closed, renamed, removed; a folder vanished,
+/// or is there again, or can be read again.
+///
+/// It only says where to look. Changes that come together are told once: it waits until nothing has come for a quiet
+/// time, but not for more than ``waitLimit``. Links, which lead to files elsewhere, are looked at once a second; so is
+/// everything in folders that the kernel cannot watch (its limit is reached), and ``problem`` says so. A folder below is
+/// watched before it is read, so that nothing can come between.
+///
+/// Everything mutable is touched on `queue` only, hence `@unchecked Sendable`.
+final class FolderWatcher: @unchecked Sendable {
+    /// A folder by the one that was named, and its path below that.
+    private struct Place: Hashable {
+        let root: String
+        let path: PathKey
+    }
+
+    /// What is known about one folder.
+    private struct Folder {
+        let identity: FolderWalk.Identity
+        /// The kernel's number for it; -1 while it is not watched.
+        var watch: Int32 = -1
+        /// What was in it when it was last looked at, as far as it is not watched; nil if it cannot be read.
+        var files: [PathKey: FileIdentity?]? = [:]
+    }
+
+    /// For how long changes are gathered at most.
+    static let waitLimit = Duration.milliseconds(100)
+
+    private let queue = SerialThread("host.watcher")
+    private let roots: Set<String>
+    private let includesSubfolders: Bool
+    private let quietTime: Duration
+    private let lookInterval: Duration
+    private let onChange: @Sendable (Set<String>) -> Void
+
+    private var folders: [Place: Folder] = [:]
+    private var places: [Int32: Set<Place>] = [:]
+    private var descriptor: Int32 = -1
+    private var isRunning = false
+    /// How often watching has begun: what was begun before that, and looks again later, does not.
+    private var beginnings = 0
+    /// Why the kernel does not watch, by what it does not watch.
+    private let problems = Mutex<[String: PluginError]>([:])
+    /// What has changed and is not told yet; when that began, and how many waits have begun since then.
+    private var gathered: (roots: Set<String>, since: ContinuousClock.Instant, waits: Int)?
+
+    /// - Parameters:
+    ///   - folders: They need not exist.
+    ///   - includesSubfolders: Watches the folders below them, too.
+    ///   - quietTime: For how long nothing must have changed before a change is told; not more than ``waitLimit``.
+    ///   - lookInterval: How often to look at what the kernel does not watch.
+    ///   - onChange: Called with the folders, as they were named, in which something has changed; on a thread of the
+    ///     watcher's own, one call at a time.
+    init(
+        folders: [String], includesSubfolders: Bool = false, quietTime: Duration = .milliseconds(5),
+        lookInterval: Duration = .seconds(1), onChange: @escaping @Sendable (_ folders: Set<String>) -> Void
+    ) {
+        roots = Set(folders)
+        self.includesSubfolders = includesSubfolders
+        self.quietTime = min(max(quietTime, .zero), Self.waitLimit)
+        self.lookInterval = lookInterval
+        self.onChange = onChange
+    }
+
+    deinit { endWatching() }
+
+    /// Begins to watch. What changes after it returns is told; what is there already is not.
+    func start() { onQueue { beginWatching() } }
+
+    /// Ends watching, and waits for a running callback, unless it is called from that.
+    func stop() { onQueue { endWatching() } }
+
+    /// Why folders are looked at once a second instead of being watched; nil if they are watched.
+    var problem: PluginError? { problems.withLock { problems in problems.min { $0.key < $1.key }?.value } }
+
+    /// Whether its thread is there, for tests.
+    var hasThread: Bool { queue.hasThread }
+
+    private func onQueue<Result>(_ body: () -> Result) -> Result {
+        queue.isCurrent ? body() : queue.sync(body)
+    }
+
+    private func beginWatching() {
+        guard !isRunning else { return }
+        isRunning = true
+        beginnings += 1
+        queue.hold()
+        openDescriptor()
+        for root in roots { _ = look(at: root) }
+        lookLater(beginnings)
+    }
+
+    /// Gets the descriptor through which the kernel tells what changes, where there is none yet: it may fail for want of
+    /// descriptors, and is tried again with each look.
+    private func openDescriptor() {
+        guard descriptor < 0 else { return }
+        let new = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+        guard new >= 0 else { return note(Self.everything, errno) }
+        let code = queue.watch(new) { [weak self] in self?.takeEvents() }
+        guard code == 0 else {
+            close(new)
+            return note(Self.everything, code)
+        }
+        descriptor = new
+        problems.withLock { $0[Self.everything] = nil }
+    }
+
+    private static let everything = "What is in the plugins folders"
+
+    private func lookLater(_ beginning: Int) {
+        queue.async(after: lookInterval) { [weak self] in
+            guard let self, isRunning, beginnings == beginning else { return }
+            takeLook()
+            lookLater(beginning)
+        }
+    }
+
+    private func endWatching() {
+        guard isRunning else { return }
+        isRunning = false
+        queue.unwatch()
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
+        queue.letGo()
+        (folders, places, gathered) = ([:], [:], nil)
+        problems.withLock { $0 = [:] }
+    }
+
+    // MARK: Telling
+
+    private func takeEvents() { if isRunning { gather(drain()) } }
+
+    private func takeLook() {
+        guard isRunning else { return }
+        openDescriptor()
+        gather(roots.filter(look))
+    }
+
+    /// Tells what has changed when nothing more comes.
+    private func gather(_ changed: Set<String>) {
+        guard !changed.isEmpty else { return }
+        let now = ContinuousClock.now
+        var current = gathered ?? (roots: [], since: now, waits: 0)
+        current.roots.formUnion(changed)
+        current.waits += 1
+        gathered = current
+        let wait = min(quietTime, Self.waitLimit - (now - current.since))
+        guard wait > .zero else { return tell() }
+        let (since, number) = (current.since, current.waits)
+        queue.async(after: wait) { [weak self] in
+            // Unless something has come since then, and waits on its own.
+            guard let self, isRunning, gathered?.since == since, gathered?.waits == number else { return }
+            tell()
+        }
+    }
+
+    private func tell() {
+        guard let roots = gathered?.roots else { return }
+        gathered = nil
+        onChange(roots)
+    }
+
+    // MARK: Events
+
+    private static let mask = UInt32(
+        IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF
+            | IN_ONLYDIR)
+
+    /// Reads all events that are queued. Returns the folders that they are about, as they were named.
+    private func drain() -> Set<String> {
+        var changed: Set<String> = []
+        var unknown: Set<String> = []
+        withUnsafeTemporaryAllocation(byteCount: 65536, alignment: 8) { buffer in
+            while true {
+                let count = read(descriptor, buffer.baseAddress, buffer.count)
+                guard count > 0 else { return }
+                var offset = 0
+                while offset < count {
+                    // Sound: the kernel writes whole events, and says how long the name behind each one is.
+                    let event = buffer.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
+                    let start = offset + MemoryLayout<inotify_event>.size
+                    let name = buffer[start..<start + Int(event.len)].prefix { $0 != 0 }
+                    handle(event, name: String(decoding: name, as: UTF8.self), &changed, &unknown)
+                    offset = start + Int(event.len)
+                }
+            }
+        }
+        for root in unknown { _ = look(at: root) }
+        return changed.union(unknown)
+    }
+
+    /// - Parameter unknown: Where there may be other folders now.
+    private func handle(
+        _ event: inotify_event, name: String, _ changed: inout Set<String>, _ unknown: inout Set<String>
+    ) {
+        if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { unknown = roots }
+        for place in places[event.wd] ?? [] {
+            if event.mask & UInt32(IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT) != 0 {
+                // The folder at that path is another one now, or none.
+                forget(place)
+                unknown.insert(place.root)
+                continue
+            }
+            if name.isEmpty || PluginFolder.isCandidate(name) { changed.insert(place.root) }
+            guard includesSubfolders, !name.isEmpty, !name.hasPrefix(".") else { continue }
+            let path = "\(place.path.path)/\(name)"
+            if event.mask & UInt32(IN_ISDIR) != 0 || folders[Place(root: place.root, path: PathKey(path))] != nil
+                || isLink(path)
+            {
+                unknown.insert(place.root)
+            }
+        }
+    }
+
+    private func isLink(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+    }
+
+    // MARK: Looking
+
+    /// Looks at a folder and those below it: whether they are there, and still the same. Returns whether something
+    /// has changed.
+    private func look(at root: String) -> Bool {
+        var walk = FolderWalk(root, includesSubfolders: includesSubfolders)
+        var present: Set<Place> = []
+        var hasChanged = false
+        while let found = walk.next() {
+            let place = Place(root: root, path: PathKey(found.path))
+            present.insert(place)
+            if folders[place]?.identity != found.identity {
+                forget(place)
+                hasChanged = true
+            }
+            var folder = folders[place] ?? Folder(identity: found.identity)
+            if folder.watch < 0, descriptor >= 0 { folder.watch = watch(place) }
+            let items = try? walk.read(found)
+            let files = items.map { identities(of: $0, onlyLinks: folder.watch >= 0) }
+            hasChanged = hasChanged || files != folder.files
+            folder.files = files
+            folders[place] = folder
+        }
+        for place in folders.keys where place.root == root && !present.contains(place) {
+            forget(place)
+            hasChanged = true
+        }
+        return hasChanged
+    }
+
+    private func identities(of items: [FolderWalk.Item], onlyLinks: Bool) -> [PathKey: FileIdentity?] {
+        let items = items.filter { PluginFolder.isCandidate($0) && (!onlyLinks || $0.canBeLink) }
+        return Dictionary(
+            items.map { (PathKey($0.name), try? PluginFolder.examine($0.path).get()) }, uniquingKeysWith: { $1 })
+    }
+
+    private func watch(_ place: Place) -> Int32 {
+        let watch = inotify_add_watch(descriptor, place.path.path, Self.mask)
+        if watch < 0 {
+            note(place.path.path, errno)
+        } else {
+            problems.withLock { $0[place.path.path] = nil }
+            places[watch, default: []].insert(place)
+        }
+        return watch
+    }
+
+    private func forget(_ place: Place) {
+        guard let folder = folders.removeValue(forKey: place) else { return }
+        problems.withLock { $0[place.path.path] = nil }
+        guard folder.watch >= 0 else { return }
+        places[folder.watch]?.remove(place)
+        if places[folder.watch]?.isEmpty == true {
+            places[folder.watch] = nil
+            inotify_rm_watch(descriptor, folder.watch)
+        }
+    }
+
+    private func note(_ what: String, _ code: Int32) {
+        guard code != ENOENT, code != ENOTDIR else { return }
+        let advice = code == ENOSPC || code == EMFILE ? " Raise fs.inotify.max_user_watches or max_user_instances." : ""
+        let problem = PluginError(
+            .unreadable,
+            "\(what) cannot be watched and is looked at once a second, until it can: "
+                + "\(describe(errno: code)).\(advice)")
+        problems.withLock { $0[what] = problem }
+    }
+}

@@ -1,0 +1,13 @@
+public import PluginABI
+import PluginFile
+
+extension Value {
+    /// Reads JSON text: what ``/PluginABI/Value/json`` writes, with bytes as base64 text. Whole numbers of 64 bits are
+    /// ints; of a name that an object has twice the first entry counts.
+    ///
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidValue`` for text that is not valid JSON, nests lists and maps more
+    ///   than 128 deep, or has more than 256 combining marks in a row; the message says where.
+    public init(json text: String) throws(PluginError) {
+        self = try text.utf8Span.span.withUnsafeBytes { bytes throws(PluginError) in try JSONText.parse(bytes) }
+    }
+}
