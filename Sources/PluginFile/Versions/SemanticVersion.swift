@@ -14,8 +14,12 @@ package struct SemanticVersion: Sendable {
         (self.major, self.minor, self.patch, self.prerelease, build) = (major, minor, patch, prerelease, [])
     }
 
+    /// How long the text of a version may be, in bytes: as in npm, which no real one reaches.
+    private static let mostBytes = 256
+
     /// Nil where the text is no semantic version.
     package init?(_ text: String) {
+        guard text.utf8.count <= Self.mostBytes else { return nil }
         var rest = text[...]
         var build: [String]? = []
         var prerelease: [String]? = []

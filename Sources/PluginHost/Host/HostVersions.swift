@@ -1,9 +1,9 @@
-import PluginFile
 import CPluginABI
 import CPluginHost
 public import Foundation
 import Glibc
 public import PluginABI
+import PluginFile
 import Synchronization
 
 extension PluginHost {

@@ -68,6 +68,9 @@ final class PathPattern: Sendable {
     /// How much deciding about a component and telling its groups takes at most.
     var work: SearchWork { preparedAutomaton?.work ?? SearchWork() }
 
+    /// How many ways between states were followed to make it.
+    var ways: Int { preparedAutomaton?.sets.ways ?? 0 }
+
     var automaton: Automaton { preparedAutomaton ?? Automaton(bounded: parts, delimiter: delimiter) }
 
     /// Takes `.` and `..` out of literals, as they are taken out of URLs: a pattern would never see them.

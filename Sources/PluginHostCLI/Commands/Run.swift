@@ -121,7 +121,9 @@ struct Run: Command {
         log(
             LogEntry(
                 level: .warning,
-                message: "A module has changed what \(names.joined(separator: " and ")) does; it ends the program again."))
+                message:
+                    "A module has changed what \(names.joined(separator: " and ")) does; that ends the program again."
+            ))
     }
 
     private var maxCalls: Int? {

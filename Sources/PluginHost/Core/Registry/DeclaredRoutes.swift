@@ -57,10 +57,15 @@ extension [ModuleManifest.Route] {
     ) throws(PluginError) -> [RoutePattern] {
         var patterns: [RoutePattern] = []
         patterns.reserveCapacity(count)
+        var ways = 0
         var taken: [RoutePattern.Shape: Element] = [:]
         for route in self {
             do throws(PluginError) {
-                patterns.append(try RoutePattern(route.pattern, after: patterns.last))
+                let pattern = try RoutePattern(route.pattern, after: patterns.last)
+                // A host that follows another one of its name shares what that is made of.
+                ways += (pattern.host?.ways ?? 0) + (pattern.path?.ways ?? 0)
+                guard ways <= RoutePattern.mostWaysTogether else { throw .tooManyWays(route.pattern) }
+                patterns.append(pattern)
             } catch {
                 throw wrong(route, error)
             }
@@ -69,6 +74,22 @@ extension [ModuleManifest.Route] {
             }
         }
         return patterns
+    }
+}
+
+extension RoutePattern {
+    /// How many ways between the states of their expressions the routes of a module or a file may have together: to
+    /// register more would hold up all other changes.
+    fileprivate static let mostWaysTogether = 2_000_000
+}
+
+extension PluginError {
+    fileprivate static func tooManyWays(_ pattern: String) -> PluginError {
+        PluginError(
+            .invalidPattern,
+            "With the pattern “\(pattern.shortened)” the expressions of all routes together have more than "
+                + "\(RoutePattern.mostWaysTogether) ways between their states. Repeat less in them, or register fewer of "
+                + "them.")
     }
 }
 

@@ -67,7 +67,7 @@ final class Journal: Sendable {
         var state = State()
         do throws(PluginError) {
             guard let folder else {
-                throw PluginError(.unreadable, "neither XDG_STATE_HOME nor HOME is set. Set one of them.")
+                throw PluginError(.unreadable, "neither XDG_STATE_HOME nor HOME is an absolute path. Set one of them.")
             }
             try quarantine.checkTrust(of: folder)
             try quarantine.checkTrust(of: "\(folder)/journal")
@@ -258,7 +258,7 @@ final class Journal: Sendable {
     private static func open(in folder: String, _ state: inout State) throws(PluginError) {
         do throws(POSIXError) { try VersionStore.makeFolder("\(folder)/journal") } catch {
             throw PluginError(
-                .unreadable, "the folder \(folder)/journal cannot be made: \(describe(errno: error.code.rawValue)).")
+                .unreadable, "the folder \(folder)/journal cannot be used: \(describe(errno: error.code.rawValue)).")
         }
         // Locked before it gets its name, so that no other host takes it for one of a dead host.
         let path = "\(folder)/journal/\(getpid())-\(UInt32.random(in: 0 ... .max))"

@@ -55,7 +55,7 @@ struct ModuleLoader {
         try MapsBudget.shared.require(for: file.original)
         let opening = LibraryOpening.begin(file.original)
         let opened = try run(
-            .opening, file, "The constructors of", consequence: LibraryOpening.consequence
+            .opening, file, "A constructor of", consequence: LibraryOpening.consequence
         ) { () -> Swift.Result<UInt, PluginError> in
             defer { opening.end() }
             plugin_host_expect_image(strdup(file.path), strdup(file.original.printable), file.number)

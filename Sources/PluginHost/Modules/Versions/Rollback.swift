@@ -33,7 +33,7 @@ extension Lifecycle {
             let versions = candidates.map(\.version.version.description).joined(separator: ", ")
             throw PluginError(
                 .noVersionKept,
-                "No version \(wanted) of \(name.shortened) is kept that could be put back; kept: "
+                "No version \(wanted.shortened) of \(name.shortened) is kept that could be put back; kept: "
                     + "\(versions.isEmpty ? "none" : versions).\(leftOut(name))"
             )
         }

@@ -292,12 +292,16 @@ final class VersionStore: Sendable {
     ) throws(PluginError) {
         guard let root else {
             throw PluginError(
-                .unreadable, "\(what): neither XDG_STATE_HOME nor HOME is set. Set one of them, or a state folder.")
+                .unreadable,
+                "\(what): neither XDG_STATE_HOME nor HOME is an absolute path. Set one of them, or a state folder.")
         }
+        // What the store itself refuses is not the fault of what is to be changed.
+        var subject = root
         do throws(POSIXError) {
             try Self.makeFolder(root)
             if !isTrusted(root) { throw POSIXError(.EPERM) }
-            let lock = open("\(root)/lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+            subject = "\(root)/lock"
+            let lock = open(subject, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
             guard lock >= 0 else { throw .current }
             defer { close(lock) }
             var attempts = 0
@@ -306,6 +310,7 @@ final class VersionStore: Sendable {
                 guard errno == EWOULDBLOCK || errno == EINTR, attempts < 1000 else { throw .current }
                 usleep(10_000)
             }
+            subject = ""
             try body(root)
         } catch {
             let code = error.code.rawValue
@@ -324,7 +329,8 @@ final class VersionStore: Sendable {
                 case .EWOULDBLOCK: " Another host has been changing the store for ten seconds."
                 default: ""
                 }
-            throw PluginError(.unreadable, "\(what): \(describe(errno: code)).\(advice)")
+            let reason = subject.isEmpty ? describe(errno: code) : "\(subject): \(describe(errno: code))"
+            throw PluginError(.unreadable, "\(what): \(reason).\(advice)")
         }
     }
 }
