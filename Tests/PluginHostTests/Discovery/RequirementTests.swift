@@ -3,6 +3,7 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// What a module says in Swift, or in JSON, about what it requires and how it hands over its state.
 @Suite struct RequirementTests {

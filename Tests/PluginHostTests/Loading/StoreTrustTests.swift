@@ -3,6 +3,7 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// A state folder that somebody else could have written, and what is kept in it.
 @Suite struct StoreTrustTests {

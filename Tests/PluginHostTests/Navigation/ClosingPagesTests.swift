@@ -2,6 +2,8 @@ import PluginABI
 import PluginHost
 import Testing
 
+@testable import TestSupport
+
 /// What closing pages does, and what their openers get.
 @Suite struct ClosingPagesTests {
     private let test: TestHost

@@ -4,6 +4,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// What opening a page does, in its order, and what keeps a page from being opened.
 @Suite struct OpeningPagesTests {
     private let test: TestHost
@@ -13,7 +15,7 @@ import Testing
     private var host: PluginHost { test.host }
 
     init() throws {
-        test = try TestHost(["ModuleA", "ModuleB"].map { try builtLibrary("lib\($0).so") })
+        test = try TestHost(["ModuleA", "ModuleB"].map { built("lib\($0).so") })
         try test.host.register(.noted(notes))
         navigator = Navigator(test.host, presenter: presenter)
     }

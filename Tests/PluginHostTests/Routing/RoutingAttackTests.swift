@@ -3,6 +3,7 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// Random patterns and random URLs: nothing traps, no search takes more steps than registration has allowed for, and
 /// those who say what a URL leads to agree.
@@ -39,12 +40,12 @@ import Testing
 /// One table, and URLs for it.
 private struct Round {
     let seed: UInt64
-    private var generator: SeededGenerator
+    private var generator: SplitMix
     private(set) var accepted = 0
     private(set) var refused = 0
     private(set) var opened = 0
 
-    init(seed: UInt64) { (self.seed, generator) = (seed, SeededGenerator(seed: seed)) }
+    init(seed: UInt64) { (self.seed, generator) = (seed, SplitMix(seed: seed)) }
 
     mutating func run() throws {
         let most = [20_000_000, 2_000_000, SearchWork.most].randomElement(using: &generator)!

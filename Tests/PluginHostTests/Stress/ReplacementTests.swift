@@ -4,6 +4,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// A module is replaced again and again while everybody calls it.
 ///
 /// Two hundred times; `PLUGINHOST_STRESS_REPLACEMENTS` says how often instead (at most some ten thousand: images stay

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import TestSupport
+
 /// Modules are replaced, removed, added and broken in random order while everybody calls them; see ``StressRound``.
 ///
 /// About twenty seconds. `PLUGINHOST_STRESS_SECONDS` runs it for longer, in rounds of a minute, each in a process of its
