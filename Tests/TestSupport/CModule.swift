@@ -122,15 +122,13 @@ struct CModule: Sendable {
         }
         // A test can put `action_answer` under other names.
         let actions = allTargets.enumerated().flatMap { number, target in
-            target.actions.map {
-                (
-                    "\(target.name)/\($0.name)", targets == nil ? "action_\($0.name)" : "action_\(number)_\($0.name)",
-                    $0.body
-                )
+            target.actions.enumerated().map { place, action in
+                let function = targets == nil ? "action_\(action.name)" : "action_\(number)_\(place)"
+                return ("\(target.name)/\(action.name)", function, action.body)
             }
         }
-        let ofObjects = types.flatMap { type in
-            type.actions.map { ("\(type.name)#\($0.name)", "object_\(type.name)_\($0.name)", $0.body) }
+        let ofObjects = types.enumerated().flatMap { number, type in
+            type.actions.enumerated().map { ("\(type.name)#\($1.name)", "object_\(number)_\($0)", $1.body) }
         }
         let hooks = allHooks.map {
             ("@\($0.name)", "hook_\($0.name)", resolving($0.body, unless: asyncHooks.contains($0.name)))

@@ -71,7 +71,8 @@ enum SwiftSource {
 
     /// Checks that a text is Swift, whatever it imports.
     static func checkSyntax(_ source: String) throws {
-        try compiler.run(["-parse", TemporaryFolder().file("File.swift", source)])
+        let folder = try TemporaryFolder()
+        try compiler.run(["-parse", folder.file("File.swift", source)])
     }
 
     private static var compiler: Tool {

@@ -6,14 +6,14 @@ import Testing
 
 /// A host is killed at random moments while its folder changes, and started again.
 ///
-/// Eight times; `PLUGINHOST_STRESS_KILLS` says how often instead.
+/// Three times; `PLUGINHOST_STRESS_KILLS` says how often instead.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct KillTests {
     private static let places = 4
 
     @Test func `A host that is killed again and again comes up with what is in the folder, and leaves nothing behind`()
         throws
     {
-        let kills = ProcessInfo.processInfo.environment["PLUGINHOST_STRESS_KILLS"].flatMap { Int($0) } ?? 8
+        let kills = ProcessInfo.processInfo.environment["PLUGINHOST_STRESS_KILLS"].flatMap { Int($0) } ?? 3
         let seed = UInt64.random(in: 1...1_000_000)
         print("Kills: seed \(seed)")
         var random = SplitMix(seed: seed)

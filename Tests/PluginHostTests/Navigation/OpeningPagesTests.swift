@@ -60,15 +60,6 @@ import Testing
         #expect(presenter.shown == ["present Noted: [Noted]"])
     }
 
-    @Test func `Pages are pushed and presented in layers`() async throws {
-        try await navigator.open("noted://pages/a", by: .presentInNewStack)
-        try await navigator.open("noted://pages/b")
-        try await navigator.open("noted://pages/c", by: .present)
-        try await navigator.open("noted://pages/d", by: .presentInNewStack)
-        try await navigator.open("noted://pages/e", by: .push)
-        #expect(navigator.layers.path == "Noted > Noted | [Noted] | Noted > Noted")
-    }
-
     @Test func `A page that is opened by none is made, asked and told, and shown nowhere`() async throws {
         do {
             let page = try await navigator.open("noted://pages/one", by: .none)
