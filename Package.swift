@@ -49,18 +49,22 @@ let package = Package(
             name: "LinkedProgram", dependencies: ["PluginHost", "PluginABI"], path: "Tests/Fixtures/LinkedProgram",
             swiftSettings: settings + [.define("PLUGIN_LINKED_IN")]),
         .executableTarget(name: "torture", path: "Tests/Torture", swiftSettings: settings),
-        .testTarget(name: "PluginABITests", dependencies: ["PluginABI"], swiftSettings: settings),
+        // Not a regular target, so that it is built with the tests only.
         .testTarget(
-            name: "PluginHostTests", dependencies: ["PluginFacades", "PluginHost", "PluginFile", "CPluginHost"],
+            name: "TestSupport", dependencies: ["PluginHost", "PluginFile", "PluginABI"], path: "Tests/TestSupport",
+            swiftSettings: settings),
+        .testTarget(name: "PluginABITests", dependencies: ["TestSupport", "PluginABI"], swiftSettings: settings),
+        .testTarget(
+            name: "PluginHostTests", dependencies: ["TestSupport", "PluginFacades", "PluginFile", "PluginHost", "CPluginHost"],
             swiftSettings: settings),
         .testTarget(
-            name: "PluginTestKitTests", dependencies: ["PluginTestKit", "PluginHost", "PluginABI"],
+            name: "PluginHostCLITests", dependencies: ["TestSupport", "PluginHostCLI", "PluginHost", "PluginFile", "PluginABI"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PluginTestKitTests", dependencies: ["TestSupport", "PluginTestKit", "PluginHost", "PluginABI"],
             swiftSettings: settings),
         .testTarget(
             name: "SampleModuleTests", dependencies: ["PluginTestKit", "PluginHost", "PluginABI"],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PluginHostCLITests", dependencies: ["PluginHostCLI", "PluginHost", "PluginFile", "PluginABI"],
             swiftSettings: settings),
     ]
 )

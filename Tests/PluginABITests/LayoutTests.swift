@@ -2,6 +2,8 @@ import Foundation
 import PluginABI
 import Testing
 
+@testable import TestSupport
+
 /// The layout of the binary interface, so that it cannot drift by accident. A change here is a new major version, or an
 /// addition at the end of a structure that begins with its size.
 @Suite struct LayoutTests {
@@ -118,19 +120,16 @@ import Testing
     func `The header compiles as C11 and as C++17 without a warning`(
         compiler: String, language: String, standard: String
     ) throws {
-        guard let path = program(compiler) else { return }  // gcc is not everywhere; clang comes with Swift.
+        guard let compiler = Tool(compiler) else { return }  // gcc is not everywhere; clang comes with Swift.
         let source = """
             #include "plugin_abi.h"
             PLUGIN_MODULE_EXPORT const plugin_module *plugin_module_entry(void) { return 0; }
             plugin_string name(void) { return PLUGIN_STRING("name"); }
             plugin_value list(const plugin_value *values) { return plugin_value_list(values, 2); }
             """
-        let output = try run(
-            path,
-            [
-                "-x", language, "-std=\(standard)", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I",
-                include, "-",
-            ], input: source)
+        let output = try compiler.run(
+            ["-x", language, "-std=\(standard)", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
+                + ["-I", headers, "-"], input: source)
         #expect(output.isEmpty)
     }
 
@@ -146,37 +145,5 @@ import Testing
         for (field, offset) in offsets {
             #expect(MemoryLayout<T>.offset(of: field) == offset, "\(field)", sourceLocation: sourceLocation)
         }
-    }
-
-    private var include: String {
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../Sources/CPluginABI/include").standardized.path
-    }
-
-    private func program(_ name: String) -> String? {
-        let search = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin"
-        let places = search.split(separator: ":").flatMap { folder -> [String] in
-            let swift = URL(fileURLWithPath: "\(folder)/swift").resolvingSymlinksInPath().deletingLastPathComponent()
-                .path
-            return ["\(folder)/\(name)", "\(swift)/\(name)"]
-        }
-        return places.first { access($0, X_OK) == 0 }
-    }
-
-    /// What a program writes, both to standard output and to standard error.
-    private func run(_ path: String, _ arguments: [String], input text: String) throws -> String {
-        let process = Process()
-        let (input, output) = (Pipe(), Pipe())
-        process.executableURL = URL(fileURLWithPath: path)
-        process.arguments = arguments
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        try input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
-        try input.fileHandleForWriting.close()
-        let written = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return String(decoding: written, as: UTF8.self) + (process.terminationStatus == 0 ? "" : " (failed)")
     }
 }

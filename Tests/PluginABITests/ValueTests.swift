@@ -2,6 +2,8 @@ import Foundation
 import PluginABI
 import Testing
 
+@testable import TestSupport
+
 @Suite struct ValueTests {
     // MARK: JSON
 
@@ -200,17 +202,11 @@ import Testing
 /// Random values, the same again for the same seed.
 struct Random: RandomNumberGenerator {
     let seed: UInt64
-    private var state: UInt64
+    private var numbers: SplitMix
 
-    init(seed: UInt64 = .random(in: 0 ... .max)) { (self.seed, state) = (seed, seed) }
+    init(seed: UInt64 = .random(in: 0 ... .max)) { (self.seed, numbers) = (seed, SplitMix(seed: seed)) }
 
-    mutating func next() -> UInt64 {  // SplitMix64
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var bits = state
-        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-        return bits ^ (bits >> 31)
-    }
+    mutating func next() -> UInt64 { numbers.next() }
 
     mutating func value(depth: Int) -> Value {
         switch Int.random(in: 0..<(depth > 0 ? 8 : 6), using: &self) {

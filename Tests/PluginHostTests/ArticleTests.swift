@@ -4,6 +4,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// The examples of the articles do what the articles say.
 @Suite struct ArticleTests {
     private struct HomeClient: ServiceClient {
@@ -163,13 +165,13 @@ import Testing
 
 /// The examples of “How modules get in”.
 @Suite struct RegistrationArticleTests {
-    private let folder: FolderHost
+    private let folder: TestHost
     private var host: PluginHost { folder.host }
 
     init() throws {
-        folder = try FolderHost { configuration, _ in configuration.watches = false }
+        folder = try TestHost { configuration, _ in configuration.watches = false }
         for name in ["A", "B"] {
-            try copyFile(builtLibrary("libModule\(name).so"), to: "\(folder.plugins)/libModule\(name).so")
+            try copyFile(built("libModule\(name).so"), to: "\(folder.plugins)/libModule\(name).so")
         }
     }
 
@@ -223,7 +225,7 @@ import Testing
 /// The examples of “What modules are told, and what they say”.
 @Suite struct ConfigurationArticleTests {
     @Test func `A module reads its own configuration, and hears when it changes`() throws {
-        let test = try TestHost(["ModuleA", "ModuleB"].map { try builtLibrary("lib\($0).so") }) {
+        let test = try TestHost(["ModuleA", "ModuleB"].map { built("lib\($0).so") }) {
             $0.environment = "test"
             $0.context = ["shop": "Oslo"]
             $0.moduleConfiguration = ["ModuleA": ["currency": "CHF"]]

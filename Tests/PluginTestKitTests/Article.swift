@@ -1,5 +1,7 @@
 import Foundation
 
+@testable import TestSupport
+
 /// An article of the guide for authors, as it stands in the repository.
 struct Article {
     let name: String

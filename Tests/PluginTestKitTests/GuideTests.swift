@@ -2,30 +2,26 @@ import Foundation
 import PluginTestKit
 import Testing
 
+@testable import TestSupport
+
 /// What the guide for authors says can be built, is built as it says, loaded and called.
 @Suite struct GuideTests {
-    private let workshop: Workshop
+    private let folder: TemporaryFolder
 
-    init() throws { workshop = try Workshop() }
+    init() throws { folder = try TemporaryFolder() }
 
     /// Builds a module in Swift from one file, with the library that SwiftPM has built beside the tests.
     private func swiftModule(_ source: String, _ name: String) async throws -> ModuleSource {
-        let file = try workshop.write(source, "\(name)/\(name).swift")
-        let library = "\(workshop.path)/lib\(name).so"
+        let file = try folder.file("\(name)/\(name).swift", source)
+        let library = "\(folder.path)/lib\(name).so"
         let objects = try ["PluginABI", "CPluginABI"].flatMap { target in
-            try FileManager.default.contentsOfDirectory(atPath: "\(built)/\(target).build")
-                .filter { $0.hasSuffix(".o") }.map { "\(built)/\(target).build/\($0)" }
+            try FileManager.default.contentsOfDirectory(atPath: built("\(target).build"))
+                .filter { $0.hasSuffix(".o") }.map { built("\(target).build/\($0)") }
         }
-        try await #require(Compiler("swiftc")).run(
-            Compiler.swiftModules + ["-module-name", name, "-parse-as-library", "-emit-library", "-o", library, file]
-                + objects + sanitizers)
+        try await #require(Tool("swiftc")).runAside(
+            SwiftSource.modules + ["-module-name", name, "-parse-as-library", "-emit-library", "-o", library, file]
+                + objects + (sanitizer.map { ["-sanitize=\($0)"] } ?? []))
         return .file(library)
-    }
-
-    /// The sanitizer that the tests themselves were built with, if any.
-    private var sanitizers: [String] {
-        ["thread": "__tsan_init", "address": "__asan_init"].filter { dlsym(nil, $0.value) != nil }
-            .map { "-sanitize=\($0.key)" }
     }
 
     @Test func `The first module is a package, a source file and a test, and does what the article says`() async throws
@@ -34,11 +30,11 @@ import Testing
         let (package, source, test) = (blocks[0], blocks[1], blocks[2])
         #expect(package.hasPrefix("// swift-tools-version: 6.3") && test.contains("import Testing"))
 
-        try workshop.write(package.replacing("../PluginHost", with: repository), "package/Package.swift")
-        try workshop.write(source, "package/Sources/Greeter/Greeter.swift")
-        try workshop.write(test, "package/Tests/GreeterTests/GreeterTests.swift")
-        try await #require(Compiler("swift")).run(
-            ["package", "--disable-sandbox", "--package-path", "\(workshop.path)/package", "dump-package"])
+        try folder.file("package/Package.swift", package.replacing("../PluginHost", with: repository))
+        try folder.file("package/Sources/Greeter/Greeter.swift", source)
+        try folder.file("package/Tests/GreeterTests/GreeterTests.swift", test)
+        try await #require(Tool("swift")).runAside(
+            ["package", "--disable-sandbox", "--package-path", "\(folder.path)/package", "dump-package"])
 
         let bench = try await TestBench(await swiftModule(source, "Greeter"))
         #expect(try bench.host.perform("Greeter", "greet", ["name": "Ada"]) == "Hello, Ada!")
@@ -88,10 +84,12 @@ import Testing
             !block.contains("import PackageDescription") && !block.hasPrefix(".testTarget")
         }
         let files = try blocks.enumerated().map { number, block in
-            try workshop.write(Snippet(block).file, "\(article)/\(number).swift")
+            try folder.file("\(article)/\(number).swift", Snippet(block).file)
         }
-        let swiftc = try #require(Compiler("swiftc"))
-        for file in files { try await swiftc.run(Compiler.swiftModules + ["-typecheck", "-parse-as-library", file]) }
+        let swiftc = try #require(Tool("swiftc"))
+        for file in files {
+            try await swiftc.runAside(SwiftSource.modules + ["-typecheck", "-parse-as-library", file])
+        }
         #expect(!files.isEmpty)
     }
 }

@@ -2,18 +2,20 @@ import Foundation
 import PluginTestKit
 import Testing
 
+@testable import TestSupport
+
 /// The modules in C of the guide. There is a clang in the toolchain.
 @Suite struct CTests {
-    private let workshop: Workshop
+    private let folder: TemporaryFolder
 
-    init() throws { workshop = try Workshop() }
+    init() throws { folder = try TemporaryFolder() }
 
     private func build(_ blocks: ArraySlice<String>, _ name: String) async throws -> ModuleSource {
-        let source = try workshop.write(blocks.joined(separator: "\n"), "\(name).c")
-        let library = "\(workshop.path)/lib\(name).so"
-        try await #require(Compiler("clang")).run(
+        let source = try folder.file("\(name).c", blocks.joined(separator: "\n"))
+        let library = "\(folder.path)/lib\(name).so"
+        try await #require(Tool("clang")).runAside(
             ["-std=c11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-shared", "-fPIC"]
-                + ["-I", Compiler.header, "-o", library, source])
+                + ["-I", headers, "-o", library, source])
         return .file(library)
     }
 
@@ -53,20 +55,20 @@ import Testing
     }
 }
 
-private let cPlusPlusCompilers = ["g++", "clang++"].filter { Compiler($0) != nil }
+private let cPlusPlusCompilers = ["g++", "clang++"].filter { Tool($0) != nil }
 
 /// The module in C++ of the examples, and the one of the guide, where there is a compiler.
 @Suite(.enabled(if: !cPlusPlusCompilers.isEmpty, "There is no g++ and no clang++ on this machine."))
 struct CPlusPlusTests {
-    private let workshop: Workshop
+    private let folder: TemporaryFolder
 
-    init() throws { workshop = try Workshop() }
+    init() throws { folder = try TemporaryFolder() }
 
     private func build(_ source: String, _ library: String, _ compiler: String) async throws -> ModuleSource {
-        try await #require(Compiler(compiler)).run(
+        try await #require(Tool(compiler)).runAside(
             ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC", "-fvisibility=hidden"]
-                + ["-I", Compiler.header, "-o", "\(workshop.path)/\(library)", source])
-        return .file("\(workshop.path)/\(library)")
+                + ["-I", headers, "-o", "\(folder.path)/\(library)", source])
+        return .file("\(folder.path)/\(library)")
     }
 
     @Test(arguments: cPlusPlusCompilers)
@@ -90,8 +92,7 @@ struct CPlusPlusTests {
     }
 
     @Test(arguments: cPlusPlusCompilers) func `The module of the article shouts`(compiler: String) async throws {
-        let source = try workshop.write(
-            try #require(try Article("AModuleInCPlusPlus").blocks("cpp").first), "loud.cpp")
+        let source = try folder.file("loud.cpp", try #require(try Article("AModuleInCPlusPlus").blocks("cpp").first))
         let bench = try await TestBench(build(source, "libLoud.so", compiler))
         #expect(try bench.host.perform("Loud", "shout", ["hey"]) == "HEY")
         let error = #expect(throws: PluginError.self) { try bench.host.perform("Loud", "shout", [""]) }
@@ -100,17 +101,17 @@ struct CPlusPlusTests {
 }
 
 /// The module in Rust of the examples, and the one of the guide, where there is a compiler.
-@Suite(.enabled(if: Compiler("rustc") != nil, "There is no rustc on this machine."))
+@Suite(.enabled(if: Tool("rustc") != nil, "There is no rustc on this machine."))
 struct RustTests {
-    private let workshop: Workshop
+    private let folder: TemporaryFolder
 
-    init() throws { workshop = try Workshop() }
+    init() throws { folder = try TemporaryFolder() }
 
     private func build(_ source: String, _ library: String) async throws -> ModuleSource {
-        try await #require(Compiler("rustc")).run(
+        try await #require(Tool("rustc")).runAside(
             ["--edition", "2021", "-D", "warnings", "-O", "--crate-type", "cdylib"]
-                + ["-o", "\(workshop.path)/\(library)", source])
-        return .file("\(workshop.path)/\(library)")
+                + ["-o", "\(folder.path)/\(library)", source])
+        return .file("\(folder.path)/\(library)")
     }
 
     @Test func `The example adds up, replies from a thread, and hands its total over`() async throws {
@@ -137,8 +138,8 @@ struct RustTests {
 
     @Test func `The module of the article shouts`() async throws {
         let abi = try String(contentsOfFile: "\(repository)/Examples/Rust/abi.rs", encoding: .utf8)
-        try workshop.write(abi, "abi.rs")
-        let source = try workshop.write(try #require(try Article("AModuleInRust").blocks("rust").first), "loud.rs")
+        try folder.file("abi.rs", abi)
+        let source = try folder.file("loud.rs", try #require(try Article("AModuleInRust").blocks("rust").first))
         let bench = try await TestBench(build(source, "libLoud.so"))
         #expect(try bench.host.perform("Loud", "shout", ["hey"]) == "HEY")
     }
@@ -147,7 +148,7 @@ struct RustTests {
 /// What the declarations in Rust have in common with the header, also where there is no compiler for them.
 @Suite struct RustDeclarationTests {
     @Test func `Sizes and offsets in Rust are those that the header asserts`() throws {
-        let header = try String(contentsOfFile: "\(Compiler.header)/plugin_abi.h", encoding: .utf8)
+        let header = try String(contentsOfFile: "\(headers)/plugin_abi.h", encoding: .utf8)
         let rust = try String(contentsOfFile: "\(repository)/Examples/Rust/abi.rs", encoding: .utf8)
         let names = [
             "plugin_string": "Str", "plugin_value": "Value", "plugin_entry": "Entry", "plugin_error": "Error",

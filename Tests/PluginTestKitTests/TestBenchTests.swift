@@ -2,6 +2,8 @@ import Foundation
 import PluginTestKit
 import Testing
 
+@testable import TestSupport
+
 /// What the kit does with a module that keeps its state, and what it finds of one that leaves something behind.
 @Suite struct TestBenchTests {
     @Test func `Another build goes on with the state of the one before`() async throws {
@@ -118,14 +120,14 @@ import Testing
     }
 
     @Test func `What is to lie beside the module is there before it`() async throws {
-        let workshop = try Workshop()
-        let routes = try workshop.write(#"{"app://visits": "Visits/count"}"#, "visits.routes.json")
-        try workshop.write("Ada", "names/first.txt")
-        let bench = try await TestBench(.product("Visits", beside: [routes, "\(workshop.path)/names"]))
+        let folder = try TemporaryFolder()
+        let routes = try folder.file("visits.routes.json", #"{"app://visits": "Visits/count"}"#)
+        try folder.file("names/first.txt", "Ada")
+        let bench = try await TestBench(.product("Visits", beside: [routes, "\(folder.path)/names"]))
         #expect(try await bench.host.open("app://visits") == 1)
         #expect(try String(contentsOfFile: "\(bench.folder)/names/first.txt", encoding: .utf8) == "Ada")
         let missing = await #expect(throws: PluginError.self) {
-            try await TestBench(.product("Visits", beside: ["\(workshop.path)/nothing"]))
+            try await TestBench(.product("Visits", beside: ["\(folder.path)/nothing"]))
         }
         #expect(missing?.code == .unreadable)
     }

@@ -4,6 +4,7 @@ import Testing
 
 @testable import PluginFile
 @testable import PluginHost
+@testable import TestSupport
 
 @Suite struct ELFImageTests {
     @Test func `A module's facts are read from its dynamic section`() throws {
@@ -77,7 +78,7 @@ import Testing
     }
 
     @Test func `A file cut at any length is refused`() throws {
-        for path in [try CFixture.build(CFixture.entry), try builtLibrary("libModuleA.so")] {
+        for path in [try CFixture.build(CFixture.entry), built("libModuleA.so")] {
             let whole = try bytes(path)
             _ = try read(path)
             for length in stride(from: 0, to: whole.count, by: 512) {
@@ -142,8 +143,8 @@ import Testing
     @Test func `Random bit flips never trap`() throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("bit flips: seed \(seed)")
-        var random = SplitMix(state: seed)
-        for path in [try CFixture.build(CFixture.entry), try builtLibrary("libModuleA.so")] {
+        var random = SplitMix(seed: seed)
+        for path in [try CFixture.build(CFixture.entry), built("libModuleA.so")] {
             var file = try bytes(path)
             let dynamic = try #require(dynamicSection(file))
             let regions = [0..<64 + Int(file[56]) * 56, dynamic, 0..<min(file.count, 40_000), 0..<file.count]
@@ -160,7 +161,7 @@ import Testing
     @Test func `Random bytes behind a good header never trap`() throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("random bytes: seed \(seed)")
-        var random = SplitMix(state: seed)
+        var random = SplitMix(seed: seed)
         let whole = try bytes(CFixture.build(CFixture.entry))
         for _ in 0..<300 {
             var file = whole
@@ -203,17 +204,5 @@ import Testing
     private func dynamicSection(_ bytes: [UInt8]) -> Range<Int>? {
         let header = (0..<Int(bytes[56])).map { 64 + $0 * 56 }.first { bytes[$0] == 2 && bytes[$0 + 3] == 0 }
         return header.map { integer(bytes, $0 + 8)..<integer(bytes, $0 + 8) + integer(bytes, $0 + 32) }
-    }
-}
-
-/// Repeatable random numbers.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = (state ^ state >> 30) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-        return z ^ z >> 31
     }
 }

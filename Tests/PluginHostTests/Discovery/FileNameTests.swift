@@ -4,6 +4,7 @@ import Testing
 
 @testable import PluginFile
 @testable import PluginHost
+@testable import TestSupport
 
 /// Names of files are bytes.
 @Suite struct FileNameTests {
@@ -21,9 +22,9 @@ import Testing
     }
 
     @Test func `Two normal forms of one name are two files, each with its module`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         for (name, file) in [("Composed", composed), ("Decomposed", decomposed)] {
-            try PlainModule(name: name, answer: "first").build(into: test.plugins, as: "\(file).so")
+            try CModule(name: name, answer: "first").build(into: test.plugins, as: "\(file).so")
             try test.folder.file(
                 "plugins/\(file).routes.json", Data("{\"app://\(name)\": \"\(name)/answer\"}".utf8))
         }
@@ -31,7 +32,7 @@ import Testing
         #expect(test.answer("Composed") == "first" && test.answer("Decomposed") == "first")
         #expect(test.host.modules.count == 2 && test.host.problems.isEmpty)
         #expect(test.host.routes.count == 2)
-        try PlainModule(name: "Decomposed", answer: "second").build(into: test.plugins, as: "\(decomposed).so")
+        try CModule(name: "Decomposed", answer: "second").build(into: test.plugins, as: "\(decomposed).so")
         #expect(eventually { test.answer("Decomposed") == "second" })
         unlink("\(test.plugins)/\(decomposed).so")
         unlink("\(test.plugins)/\(decomposed).routes.json")
@@ -40,7 +41,7 @@ import Testing
     }
 
     @Test func `Each name that is not UTF-8 is a file that fails, and is called by its bytes`() throws {
-        let test = try FolderHost { configuration, _ in configuration.includesSubfolders = true }
+        let test = try TestHost { configuration, _ in configuration.includesSubfolders = true }
         for byte in [0xE9, 0xE8] as [UInt8] {
             let path = Array("\(test.plugins)/".utf8) + [byte] + Array(".so".utf8) + [0]
             let descriptor = path.withUnsafeBytes {
@@ -52,7 +53,7 @@ import Testing
         let name = Array("\(test.plugins)/".utf8) + [0xFF, 0]
         try #require(
             name.withUnsafeBytes { mkdir($0.baseAddress!.assumingMemoryBound(to: CChar.self), 0o755) } == 0)
-        try PlainModule().build(into: test.plugins, as: "Good.so")
+        try CModule().build(into: test.plugins, as: "Good.so")
         try test.start()
         #expect(test.answer() == "yes")
         let failed = test.host.modules.filter { $0.state == "failed" }

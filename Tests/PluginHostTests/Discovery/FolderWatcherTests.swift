@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 @Suite struct FolderWatcherTests {
     let folder: TemporaryFolder

@@ -5,6 +5,7 @@ import Testing
 
 @testable import PluginFile
 @testable import PluginHost
+@testable import TestSupport
 
 @Suite struct ModuleManifestTests {
     @Test func `A full manifest is read`() throws {
@@ -148,8 +149,7 @@ import Testing
     }
 
     @Test func `The published schema knows the same words`() throws {
-        let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../../Sources/CPluginABI/include/manifest.schema.json")
+        let path = URL(filePath: "\(headers)/manifest.schema.json")
         let schema = try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: path)) as? [String: Any])
         let definitions = try #require(schema["$defs"] as? [String: [String: Any]])
         func words(_ value: [String: Any]?, _ path: String...) -> [String] {

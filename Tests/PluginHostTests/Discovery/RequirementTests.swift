@@ -4,6 +4,7 @@ import Testing
 
 @testable import PluginFile
 @testable import PluginHost
+@testable import TestSupport
 
 /// What a module says in Swift, or in JSON, about what it requires and how it hands over its state.
 @Suite struct RequirementTests {

@@ -3,6 +3,7 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// Links, and folders below the plugins folders. The watchers of these tests look at nothing by themselves: what is told,
 /// the kernel has told them.

@@ -2,6 +2,7 @@ import Testing
 
 @testable import PluginFile
 @testable import PluginHost
+@testable import TestSupport
 
 @Suite struct SuggestionTests {
     private let commands = ["run", "list", "inspect", "call", "open"]
@@ -29,7 +30,7 @@ import Testing
 
     /// Against the definition: the steps from every beginning of one word to every beginning of the other.
     @Test func `How near two words are is what the definition says`() {
-        var random = SeededGenerator(seed: 7)
+        var random = SplitMix(seed: 7)
         func word() -> String {
             String((0..<Int.random(in: 1...9, using: &random)).map { _ in "abcd".randomElement(using: &random)! })
         }

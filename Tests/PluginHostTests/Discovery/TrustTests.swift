@@ -3,6 +3,7 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 @Suite struct TrustTests {
     let folder: TemporaryFolder

@@ -4,6 +4,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// Actions that reply later.
 @Suite(.serialized) struct AsynchronousTests {
     let test: TestHost
@@ -104,7 +106,7 @@ import Testing
     }
 
     @Test func `An asynchronous call without a timeout has the host's`() async throws {
-        let brief = try TestHost([builtLibrary("libFixtureModule.so")]) { $0.asyncTimeout = .milliseconds(500) }
+        let brief = try TestHost([built("libFixtureModule.so")]) { $0.asyncTimeout = .milliseconds(500) }
         let error = await #expect(throws: PluginError.self) { try await brief.host.call("Later", "untilCancelled") }
         #expect(error?.code == .deadlineExceeded)
         #expect(await becomesTrue { (try? brief.host.perform("Later", "cancelled")) == 1 })

@@ -3,12 +3,14 @@ import PluginABI
 import PluginHost
 import Testing
 
+@testable import TestSupport
+
 /// What a module in C can get wrong: each time an error, never a crash.
 @Suite(.serialized) struct BorderTests {
     let test: TestHost
     var host: PluginHost { test.host }
 
-    init() throws { test = try TestHost([Self.careless.build(), Self.thief.build(), builtLibrary("libModuleB.so")]) }
+    init() throws { test = try TestHost([Self.careless.build(), Self.thief.build(), built("libModuleB.so")]) }
 
     @Test(arguments: [
         "target", "action", "key", "value", "mapKey", "nullTarget", "nullText", "nullBytes", "nullList", "nullMap",
@@ -212,7 +214,7 @@ import Testing
         name: "Careless",
         code: """
             static int32_t status; static _Atomic plugin_token kept; static atomic_int accepted, told[2]; static char last[64];
-            static void note(void *data, const plugin_value *value, const plugin_error *error) {
+            static void hear(void *data, const plugin_value *value, const plugin_error *error) {
                 (void)data, (void)value;
                 memset(last, 0, sizeof last);
                 if (error) memcpy(last, error->code.bytes, error->code.count);
@@ -282,7 +284,7 @@ import Testing
                             if (is(what, "longKey")) entry.key.count = UINT64_C(1) << 40;
                             if (is(what, "object")) entry.value = plugin_value_object(12345);
                             if (is(what, "url")) { request.address = PLUGIN_ADDRESS_URL; request.target = bad; }
-                            host->perform(host, call->token, &request, note, 0);
+                            host->perform(host, call->token, &request, hear, 0);
                             reply_value(call->token, plugin_value_string(last, strlen(last)));
                             """),
                     .init(
@@ -323,9 +325,9 @@ import Testing
                             plugin_request request = ask("B", "greet");
                             host->perform(host, call->token, &request, 0, 0);
                             host->call(host, call->token, &request, 0, 0);
-                            host->call(host, call->token, 0, note, 0);
+                            host->call(host, call->token, 0, hear, 0);
                             memset(last, 0, sizeof last);
-                            host->perform(host, call->token, 0, note, 0);
+                            host->perform(host, call->token, 0, hear, 0);
                             host->on_cancel(host, call->token, 0, 0);
                             reply_value(call->token, plugin_value_string(last, strlen(last)));
                             """),
@@ -415,7 +417,7 @@ import Testing
                         name: "cancelOwn",
                         body: """
                             plugin_request request = ask("Careless", "keep");
-                            plugin_token token = host->call(host, call->token, &request, note, 0);
+                            plugin_token token = host->call(host, call->token, &request, hear, 0);
                             host->cancel(host, token);
                             host->cancel(host, token);
                             reply_value(call->token, plugin_value_string(last, strlen(last)));

@@ -4,6 +4,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// Actions whose names are resolved once.
 @Suite(.timeLimit(.minutes(30))) struct BoundActionTests {
     /// A module whose action `Clock/hour` gives a number.
@@ -65,7 +67,7 @@ import Testing
     @Test func `What is bound before its module is there works when it comes, and errs by name when it has gone`()
         throws
     {
-        let test = try FolderHost()
+        let test = try TestHost()
         let hour = test.host.bind("Clock", "hour")
         for now in 1...3 {
             let missing = outcomes(test.host, "Clock", "hour")
@@ -84,12 +86,12 @@ import Testing
     }
 
     @Test func `Where another version serves, the next bound call goes to it`() throws {
-        let test = try FolderHost()
-        try PlainModule(version: "1.0.0", answer: "old").build(into: test.plugins, as: "1.so")
+        let test = try TestHost()
+        try CModule(version: "1.0.0", answer: "old").build(into: test.plugins, as: "1.so")
         try test.start()
         let answer = test.host.bind("Good", "answer")
         #expect(try answer() == "old")
-        try PlainModule(version: "2.0.0", answer: "new").build(into: test.plugins, as: "2.so")
+        try CModule(version: "2.0.0", answer: "new").build(into: test.plugins, as: "2.so")
         #expect(eventually { test.answer() == "new" })
         #expect(try answer() == "new")
     }
@@ -230,7 +232,7 @@ import Testing
                                 """),
                     ])
             ])
-        let test = try TestHost([builtLibrary("libModuleC.so"), module.build()])
+        let test = try TestHost([built("libModuleC.so"), module.build()])
         #expect(try test.host.perform("Binder", "bind", ["C", "add"]) == 1)
         #expect(try test.host.perform("Binder", "call", [20, 22]) == 42)
         #expect(try test.host.perform("Binder", "bindNonsense") == 0)
@@ -313,7 +315,7 @@ import Testing
         ])
 
     @Test func `A result that has a place is there, and anything else is told, once`() throws {
-        let test = try TestHost([builtLibrary("libFixtureModule.so"), placer.build()])
+        let test = try TestHost([built("libFixtureModule.so"), placer.build()])
         let cases: [(String, String, [Value], Value)] = [
             ("Placer", "inPlace", [4], [1, 0, 5]), ("Placer", "byCall", [4], [0, 1, 5]),
             ("Placer", "inPlace", [4.0], [0, 1, 5]), ("Placer", "inPlace", [], [0, 100, true]),
@@ -345,7 +347,7 @@ import Testing
     }
 
     @Test func `A host that has no more numbers for names is asked by name`() throws {
-        let test = try TestHost([builtLibrary("libModuleC.so"), builtLibrary("libFixtureModule.so"), placer.build()])
+        let test = try TestHost([built("libModuleC.so"), built("libFixtureModule.so"), placer.build()])
         for number in 1..<1 << 17 { _ = test.host.bind("Full", "\(number)") }
         #expect(try test.host.perform("Placer", "number") == 0)
         let (add, any) = (test.host.bind("C", "add"), test.host.bind("Echo", "any"))

@@ -3,6 +3,8 @@ import PluginABI
 import PluginHost
 import Testing
 
+@testable import TestSupport
+
 /// Calls by target and action: what is found, checked, converted and answered.
 @Suite struct CallTests {
     let test: TestHost
@@ -255,7 +257,7 @@ import Testing
     // MARK: What a module is told
 
     @Test func `A module is told its folder and its configuration`() throws {
-        let configured = try TestHost([builtLibrary("libFixtureModule.so")]) {
+        let configured = try TestHost([built("libFixtureModule.so")]) {
             $0.moduleConfiguration = ["FixtureModule": ["color": "red", "numbers": [1, 2]]]
         }
         #expect(try configured.host.perform("About", "configuration") == ["color": "red", "numbers": [1, 2]])
@@ -277,7 +279,7 @@ import Testing
     }
 
     @Test func `Two hosts in one process have modules and results of their own`() throws {
-        let other = try TestHost([builtLibrary("libModuleA.so")])
+        let other = try TestHost([built("libModuleA.so")])
         #expect(try host.perform("Counter", "add", [5]) == 5)
         #expect(try other.host.perform("Counter", "add", [1]) == 1)
         #expect(try host.perform("Counter", "add", [0]) == 5)

@@ -3,10 +3,12 @@ import PluginABI
 import PluginHost
 import Testing
 
+@testable import TestSupport
+
 /// What modules are told, and what they write to the log.
 @Suite(.timeLimit(.minutes(30))) struct ConfigurationTests {
     @Test func `A module reads its present configuration, and the change is told`() async throws {
-        let test = try TestHost([builtLibrary("libFixtureModule.so")]) {
+        let test = try TestHost([built("libFixtureModule.so")]) {
             $0.moduleConfiguration = ["FixtureModule": ["a": 1], "Other": ["b": 2]]
         }
         let host = test.host
@@ -28,7 +30,7 @@ import Testing
     }
 
     @Test func `A line of the log names the call that it is about`() throws {
-        let module = PlainModule(
+        let module = CModule(
             actions: [
                 (
                     "say",

@@ -4,15 +4,16 @@ import Synchronization
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// Events: who gets them, in which order, and what happens when one fails.
 @Suite(.timeLimit(.minutes(30))) struct EventTests {
     // MARK: Modules
 
     @Test func `Subscribers get an event in the order of level, priority and name`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         for (name, manifest) in [("C", #""level": "basic","#), ("B", ""), ("A", #""priority": -1,"#)] {
-            var module = PlainModule(name: name)
+            var module = CModule(name: name)
             module.moreManifest = manifest
             module.events = [("shop.sold", "", "note(\"\(test.noteFile)\", \"\(name) \");")]
             try module.build(into: test.plugins, as: "\(name).so")
@@ -24,8 +25,8 @@ import Testing
     }
 
     @Test func `A subscriber gets the parameters that it declares, converted, and no others`() throws {
-        let test = try FolderHost()
-        var module = PlainModule()
+        let test = try TestHost()
+        var module = CModule()
         module.events = [
             (
                 "shop.sold", #", "parameters": [{"name": "count", "type": "int", "required": true}]"#,
@@ -46,9 +47,9 @@ import Testing
     }
 
     @Test func `One that fails does not stop the others, and is named`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         for name in ["A", "B"] {
-            var module = PlainModule(name: name)
+            var module = CModule(name: name)
             let body = name == "A" ? "refuse(call, \"no money\"); return;" : "note(\"\(test.noteFile)\", \"B\");"
             module.events = [("shop.sold", "", body)]
             try module.build(into: test.plugins, as: "\(name).so")
@@ -117,20 +118,14 @@ import Testing
     }
 
     @Test func `A module in C posts by an address`() throws {
-        let test = try FolderHost()
-        var module = PlainModule()
+        let test = try TestHost()
+        var module = CModule()
         module.events = [("shop.sold", "", "note(\"\(test.noteFile)\", \"got \");")]
-        module.code = """
-            static void pass_on(void *data, const plugin_value *value, const plugin_error *error) {
-                plugin_token token = *(plugin_token *)data;
-                if (error) host->reject(host, token, error); else host->resolve(host, token, value);
-            }
-            """
         module.body = """
             plugin_token token = call->token;
             plugin_request request = {.size = sizeof request, .address = PLUGIN_ADDRESS_EVENT,
                 .target = PLUGIN_STRING("shop.sold")};
-            host->perform(host, token, &request, pass_on, &token);
+            host->perform(host, token, &request, pass_on, (void *)token);
             return;
             """
         try module.build(into: test.plugins, as: "a.so")
@@ -201,9 +196,9 @@ import Testing
     }
 
     @Test func `A sticky event reaches a module once, also when it is posted while the module starts`() async throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         func module(_ name: String, _ hooks: KeyValuePairs<String, String>, _ event: String) throws {
-            var module = PlainModule(name: name)
+            var module = CModule(name: name)
             module.hooks = hooks
             module.code = """
                 static void post_sold(plugin_token token) {
@@ -252,11 +247,11 @@ import Testing
     }
 
     @Test func `A sticky event reaches who comes later, after didStart, with the last parameters`() async throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try test.start()
         for item in ["salt", "tea"] { try await test.host.post("shop.sold", ["item": .string(item)], sticky: true) }
         try await test.host.post("shop.closed")
-        var module = PlainModule()
+        var module = CModule()
         module.hooks = ["didStart": "note(\"\(test.noteFile)\", \"didStart \");"]
         module.events = [
             (
@@ -277,7 +272,7 @@ import Testing
 /// Events that the host posts itself.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct HostEventTests {
     @Test func `Modules that come, are replaced, fail and go are events`() async throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let got = Mutex<[String]>([])
         let subscriptions = [
             "module.added", "module.replaced", "module.failed", "module.removed", "host.willTerminate",
@@ -288,10 +283,10 @@ import Testing
                 got.withLock { $0.append("\(event) \(parameters["name"]?.string ?? "")\(version)") }
             }
         }
-        try PlainModule().build(into: test.plugins, as: "a.so")
+        try CModule().build(into: test.plugins, as: "a.so")
         try test.start()
         #expect(got.withLock { $0 } == ["module.added Good"])
-        try PlainModule(version: "2.0.0").build(into: test.plugins, as: "b.so")
+        try CModule(version: "2.0.0").build(into: test.plugins, as: "b.so")
         #expect(await becomesTrue { got.withLock { $0.last } == "module.replaced Good after 1.0.0" })
         try test.folder.file("plugins/c.so")
         #expect(await becomesTrue { got.withLock { $0.last } == "module.failed " })
@@ -325,7 +320,7 @@ import Testing
     }
 
     @Test func `Memory pressure is watched where the kernel lets it, and a word in the log else`() async throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try test.start()
         let subscription = test.host.on("host.memoryPressure") { _ in }
         let isWatched = test.host.lifecycle.withLock { $0 }?.state.withLock { $0.memoryPressure != nil }

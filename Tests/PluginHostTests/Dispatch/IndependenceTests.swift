@@ -4,6 +4,7 @@ import Testing
 
 @testable import PluginFile
 @testable import PluginHost
+@testable import TestSupport
 
 /// Nobody links against anybody: seen in the binaries.
 @Suite struct IndependenceTests {
@@ -20,7 +21,7 @@ import Testing
 
     @Test func `A module needs no other module and not the host, and exports its entry`() throws {
         for name in modules {
-            let image = try image(builtLibrary("lib\(name).so"))
+            let image = try image(built("lib\(name).so"))
             #expect(image.exportsEntry)
             #expect(!image.needed.contains { $0.contains("Module") || $0.contains("PluginHost") }, "\(image.needed)")
         }
@@ -28,7 +29,7 @@ import Testing
 
     @Test func `No symbol of a module names another module or the host`() throws {
         for name in modules {
-            let path = try builtLibrary("lib\(name).so")
+            let path = built("lib\(name).so")
             for other in modules where other != name {
                 #expect(try !contains(path, "\(other.utf8.count)\(other)"), "\(name) names \(other)")
             }
@@ -38,7 +39,7 @@ import Testing
     }
 
     @Test func `The program needs no module, and names none`() throws {
-        let path = try builtLibrary("pluginhost")
+        let path = built("pluginhost")
         for name in modules {
             #expect(try !contains(path, "lib\(name).so"), "the program names lib\(name).so")
             #expect(try !contains(path, "\(name.utf8.count)\(name)"), "the program names \(name)")

@@ -3,6 +3,8 @@ import PluginABI
 import PluginHost
 import Testing
 
+@testable import TestSupport
+
 /// The instances that targets have.
 @Suite struct InstanceTests {
     let test: TestHost
@@ -34,7 +36,7 @@ import Testing
                             name: "later", manifest: "\"async\":true,",
                             body: "reply_int(call->token, (int64_t)(intptr_t)call->instance);"),
                     ])
-            ], factories: "{{\"S\", 1}, make, 0, 0}")
+            ], makers: "{{\"S\", 1}, make, 0, 0}")
         let slow = try TestHost([module.build()])
         let numbers = try await onThreads(8) { _ in try slow.host.perform("S", "number") }
         #expect(numbers == Array(repeating: 1, count: 8))
@@ -80,7 +82,7 @@ import Testing
                         .init(name: "made", body: "reply_int(call->token, made);"),
                         .init(name: "destroyed", body: "reply_int(call->token, destroyed);"),
                     ]),
-            ], factories: "{{\"PerCall\", 7}, make, destroy, 0}")
+            ], makers: "{{\"PerCall\", 7}, make, destroy, 0}")
         let counted = try TestHost([module.build()])
         for _ in 0..<3 { try counted.host.perform("PerCall", "run") }
         #expect(try counted.host.perform("Count", "made") == 3)
@@ -108,7 +110,7 @@ import Testing
                 .init(
                     name: "N", manifest: "\"instance\":\"perCall\",",
                     actions: [.init(name: "run", body: "reply_int(call->token, 1);")])
-            ], factories: "{{\"N\", 1}, make, 0, 0}")
+            ], makers: "{{\"N\", 1}, make, 0, 0}")
         #expect(try TestHost([module.build()]).failure("N", "run").code == .instanceFailed)
     }
 }

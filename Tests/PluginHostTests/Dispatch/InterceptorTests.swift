@@ -4,6 +4,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// Code of the program around calls.
 @Suite(.timeLimit(.minutes(30))) struct InterceptorTests {
     let test: TestHost

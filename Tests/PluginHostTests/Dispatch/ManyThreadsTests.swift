@@ -4,6 +4,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// Calls from many threads at once, while modules are added.
 @Suite struct ManyThreadsTests {
     private static func module(_ number: Int) -> CModule {

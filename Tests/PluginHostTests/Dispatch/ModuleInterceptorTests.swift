@@ -4,6 +4,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// Code of modules around calls, where the configuration names it.
 @Suite(.timeLimit(.minutes(30))) struct ModuleInterceptorTests {
     /// A module that offers an interceptor of every sort.
@@ -260,7 +262,7 @@ import Testing
     }
 
     @Test func `The rest of a call cannot be called when the interceptor has ended`() throws {
-        let module = PlainModule(
+        let module = CModule(
             name: "Keeper",
             body: """
                 plugin_request request = {.size = sizeof request, .address = PLUGIN_ADDRESS_OBJECT, .object = kept,
@@ -268,12 +270,9 @@ import Testing
                 host->perform(host, call->token, &request, pass_on, (void *)call->token);
                 return;
                 """,
+            moreManifest: "\"interceptors\": [{\"name\": \"keep\"}],",
             code: """
                 static plugin_object kept;
-                static void pass_on(void *data, const plugin_value *value, const plugin_error *error) {
-                    plugin_token token = (plugin_token)data;
-                    if (error) host->reject(host, token, error); else host->resolve(host, token, value);
-                }
                 static void keep(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
                     (void)data, (void)count;
                     kept = arguments[1].as.object;
@@ -281,9 +280,8 @@ import Testing
                     reply(call, "kept");
                 }
                 """,
-            moreManifest: "\"interceptors\": [{\"name\": \"keep\"}],",
             moreFunctions: "{TEXT(\"~keep\"), keep, NULL}")
-        let test = try TestHost([builtLibrary("libModuleC.so"), module.build()])
+        let test = try TestHost([built("libModuleC.so"), module.build()])
         try test.host.updateInterceptors([InterceptorRule("Keeper", "keep", for: .target("C"))])
         #expect(try test.host.perform("C", "add", [1, 2]) == "kept")
         let error = try test.failure("Keeper", "answer")
@@ -291,14 +289,10 @@ import Testing
     }
 
     @Test func `An interceptor in C does the same`() throws {
-        var module = PlainModule(
+        var module = CModule(
             name: "CGuard", moreManifest: "\"interceptors\": [{\"name\": \"add\"}, {\"name\": \"bad\"}],",
             moreFunctions: "{TEXT(\"~add\"), add, NULL}, {TEXT(\"~bad\"), bad, NULL}")
         module.code = """
-            static void pass_on(void *data, const plugin_value *value, const plugin_error *error) {
-                plugin_token token = (plugin_token)data;
-                if (error) host->reject(host, token, error); else host->resolve(host, token, value);
-            }
             static void go_on(const plugin_call *call, plugin_object next, plugin_value parameters) {
                 plugin_entry entry = {{NULL, 0}, parameters};
                 plugin_request request = {.size = sizeof request, .address = PLUGIN_ADDRESS_OBJECT, .object = next,
@@ -317,7 +311,7 @@ import Testing
                 go_on(call, arguments[1].as.object, plugin_value_int(3));
             }
             """
-        let test = try TestHost([builtLibrary("libModuleC.so"), module.build()]) {
+        let test = try TestHost([built("libModuleC.so"), module.build()]) {
             $0.interceptors = [InterceptorRule("CGuard", "add", for: .action("C", "add"))]
         }
         #expect(try test.host.perform("C", "add", [20, 30]) == 3)
@@ -333,7 +327,7 @@ import Testing
         }
         #expect(error?.code == .invalidConfiguration)
         #expect(host.interceptors.map(\.name) == ["change"])
-        let other = try FolderHost { configuration, _ in
+        let other = try TestHost { configuration, _ in
             configuration.interceptors = [InterceptorRule("Guard", "refuse", for: .route("app://x/(a"))]
         }
         #expect(throws: PluginError.self) { try other.start() }

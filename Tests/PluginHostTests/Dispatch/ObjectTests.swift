@@ -4,6 +4,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// Objects and callbacks: handles that the host mints and counts.
 @Suite struct ObjectTests {
     let test: TestHost
@@ -84,7 +86,7 @@ import Testing
             static atomic_int destroyed; static plugin_object mine; static char last[64];
             static void destroy(void *instance) { (void)instance; atomic_fetch_add(&destroyed, 1); }
             static plugin_object make(void) { return host->object_create(host, text("Thing"), &mine, destroy); }
-            static void note(void *data, const plugin_value *value, const plugin_error *error) {
+            static void hear(void *data, const plugin_value *value, const plugin_error *error) {
                 (void)data, (void)value;
                 memset(last, 0, sizeof last);
                 if (error) memcpy(last, error->code.bytes, error->code.count);
@@ -116,7 +118,7 @@ import Testing
                             mine = make();
                             host->object_release(host, mine);
                             plugin_request request = ask_object(mine, "touch");
-                            host->perform(host, call->token, &request, note, 0);
+                            host->perform(host, call->token, &request, hear, 0);
                             reply_value(call->token, plugin_value_string(last, strlen(last)));
                             """),
                     .init(

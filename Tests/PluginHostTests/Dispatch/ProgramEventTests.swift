@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// Closures of the program that get events, whichever way those take.
 @Suite(.timeLimit(.minutes(30))) struct ProgramEventTests {

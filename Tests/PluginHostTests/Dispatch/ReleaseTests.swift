@@ -3,6 +3,8 @@ import PluginABI
 import PluginHost
 import Testing
 
+@testable import TestSupport
+
 /// Instances that are dropped, and instances for one call.
 @Suite(.timeLimit(.minutes(30))) struct ReleaseTests {
     let test: TestHost
@@ -61,7 +63,7 @@ import Testing
                                 host->perform(host, call->token, &request, pass_on, (void *)call->token);
                                 """),
                     ]),
-            ], factories: "{{\"S\", 1}, make, destroy, 0}")
+            ], makers: "{{\"S\", 1}, make, destroy, 0}")
         test = try TestHost([module.build()])
     }
 

@@ -2,6 +2,8 @@ import PluginABI
 import PluginHost
 import Testing
 
+@testable import TestSupport
+
 /// Results that a synchronous action writes where the host has a place for them, instead of calling `resolve`.
 @Suite(.serialized) struct ReplyInPlaceTests {
     let test: TestHost
@@ -229,5 +231,5 @@ import Testing
                         name: "wasThereForFactory",
                         body: "plugin_reply(host, call, plugin_value_bool(is_there_for_factory));"),
                 ]),
-        ], factories: "{{\"Instances\", 9}, make, destroy, 0}")
+        ], makers: "{{\"Instances\", 9}, make, destroy, 0}")
 }

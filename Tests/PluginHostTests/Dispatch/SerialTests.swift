@@ -4,12 +4,14 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// Modules and targets that run one call at a time, and calls without end.
 @Suite struct SerialTests {
     /// Counts in C how many calls are inside, so that nothing but the host keeps them apart.
     private static func counting(_ manifest: String, target: String) -> CModule {
         CModule(
-            name: "Counting", manifest: manifest,
+            name: "Counting", moreManifest: manifest,
             code: """
                 static atomic_int inside, most, runs;
                 static void enter(void) {
@@ -194,10 +196,10 @@ import Testing
     /// Serial, with ways to call others.
     private static func serial(_ name: String) -> CModule {
         CModule(
-            name: name, manifest: "\"concurrency\":\"serial\",",
+            name: name, moreManifest: "\"concurrency\":\"serial\",",
             code: """
                 static char last[64];
-                static void note(void *data, const plugin_value *value, const plugin_error *error) {
+                static void hear(void *data, const plugin_value *value, const plugin_error *error) {
                     (void)data, (void)value;
                     memset(last, 0, sizeof last);
                     if (error) memcpy(last, error->code.bytes, error->code.count);
@@ -250,14 +252,14 @@ import Testing
                             body: """
                                 reply_int(call->token, 1);
                                 plugin_request request = ask("\(name)", "leaf");
-                                host->perform(host, call->token, &request, note, 0);
+                                host->perform(host, call->token, &request, hear, 0);
                                 """),
                         .init(name: "code", body: "reply_value(call->token, plugin_value_string(last, strlen(last)));"),
                         .init(
                             name: "callUnderAnother",
                             body: """
                                 plugin_request request = ask("\(name)", "leaf");
-                                host->perform(host, 12345, &request, note, 0);
+                                host->perform(host, 12345, &request, hear, 0);
                                 reply_value(call->token, plugin_value_string(last, strlen(last)));
                                 """),
                     ])
@@ -269,14 +271,14 @@ import Testing
         name: "Teller",
         code: """
             static char last[64];
-            static void note(void *data, const plugin_value *value, const plugin_error *error) {
+            static void hear(void *data, const plugin_value *value, const plugin_error *error) {
                 (void)data, (void)value;
                 if (error) memcpy(last, error->code.bytes, error->code.count); else memcpy(last, "none", 4);
             }
             static void again(void *data, const plugin_value *value, const plugin_error *error) {
                 (void)data, (void)value, (void)error;
                 plugin_request request = ask("M1", "leaf");
-                host->perform(host, 0, &request, note, 0);
+                host->perform(host, 0, &request, hear, 0);
             }
             """,
         targets: [

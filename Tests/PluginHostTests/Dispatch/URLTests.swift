@@ -2,6 +2,8 @@ import PluginABI
 import PluginHost
 import Testing
 
+@testable import TestSupport
+
 /// `scheme://target/action?name=value`.
 @Suite struct URLTests {
     let test: TestHost
@@ -74,7 +76,7 @@ import Testing
     }
 
     @Test func `The schemes are those of the program`() throws {
-        let other = try TestHost([builtLibrary("libFixtureModule.so")]) { $0.schemes = ["Shop", "tool"] }
+        let other = try TestHost([built("libFixtureModule.so")]) { $0.schemes = ["Shop", "tool"] }
         #expect(try other.host.open("shop://Echo/any?value=1") == "1")
         #expect(try other.host.open("tool://Echo/any?value=1") == "1")
         let error = #expect(throws: PluginError.self) { try other.host.open("app://Echo/any?value=1") }

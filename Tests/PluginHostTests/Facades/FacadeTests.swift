@@ -4,11 +4,12 @@ import Testing
 
 @testable import PluginFacades
 @testable import PluginHost
+@testable import TestSupport
 
 @Suite(.timeLimit(.minutes(30))) struct FacadeTests {
     /// The façade of a module that lies beside the tests.
     private func facade(of module: String) throws -> String {
-        let report = try PluginHost.inspect(file: builtLibrary("lib\(module).so"), trustsEveryone: true)
+        let report = try PluginHost.inspect(file: built("lib\(module).so"), trustsEveryone: true)
         return try Facade(manifest: #require(report.json["manifest"]).json).text
     }
 
@@ -16,10 +17,9 @@ import Testing
 
     @Test(arguments: [("ModuleA", "ModuleB"), ("ModuleB", "ModuleA")])
     func `the façades by which the samples call each other are up to date`(module: String, user: String) throws {
-        let root = URL(filePath: #filePath).appending(path: "../../../..").standardized
-        let committed = root.appending(path: "Plugins/\(user)/\(module)Facade.swift")
+        let committed = "\(repository)/Plugins/\(user)/\(module)Facade.swift"
         #expect(
-            try String(contentsOf: committed, encoding: .utf8) == facade(of: module),
+            try String(contentsOfFile: committed, encoding: .utf8) == facade(of: module),
             "Make it again: pluginhost facade .build/debug/lib\(module).so > Plugins/\(user)/\(module)Facade.swift")
     }
 
@@ -45,12 +45,12 @@ import Testing
                 try await (client as any NastyModuleV2Facade.GoService).aB_3()
             }
             """
-        try SwiftCompiler.check([text, use])
+        try SwiftSource.check([text, use])
     }
 
     @Test(arguments: ["ModuleA", "ModuleB", "ModuleC", "FixtureModule"])
     func `a façade of each module compiles, with warnings as errors`(module: String) throws {
-        try SwiftCompiler.check([facade(of: module)])
+        try SwiftSource.check([facade(of: module)])
     }
 
     @Test func `the compiler refuses what does not fit the manifest`() throws {
@@ -59,7 +59,7 @@ import Testing
             "fetchDetail()", "fetchDetail(key: 1)", "fetchDetail(key: \"\", pages: 1)", "fetchDetails(key: \"\")",
         ] {
             let use = "import PluginABI\nfunc use(_ c: HostContext) throws { try ModuleAFacade.A(c).\(call) }"
-            #expect(throws: SwiftCompiler.Failure.self) { try SwiftCompiler.check([facade, use]) }
+            #expect(throws: Tool.Failed.self) { try SwiftSource.check([facade, use]) }
         }
     }
 

@@ -4,6 +4,7 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// Every kind of bad file in one folder, beside a good module.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct BadFilesTests {
@@ -24,12 +25,12 @@ import Testing
         /// A module in C that is bad in one respect.
         init(
             _ file: String, _ code: PluginError.Code, _ words: String..., flags: [String] = [],
-            _ change: @escaping @Sendable (inout PlainModule) -> Void
+            _ change: @escaping @Sendable (inout CModule) -> Void
         ) {
             (self.file, self.code, self.words) = (file, code, words)
             make = { path in
                 let name = (file as NSString).deletingPathExtension
-                var module = PlainModule(name: name)
+                var module = CModule(name: name)
                 change(&module)
                 try copyFile(module.build(flags), to: path)
             }
@@ -41,7 +42,7 @@ import Testing
     }
 
     private static func good() throws -> Data {
-        try Data(contentsOf: URL(fileURLWithPath: PlainModule(name: "Patched").build()))
+        try Data(contentsOf: URL(fileURLWithPath: CModule(name: "Patched").build()))
     }
 
     static let files: [Case] = [
@@ -75,7 +76,7 @@ import Testing
             let library = try CFixture.build(
                 "int missing_for_test(void) { return 0; }", ["-Wl,-soname,libmissing-for-test.so"],
                 name: "libmissing-for-test.so")
-            let module = try PlainModule(name: "Needy").build([library, "-Wl,--no-as-needed"])
+            let module = try CModule(name: "Needy").build([library, "-Wl,--no-as-needed"])
             try copyFile(module, to: path)
         },
         Case("symbol.so", .openFailed, "nobody_defines_this") {
@@ -203,10 +204,10 @@ import Testing
     }()
 
     @Test func `Each bad file fails with an error that names it, and everything else loads`() throws {
-        let test = try FolderHost { configuration, _ in configuration.watches = false }
+        let test = try TestHost { configuration, _ in configuration.watches = false }
         for file in Self.files { try file.make("\(test.plugins)/\(file.file)") }
-        try PlainModule(name: "Good").build(into: test.plugins, as: "good.so")
-        try PlainModule(name: "Zeta").build(into: test.plugins, as: "zeta.so")
+        try CModule(name: "Good").build(into: test.plugins, as: "good.so")
+        try CModule(name: "Zeta").build(into: test.plugins, as: "zeta.so")
         try test.start()
         #expect(test.answer("Good") == "yes" && test.answer("Zeta") == "yes")
         #expect(test.host.modules.count == Self.files.count + 2)
@@ -224,7 +225,7 @@ import Testing
     }
 
     @Test func `Only modules that are whole can be called`() throws {
-        let test = try FolderHost { configuration, _ in configuration.watches = false }
+        let test = try TestHost { configuration, _ in configuration.watches = false }
         for file in Self.files { try file.make("\(test.plugins)/\(file.file)") }
         try test.start()
         for file in Self.files {
@@ -235,8 +236,8 @@ import Testing
     }
 
     @Test func `A newer minor version is taken, with keys in the manifest that this host does not know`() throws {
-        let test = try FolderHost()
-        var module = PlainModule(name: "Newer", minor: "7")
+        let test = try TestHost()
+        var module = CModule(name: "Newer", minor: "7")
         module.manifest = """
             {"name": "Newer", "version": "1.0.0", "future": true, "hooks": [],
              "targets": [{"name": "Newer", "actions": [{"name": "answer"}]}]}
@@ -247,7 +248,7 @@ import Testing
     }
 
     @Test func `Another toolchain is taken by a program that allows it`() throws {
-        let test = try FolderHost { configuration, _ in configuration.allowsOtherToolchains = true }
+        let test = try TestHost { configuration, _ in configuration.allowsOtherToolchains = true }
         let file = try #require(Self.files.first { $0.file == "toolchain.so" })
         try file.make("\(test.plugins)/toolchain.so")
         try test.start()
@@ -255,8 +256,8 @@ import Testing
     }
 
     @Test func `Another toolchain does not matter to a module that needs no Swift runtime`() throws {
-        let test = try FolderHost()
-        try PlainModule(toolchain: "TEXT(\"swift 5.9\")").build(into: test.plugins, as: "static.so")
+        let test = try TestHost()
+        try CModule(toolchain: "TEXT(\"swift 5.9\")").build(into: test.plugins, as: "static.so")
         try test.start()
         #expect(test.answer() == "yes")
     }
@@ -265,8 +266,8 @@ import Testing
         await #expect(processExitsWith: .success) {
             // Root can read everything.
             if geteuid() == 0 { try #require(seteuid(65534) == 0) }
-            let test = try FolderHost()
-            let path = try PlainModule().build(into: test.plugins, as: "secret.so")
+            let test = try TestHost()
+            let path = try CModule().build(into: test.plugins, as: "secret.so")
             chmod(path, 0)
             try test.start()
             let error = test.status("secret.so")?.error
@@ -278,9 +279,9 @@ import Testing
     }
 
     @Test func `A module that refuses its setUp is told that it is over`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let notes = "\(test.folder.path)/notes"
-        var module = PlainModule()
+        var module = CModule()
         module.code = "static void deactivate(void *data) { (void)data; note(\"\(notes)\", \"deactivated\\n\"); }"
         module.setUp = "refuse(call, \"no\"); return;"
         module.entry = "module.deactivate = deactivate;"

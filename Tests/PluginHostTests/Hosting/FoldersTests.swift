@@ -3,23 +3,24 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// Folders that are not as they should be when a host starts.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct FoldersTests {
     @Test func `A folder that does not exist is a problem, and is taken when it is made`() throws {
-        let test = try FolderHost { configuration, folder in configuration.folders.append("\(folder.path)/later") }
-        try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
+        let test = try TestHost { configuration, folder in configuration.folders.append("\(folder.path)/later") }
+        try CModule(name: "First").build(into: test.plugins, as: "first.so")
         try test.start()
         #expect(test.answer("First") == "yes")
         #expect(test.host.problems.map(\.code) == [.unreadable])
         #expect(test.host.problems.first?.message.contains("\(test.folder.path)/later does not exist") == true)
-        try PlainModule().build(into: try test.folder.folder("later"), as: "good.so")
+        try CModule().build(into: try test.folder.folder("later"), as: "good.so")
         #expect(eventually { test.answer() == "yes" })
         #expect(eventually { test.host.problems.isEmpty })
     }
 
     @Test func `A folder that is a file is a problem`() throws {
-        let test = try FolderHost { configuration, folder in configuration.folders = [try folder.file("file")] }
+        let test = try TestHost { configuration, folder in configuration.folders = [try folder.file("file")] }
         try test.start()
         #expect(test.host.problems.map(\.code) == [.unreadable])
         #expect(test.host.problems.first?.message.contains("is not a folder") == true)
@@ -27,8 +28,8 @@ import Testing
     }
 
     @Test func `Nothing of a folder that anybody can write is loaded`() throws {
-        let test = try FolderHost()
-        try PlainModule().build(into: test.plugins, as: "good.so")
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "good.so")
         chmod(test.plugins, 0o777)
         try test.start()
         #expect(test.host.problems.map(\.code) == [.untrusted])
@@ -37,8 +38,8 @@ import Testing
     }
 
     @Test func `Nothing of a folder below one that anybody can write is loaded`() throws {
-        let test = try FolderHost()
-        try PlainModule().build(into: test.plugins, as: "good.so")
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "good.so")
         chmod(test.folder.path, 0o777)
         try test.start()
         #expect(test.host.problems.map(\.code) == [.untrusted])
@@ -46,17 +47,17 @@ import Testing
     }
 
     @Test func `A program that trusts everyone loads what anybody can write`() throws {
-        let test = try FolderHost { configuration, _ in configuration.trustsEveryone = true }
-        chmod(try PlainModule().build(into: test.plugins, as: "good.so"), 0o666)
+        let test = try TestHost { configuration, _ in configuration.trustsEveryone = true }
+        chmod(try CModule().build(into: test.plugins, as: "good.so"), 0o666)
         chmod(test.plugins, 0o777)
         try test.start()
         #expect(test.answer() == "yes" && test.host.problems.isEmpty)
     }
 
     @Test func `A file that anybody can write is refused, and the others load`() throws {
-        let test = try FolderHost()
-        chmod(try PlainModule(name: "Open").build(into: test.plugins, as: "open.so"), 0o666)
-        try PlainModule().build(into: test.plugins, as: "good.so")
+        let test = try TestHost()
+        chmod(try CModule(name: "Open").build(into: test.plugins, as: "open.so"), 0o666)
+        try CModule().build(into: test.plugins, as: "good.so")
         try test.start()
         #expect(test.status("open.so")?.error?.code == .untrusted)
         #expect(test.status("open.so")?.error?.message.contains("open.so") == true)
@@ -64,53 +65,53 @@ import Testing
     }
 
     @Test func `Modules of several folders know each other`() throws {
-        let test = try FolderHost { configuration, folder in configuration.folders.append(try folder.folder("more")) }
-        try PlainModule(name: "One").build(into: test.plugins, as: "a.so")
-        try PlainModule(name: "Two").build(into: "\(test.folder.path)/more", as: "a.so")
+        let test = try TestHost { configuration, folder in configuration.folders.append(try folder.folder("more")) }
+        try CModule(name: "One").build(into: test.plugins, as: "a.so")
+        try CModule(name: "Two").build(into: "\(test.folder.path)/more", as: "a.so")
         try test.start()
         #expect(test.answer("One") == "yes" && test.answer("Two") == "yes")
         #expect(test.host.modules.count == 2)
     }
 
     @Test func `A folder that is named twice is one folder`() throws {
-        let test = try FolderHost { configuration, _ in configuration.folders += configuration.folders }
-        try PlainModule().build(into: test.plugins, as: "a.so")
+        let test = try TestHost { configuration, _ in configuration.folders += configuration.folders }
+        try CModule().build(into: test.plugins, as: "a.so")
         try test.start()
         #expect(test.states == ["a.so": "active"])
     }
 
     @Test func `A folder can be a link`() throws {
-        let test = try FolderHost { configuration, folder in
+        let test = try TestHost { configuration, folder in
             #expect(symlink("plugins", "\(folder.path)/link") == 0)
             configuration.folders = ["\(folder.path)/link"]
         }
         try test.start()
-        try PlainModule().build(into: test.plugins, as: "a.so")
+        try CModule().build(into: test.plugins, as: "a.so")
         #expect(eventually { test.answer() == "yes" })
     }
 
     @Test func `Hidden files and other names are not looked at`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         for name in [".hidden.so", "module.so.bak", "module.so.1", "so"] {
-            try PlainModule().build(into: test.plugins, as: name)
+            try CModule().build(into: test.plugins, as: name)
         }
         try test.start()
         #expect(test.host.modules.isEmpty)
     }
 
     @Test func `Odd file names are no obstacle`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let names = ["with space.so", "läßt.so", "new\nline.so", "-rf.so", "$(true).so", "%s%n.so"]
         for (index, name) in names.enumerated() {
-            try PlainModule(name: "Odd\(index)").build(into: test.plugins, as: name)
+            try CModule(name: "Odd\(index)").build(into: test.plugins, as: name)
         }
         try test.start()
         for index in names.indices { #expect(test.answer("Odd\(index)") == "yes", "\(names[index])") }
     }
 
     @Test func `A name that is no UTF-8 fails, and the others load`() throws {
-        let test = try FolderHost()
-        let good = try PlainModule().build(into: test.plugins, as: "good.so")
+        let test = try TestHost()
+        let good = try CModule().build(into: test.plugins, as: "good.so")
         let bytes = Array(test.plugins.utf8CString.dropLast()) + [0x2F, -1, 0x2E, 0x73, 0x6F, 0]
         #expect(link(good, bytes) == 0)
         try test.start()
@@ -122,25 +123,25 @@ import Testing
     // MARK: Folders below
 
     @Test func `Modules in folders below are served where the host was told to look there`() throws {
-        let test = try FolderHost { configuration, _ in configuration.includesSubfolders = true }
-        try PlainModule(name: "First").build(into: try test.folder.folder("plugins/a/b"), as: "a.so")
+        let test = try TestHost { configuration, _ in configuration.includesSubfolders = true }
+        try CModule(name: "First").build(into: try test.folder.folder("plugins/a/b"), as: "a.so")
         try test.start()
         #expect(test.answer("First") == "yes")
         let new = try test.folder.folder("new")
-        for name in ["One", "Two"] { try PlainModule(name: name).build(into: new, as: "\(name).so") }
+        for name in ["One", "Two"] { try CModule(name: name).build(into: new, as: "\(name).so") }
         #expect(rename(new, "\(test.plugins)/new") == 0)
         #expect(eventually { test.answer("One") == "yes" && test.answer("Two") == "yes" })
         #expect(
             symlink(
-                try PlainModule(name: "Linked").build(into: try test.folder.folder("out"), as: "l.so")
+                try CModule(name: "Linked").build(into: try test.folder.folder("out"), as: "l.so")
                     .replacing("/l.so", with: ""), "\(test.plugins)/current") == 0)
         #expect(eventually { test.answer("Linked") == "yes" })
     }
 
     @Test func `Nothing of a folder below that anybody can write is loaded, and the others are`() throws {
-        let test = try FolderHost { configuration, _ in configuration.includesSubfolders = true }
-        try PlainModule(name: "Open").build(into: try test.folder.folder("plugins/open"), as: "a.so")
-        try PlainModule().build(into: try test.folder.folder("plugins/safe"), as: "a.so")
+        let test = try TestHost { configuration, _ in configuration.includesSubfolders = true }
+        try CModule(name: "Open").build(into: try test.folder.folder("plugins/open"), as: "a.so")
+        try CModule().build(into: try test.folder.folder("plugins/safe"), as: "a.so")
         chmod("\(test.plugins)/open", 0o777)
         try test.start()
         #expect(test.answer() == "yes" && test.answer("Open") == nil)

@@ -3,10 +3,12 @@ import PluginABI
 import PluginHost
 import Testing
 
+@testable import TestSupport
+
 /// What every module is told about the program.
 @Suite struct HostInformationTests {
     @Test func `A module in Swift reads it`() throws {
-        let test = try TestHost([builtLibrary("libFixtureModule.so")]) { configuration in
+        let test = try TestHost([built("libFixtureModule.so")]) { configuration in
             configuration.environment = "test"
             configuration.arguments = ["program", "--fast"]
             configuration.context = ["tenant": "north"]
@@ -18,8 +20,8 @@ import Testing
     }
 
     @Test func `A module in C reads it`() throws {
-        let test = try FolderHost { configuration, _ in configuration.context = ["tenant": "north"] }
-        let module = PlainModule(
+        let test = try TestHost { configuration, _ in configuration.context = ["tenant": "north"] }
+        let module = CModule(
             body: """
                 const plugin_context *context = host->get_extension(host, PLUGIN_STRING(PLUGIN_CONTEXT_EXTENSION));
                 if (context->size < sizeof *context) { refuse(call, "too old"); return; }

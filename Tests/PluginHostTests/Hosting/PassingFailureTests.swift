@@ -3,6 +3,8 @@ import PluginABI
 import PluginHost
 import Testing
 
+@testable import TestSupport
+
 /// What fails for want of something that comes back.
 @Suite struct PassingFailureTests {
     /// In a process of its own, whose descriptors are used up: with none left the folder cannot be read, with one left no
@@ -11,8 +13,8 @@ import Testing
         free: Int
     ) async {
         await #expect(processExitsWith: .success) { [free = free as Int] in
-            let test = try FolderHost()
-            let built = try PlainModule().build()
+            let test = try TestHost()
+            let built = try CModule().build()
             try copyFile(built, to: "\(test.plugins)/.new")
             try test.start()
             var limit = rlimit(rlim_cur: 256, rlim_max: 256)

@@ -3,14 +3,15 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// What people do to a folder while its host runs.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct WatchingTests {
-    let test: FolderHost
+    let test: TestHost
 
     init() throws {
-        test = try FolderHost()
-        try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
+        test = try TestHost()
+        try CModule(name: "First").build(into: test.plugins, as: "first.so")
         try test.start()
     }
 
@@ -24,23 +25,23 @@ import Testing
     // MARK: Adding
 
     @Test func `A file that is renamed into the folder can be called`() throws {
-        try PlainModule().build(into: test.plugins, as: "good.so")
+        try CModule().build(into: test.plugins, as: "good.so")
         #expect(eventually { test.answer() == "yes" })
     }
 
     @Test func `A file that is copied into the folder can be called`() throws {
-        try copyFile(PlainModule().build(), to: "\(test.plugins)/good.so")
+        try copyFile(CModule().build(), to: "\(test.plugins)/good.so")
         #expect(eventually { test.answer() == "yes" })
     }
 
     @Test func `A hard link can be called`() throws {
-        let file = try PlainModule().build(into: test.folder.path, as: "elsewhere.so")
+        let file = try CModule().build(into: test.folder.path, as: "elsewhere.so")
         #expect(link(file, "\(test.plugins)/good.so") == 0)
         #expect(eventually { test.answer() == "yes" })
     }
 
     @Test func `A symbolic link can be called`() throws {
-        #expect(symlink(try PlainModule().build(), "\(test.plugins)/good.so") == 0)
+        #expect(symlink(try CModule().build(), "\(test.plugins)/good.so") == 0)
         #expect(eventually { test.answer() == "yes" })
     }
 
@@ -48,12 +49,12 @@ import Testing
         let elsewhere = try test.folder.folder("elsewhere")
         #expect(symlink("\(elsewhere)/later.so", "\(test.plugins)/good.so") == 0)
         #expect(eventually { test.states["good.so"] == "failed" })
-        try PlainModule().build(into: elsewhere, as: "later.so")
+        try CModule().build(into: elsewhere, as: "later.so")
         #expect(eventually { test.answer() == "yes" })
     }
 
     @Test func `A file is not taken while it is being written`() throws {
-        let bytes = try Data(contentsOf: URL(fileURLWithPath: PlainModule().build()))
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: CModule().build()))
         let file = "\(test.plugins)/good.so"
         // Whole already, but its writer has not closed it.
         let descriptor = try write(bytes, to: file, O_WRONLY | O_CREAT)
@@ -67,7 +68,7 @@ import Testing
     }
 
     @Test func `A file that is written through a name elsewhere is taken when it is closed`() throws {
-        let bytes = try Data(contentsOf: URL(fileURLWithPath: PlainModule().build()))
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: CModule().build()))
         let elsewhere = "\(test.folder.path)/elsewhere"
         let descriptor = try write(bytes, to: elsewhere, O_WRONLY | O_CREAT)
         #expect(link(elsewhere, "\(test.plugins)/good.so") == 0)
@@ -77,7 +78,7 @@ import Testing
     }
 
     @Test func `Half a file fails, and is taken when the other half has come`() throws {
-        let bytes = try Data(contentsOf: URL(fileURLWithPath: PlainModule().build()))
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: CModule().build()))
         let file = "\(test.plugins)/good.so"
         close(try write(bytes.prefix(bytes.count / 2), to: file, O_WRONLY | O_CREAT))
         #expect(eventually { test.states["good.so"] == "failed" })
@@ -87,14 +88,14 @@ import Testing
     }
 
     @Test func `Many files at once are all loaded`() throws {
-        for number in 1...30 { try PlainModule(name: "Many\(number)").build(into: test.plugins, as: "m\(number).so") }
+        for number in 1...30 { try CModule(name: "Many\(number)").build(into: test.plugins, as: "m\(number).so") }
         for number in 1...30 { #expect(eventually { test.answer("Many\(number)") == "yes" }) }
     }
 
     @Test func `A module whose library comes after it is tried again`() throws {
         let library = try CFixture.build(
             "int late_for_test(void) { return 7; }", ["-Wl,-soname,liblate-for-test.so"], name: "liblate-for-test.so")
-        var module = PlainModule()
+        var module = CModule()
         module.code = "int late_for_test(void);"
         module.body = "if (late_for_test() != 7) { refuse(call, \"no\"); return; }"
         try module.build(into: test.plugins, as: "good.so", [library, "-Wl,-rpath,$ORIGIN"])
@@ -118,12 +119,12 @@ import Testing
         #expect(eventually { test.states["broken.so"] == "failed" })
         unlink(file)
         #expect(eventually { test.states["broken.so"] == nil })
-        try PlainModule().build(into: test.plugins, as: "broken.so")
+        try CModule().build(into: test.plugins, as: "broken.so")
         #expect(eventually { test.answer() == "yes" })
     }
 
     @Test func `A file that anybody can write is refused, and taken when that is repaired`() throws {
-        let file = try PlainModule().build(into: test.folder.path, as: "elsewhere.so")
+        let file = try CModule().build(into: test.folder.path, as: "elsewhere.so")
         chmod(file, 0o666)
         rename(file, "\(test.plugins)/good.so")
         #expect(eventually { test.status("good.so")?.error?.code == .untrusted })
@@ -161,13 +162,13 @@ import Testing
         let first = try #require(test.status("first.so")?.generation)
         unlink("\(test.plugins)/first.so")
         #expect(eventually { test.answer("First") == nil })
-        try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
+        try CModule(name: "First").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.answer("First") == "yes" })
         #expect(try #require(test.status("first.so")?.generation) > first)
     }
 
     @Test func `A file that takes the place of a module's replaces it`() throws {
-        try PlainModule(name: "First", version: "9.0.0", answer: "new").build(into: test.plugins, as: "first.so")
+        try CModule(name: "First", version: "9.0.0", answer: "new").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.answer("First") == "new" })
         #expect(eventually { test.changes.contains(where: \.isRetirement) })
         #expect(test.changes.first(where: \.isReplacement)?.description.contains("First 1.0.0 by 9.0.0") == true)
@@ -175,13 +176,13 @@ import Testing
     }
 
     @Test func `A version that goes down is allowed and told`() throws {
-        try PlainModule(name: "First", version: "0.9.0", answer: "old").build(into: test.plugins, as: "first.so")
+        try CModule(name: "First", version: "0.9.0", answer: "old").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.answer("First") == "old" })
         #expect(eventually { test.changes.contains { $0.description.contains("First 1.0.0 by 0.9.0") } })
     }
 
     @Test func `A file that becomes another module's is refused, and its module goes on`() throws {
-        try PlainModule(name: "Other").build(into: test.plugins, as: "first.so")
+        try CModule(name: "Other").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.status("first.so")?.error?.code == .conflict })
         let message = test.status("first.so")?.error?.message
         #expect(message?.contains("held First 1.0.0") == true && message?.contains("Other 1.0.0") == true)
@@ -189,18 +190,18 @@ import Testing
     }
 
     @Test func `A file that becomes another module's is served when its own module has moved to another file`() throws {
-        try PlainModule(name: "Other").build(into: test.plugins, as: "first.so")
+        try CModule(name: "Other").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.status("first.so")?.error?.code == .conflict })
-        try PlainModule(name: "First", version: "1.0.1", answer: "moved").build(into: test.plugins, as: "second.so")
+        try CModule(name: "First", version: "1.0.1", answer: "moved").build(into: test.plugins, as: "second.so")
         #expect(eventually { test.answer("First") == "moved" && test.answer("Other") == "yes" })
         #expect(test.states == ["first.so": "active", "second.so": "active"])
     }
 
     @Test func `Two files can exchange their modules`() throws {
-        try PlainModule(name: "Second").build(into: test.plugins, as: "second.so")
+        try CModule(name: "Second").build(into: test.plugins, as: "second.so")
         #expect(eventually { test.answer("Second") == "yes" })
-        try PlainModule(name: "First", version: "2.0.0", answer: "new").build(into: test.plugins, as: "second.so")
-        try PlainModule(name: "Second", version: "2.0.0", answer: "new").build(into: test.plugins, as: "first.so")
+        try CModule(name: "First", version: "2.0.0", answer: "new").build(into: test.plugins, as: "second.so")
+        try CModule(name: "Second", version: "2.0.0", answer: "new").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.answer("First") == "new" && test.answer("Second") == "new" })
         #expect(eventually { test.states == ["first.so": "active", "second.so": "active"] })
     }
@@ -211,7 +212,7 @@ import Testing
         utimes(file, nil)
         #expect(link(file, "\(test.folder.path)/second-name") == 0)
         #expect(try test.settle())
-        try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
+        try CModule(name: "First").build(into: test.plugins, as: "first.so")
         #expect(try test.settle())
         #expect(test.changes.filter { $0.file == "first.so" }.isEmpty)
         #expect(test.status("first.so")?.note == nil)
@@ -223,7 +224,7 @@ import Testing
         rename("\(test.plugins)/circle", "\(test.plugins)/first.so")
         #expect(eventually { test.status("first.so")?.error?.code == .unreadable })
         #expect(test.answer("First") == "yes" && test.status("first.so")?.generation == generation)
-        try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
+        try CModule(name: "First").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.status("first.so")?.error == nil })
         #expect(test.status("first.so")?.generation == generation)
     }
@@ -238,7 +239,7 @@ import Testing
         #expect(eventually { test.changes.contains { $0.isProblem } })
         try FileManager.default.createDirectory(atPath: test.plugins, withIntermediateDirectories: false)
         chmod(test.plugins, 0o755)
-        try PlainModule().build(into: test.plugins, as: "good.so")
+        try CModule().build(into: test.plugins, as: "good.so")
         #expect(eventually { test.answer() == "yes" })
         #expect(eventually { test.host.problems.isEmpty })
     }
@@ -246,7 +247,7 @@ import Testing
     @Test func `A folder that becomes writable for anybody is told, and left alone until that is repaired`() throws {
         chmod(test.plugins, 0o777)
         #expect(eventually { test.host.problems.contains { $0.code == .untrusted } })
-        try PlainModule().build(into: test.plugins, as: "good.so")
+        try CModule().build(into: test.plugins, as: "good.so")
         #expect(test.answer("First") == "yes")
         chmod(test.plugins, 0o755)
         #expect(eventually { test.answer() == "yes" })

@@ -3,6 +3,7 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// Two files with one name, or two modules that claim the same. Each is tried with both there at the start, and arriving
 /// one after the other in both orders: what serves is the same.
@@ -11,9 +12,9 @@ import Testing
 
     /// A host to which two files have come.
     private func host(
-        _ arrival: Arrival, _ first: (file: String, module: PlainModule), _ second: (file: String, module: PlainModule)
-    ) throws -> FolderHost {
-        let test = try FolderHost()
+        _ arrival: Arrival, _ first: (file: String, module: CModule), _ second: (file: String, module: CModule)
+    ) throws -> TestHost {
+        let test = try TestHost()
         let files = arrival == .secondEarlier ? [second, first] : [first, second]
         for (index, file) in files.enumerated() {
             try file.module.build(into: test.plugins, as: file.file)
@@ -27,8 +28,8 @@ import Testing
     @Test(arguments: Arrival.allCases)
     func `Of two versions the higher one serves, and the other is superseded`(arrival: Arrival) throws {
         let test = try host(
-            arrival, ("A-1.9.0.so", PlainModule(version: "1.9.0", answer: "old")),
-            ("A-1.10.0.so", PlainModule(version: "1.10.0", answer: "new")))
+            arrival, ("A-1.9.0.so", CModule(version: "1.9.0", answer: "old")),
+            ("A-1.10.0.so", CModule(version: "1.10.0", answer: "new")))
         #expect(eventually { test.states == ["A-1.9.0.so": "superseded", "A-1.10.0.so": "active"] })
         #expect(eventually { test.answer() == "new" })
         #expect(test.status("A-1.9.0.so")?.note?.contains("A-1.10.0.so") == true)
@@ -36,18 +37,18 @@ import Testing
 
     @Test(arguments: Arrival.allCases)
     func `Of equal versions with the same bytes one serves`(arrival: Arrival) throws {
-        let test = try host(arrival, ("a.so", PlainModule()), ("b.so", PlainModule()))
+        let test = try host(arrival, ("a.so", CModule()), ("b.so", CModule()))
         #expect(eventually { test.states.values.sorted() == ["active", "superseded"] })
         #expect(test.answer() == "yes")
     }
 
     @Test func `Of equal files one serves, also when the other one has served before and ended`() throws {
-        let test = try FolderHost()
-        try PlainModule().build(into: test.plugins, as: "b.so")
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "b.so")
         try test.start()
         try copyFile("\(test.plugins)/b.so", to: "\(test.plugins)/a.so")
         #expect(eventually { test.states == ["a.so": "superseded", "b.so": "active"] })
-        try PlainModule(version: "2.0.0", answer: "new").build(into: test.plugins, as: "c.so")
+        try CModule(version: "2.0.0", answer: "new").build(into: test.plugins, as: "c.so")
         #expect(eventually { test.changes.contains(where: \.isRetirement) })
         #expect(unlink("\(test.plugins)/c.so") == 0)
         #expect(eventually { test.states == ["a.so": "active", "b.so": "superseded"] })
@@ -58,7 +59,7 @@ import Testing
     func `Of equal versions with other bytes the file name that sorts first serves, and the other conflicts`(
         arrival: Arrival
     ) throws {
-        let test = try host(arrival, ("a.so", PlainModule(answer: "a")), ("b.so", PlainModule(answer: "b")))
+        let test = try host(arrival, ("a.so", CModule(answer: "a")), ("b.so", CModule(answer: "b")))
         #expect(eventually { test.states == ["a.so": "active", "b.so": "failed"] })
         #expect(eventually { test.answer() == "a" })
         let error = test.status("b.so")?.error
@@ -68,10 +69,10 @@ import Testing
     }
 
     @Test func `A module that claims another's target is refused whole, and the error names both`() throws {
-        let test = try FolderHost()
-        try PlainModule(name: "Owner", target: "Shop").build(into: test.plugins, as: "owner.so")
+        let test = try TestHost()
+        try CModule(name: "Owner", target: "Shop").build(into: test.plugins, as: "owner.so")
         try test.start()
-        var thief = PlainModule(name: "Thief", target: "Shop", answer: "stolen")
+        var thief = CModule(name: "Thief", target: "Shop", answer: "stolen")
         thief.setUp = "abort();"
         try thief.build(into: test.plugins, as: "thief.so")
         #expect(eventually { test.states["thief.so"] == "failed" })
@@ -84,10 +85,10 @@ import Testing
     }
 
     @Test func `A higher version that cannot be activated leaves the lower one serving`() throws {
-        let test = try FolderHost()
-        try PlainModule(version: "1.0.0", answer: "old").build(into: test.plugins, as: "a-1.so")
+        let test = try TestHost()
+        try CModule(version: "1.0.0", answer: "old").build(into: test.plugins, as: "a-1.so")
         try test.start()
-        var new = PlainModule(version: "2.0.0", answer: "new")
+        var new = CModule(version: "2.0.0", answer: "new")
         new.setUp = "refuse(call, \"not yet\"); return;"
         try new.build(into: test.plugins, as: "a-2.so")
         #expect(eventually { test.states == ["a-1.so": "active", "a-2.so": "failed"] })
@@ -95,9 +96,9 @@ import Testing
     }
 
     @Test func `What steps back is torn down, after its last call`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
-        var old = PlainModule(version: "1.0.0", answer: "old")
+        var old = CModule(version: "1.0.0", answer: "old")
         old.body = """
             note("\(notes)", "begin\\n"); while (access("\(gate)", F_OK) != 0) usleep(1000); note("\(notes)", "end\\n");
             """
@@ -110,7 +111,7 @@ import Testing
             done.signal()
         }
         #expect(eventually { access(notes, F_OK) == 0 })
-        try PlainModule(version: "2.0.0", answer: "new").build(into: test.plugins, as: "a-2.so")
+        try CModule(version: "2.0.0", answer: "new").build(into: test.plugins, as: "a-2.so")
         #expect(eventually { test.states == ["a-1.so": "superseded", "a-2.so": "active"] })
         #expect(test.answer() == "new")
         try test.folder.file("gate")
@@ -119,8 +120,8 @@ import Testing
     }
 
     @Test func `A module goes on under the new name of its file`() throws {
-        let test = try FolderHost()
-        try PlainModule().build(into: test.plugins, as: "a.so")
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "a.so")
         try test.start()
         let generation = try #require(test.status("a.so")?.generation)
         rename("\(test.plugins)/a.so", "\(test.plugins)/b.so")
@@ -132,22 +133,22 @@ import Testing
     }
 
     @Test func `A copy of the file that serves does not replace it, whatever its name`() throws {
-        let test = try FolderHost()
-        try PlainModule().build(into: test.plugins, as: "b.so")
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "b.so")
         try test.start()
         let generation = try #require(test.status("b.so")?.generation)
-        for name in ["a.so", "c.so"] { try PlainModule().build(into: test.plugins, as: name) }
+        for name in ["a.so", "c.so"] { try CModule().build(into: test.plugins, as: name) }
         #expect(eventually { test.states == ["a.so": "superseded", "b.so": "active", "c.so": "superseded"] })
         #expect(test.status("b.so")?.generation == generation)
     }
 
     @Test func `What is superseded is told once, however many files follow`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         for version in 1...2 {
-            try PlainModule(version: "\(version).0.0").build(into: test.plugins, as: "a-\(version).so")
+            try CModule(version: "\(version).0.0").build(into: test.plugins, as: "a-\(version).so")
         }
         try test.start()
-        try PlainModule(version: "0.5.0").build(into: test.plugins, as: "a-0.so")
+        try CModule(version: "0.5.0").build(into: test.plugins, as: "a-0.so")
         #expect(eventually { test.states["a-0.so"] == "superseded" })
         #expect(try test.settle())
         #expect(test.changes.compactMap(\.file).filter { $0 == "a-1.so" }.isEmpty)

@@ -3,13 +3,14 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// Modules that require others. Each is tried with everything there at the start, and with arrival in both orders.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct DependencyTests {
     private func module(
         _ name: String, _ version: String = "1.0.0", requires: String..., level: String = "normal", more: String = ""
-    ) -> PlainModule {
-        PlainModule(
+    ) -> CModule {
+        CModule(
             name: name, version: version,
             moreManifest: """
                 "level": "\(level)", \(requires.isEmpty ? "" : "\"requires\": [\(requires.joined(separator: ", "))], ")\(more)
@@ -21,7 +22,7 @@ import Testing
     }
 
     @Test func `A module waits for what it requires, visibly, and starts when that comes`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try module("B", requires: Self.on("A", "^1.0.0")).build(into: test.plugins, as: "b.so")
         try test.start()
         #expect(test.states == ["b.so": "waiting"])
@@ -34,7 +35,7 @@ import Testing
     }
 
     @Test func `What is required starts first, whatever the level`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let notes = "\(test.folder.path)/notes"
         for var module in [
             module("A", level: "normal"), module("B", requires: Self.on("A", "*"), level: "basic"),
@@ -50,7 +51,7 @@ import Testing
     }
 
     @Test func `A wrong version is told apart, and a right one is taken`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try module("A", "2.0.0").build(into: test.plugins, as: "a.so")
         try module("B", requires: Self.on("A", "^1.2")).build(into: test.plugins, as: "b.so")
         try test.start()
@@ -61,7 +62,7 @@ import Testing
     }
 
     @Test func `A circle is named, and ends when one of them is replaced`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try module("A", requires: Self.on("B", "*")).build(into: test.plugins, as: "a.so")
         try module("B", requires: Self.on("A", "*")).build(into: test.plugins, as: "b.so")
         try module("C", requires: Self.on("A", "*")).build(into: test.plugins, as: "c.so")
@@ -75,7 +76,7 @@ import Testing
     }
 
     @Test func `Dependents wait when what they require goes, and are started again when it is back`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try module("A").build(into: test.plugins, as: "a.so")
         try module("B", requires: Self.on("A", "^1.0.0")).build(into: test.plugins, as: "b.so")
         try module("C", requires: Self.on("B", "*")).build(into: test.plugins, as: "c.so")
@@ -90,7 +91,7 @@ import Testing
     }
 
     @Test func `Dependents go on when what they require is replaced by a version that will do`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try module("A").build(into: test.plugins, as: "a.so")
         try module("B", requires: Self.on("A", "^1.0.0")).build(into: test.plugins, as: "b.so")
         try test.start()
@@ -101,7 +102,7 @@ import Testing
     }
 
     @Test func `A higher version that waits lets the lower one serve`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try module("A", "2.0.0", requires: Self.on("Missing", "*")).build(into: test.plugins, as: "a-2.so")
         try module("A").build(into: test.plugins, as: "a-1.so")
         try test.start()
@@ -111,7 +112,7 @@ import Testing
     }
 
     @Test func `A service can be required`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try module("B", requires: "{\"service\": \"Login\", \"version\": \">=1.2\"}").build(
             into: test.plugins, as: "b.so")
         try test.start()
@@ -122,7 +123,7 @@ import Testing
     }
 
     @Test func `Who would like to have another one starts without it, and after it`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try module("B", requires: Self.on("A", "*", optional: true)).build(into: test.plugins, as: "b.so")
         try test.start()
         #expect(test.answer("B") == "yes")
@@ -132,7 +133,7 @@ import Testing
     }
 
     @Test func `What one init calls of another newcomer is there, and nobody else sees it before`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
         try module("A").build(into: test.plugins, as: "a.so")
         var caller = module("B")
@@ -164,9 +165,9 @@ import Testing
     }
 
     @Test func `What the program registers and takes away starts and stops those who require it`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try module("B", requires: Self.on("Clock", "*")).build(into: test.plugins, as: "b.so")
-        try PlainModule(name: "C", target: "Clock").build(into: test.plugins, as: "c.so")
+        try CModule(name: "C", target: "Clock").build(into: test.plugins, as: "c.so")
         try test.start()
         #expect(test.states == ["b.so": "waiting", "c.so": "active"])
         unlink("\(test.plugins)/c.so")
@@ -174,7 +175,7 @@ import Testing
         try test.host.register(
             Manifest("Clock", version: "1.0.0") { Target("Clock") { Action("answer") { "from the program" } } })
         #expect(test.answer("B") == "yes" && test.answer("Clock") == "from the program")
-        try PlainModule(name: "C", target: "Clock").build(into: test.plugins, as: "c.so")
+        try CModule(name: "C", target: "Clock").build(into: test.plugins, as: "c.so")
         #expect(eventually { test.status("c.so")?.error?.code == .conflict })
         #expect(try test.host.unregister("Clock"))
         #expect(test.states == ["b.so": "waiting", "c.so": "active"])
@@ -182,7 +183,7 @@ import Testing
     }
 
     @Test func `A module that was refused for a route of the program is taken when the program removes it`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try test.host.addRoute("app://shop/door", to: "Shop/answer")
         try module(
             "Shop", more: "\"routes\": [{\"pattern\": \"app://shop/door\", \"action\": \"Shop/answer\"}], "

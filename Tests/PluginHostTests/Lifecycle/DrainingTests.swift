@@ -3,13 +3,14 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// Generations that were replaced or removed, and are still used.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct DrainingTests {
     @Test func `What still runs after the deadline is told by name, and goes on until it ends`() throws {
-        let test = try FolderHost { configuration, _ in configuration.drainTimeout = .milliseconds(20) }
+        let test = try TestHost { configuration, _ in configuration.drainTimeout = .milliseconds(20) }
         let (begun, gate) = ("\(test.folder.path)/begun", "\(test.folder.path)/gate")
-        var old = PlainModule(answer: "old")
+        var old = CModule(answer: "old")
         old.body = "note(\"\(begun)\", \"x\"); while (access(\"\(gate)\", F_OK) != 0) usleep(1000);"
         try old.build(into: test.plugins, as: "good.so")
         try test.start()
@@ -19,7 +20,7 @@ import Testing
             ended.signal()
         }
         #expect(eventually { access(begun, F_OK) == 0 })
-        try PlainModule(version: "2.0.0", answer: "new").build(into: test.plugins, as: "good.so")
+        try CModule(version: "2.0.0", answer: "new").build(into: test.plugins, as: "good.so")
         #expect(eventually { test.status("good.so")?.version == "2.0.0" })
         #expect(test.answer() == "new")
         #expect(
@@ -38,8 +39,8 @@ import Testing
     }
 
     @Test func `Objects keep their generation, and go on answering`() throws {
-        let test = try FolderHost()
-        try test.folder.copy(builtLibrary("libModuleA.so"), as: "plugins/a.so")
+        let test = try TestHost()
+        try test.folder.copy(built("libModuleA.so"), as: "plugins/a.so")
         try test.start()
         let cursor = try #require(test.host.perform("Counter", "search", ["text": "ap"]).object)
         unlink("\(test.plugins)/a.so")
@@ -50,8 +51,8 @@ import Testing
     }
 
     @Test func `Objects answer no longer than they may after their module has gone`() throws {
-        let test = try FolderHost { configuration, _ in configuration.objectTimeout = .milliseconds(1) }
-        try test.folder.copy(builtLibrary("libModuleA.so"), as: "plugins/a.so")
+        let test = try TestHost { configuration, _ in configuration.objectTimeout = .milliseconds(1) }
+        try test.folder.copy(built("libModuleA.so"), as: "plugins/a.so")
         try test.start()
         let cursor = try #require(test.host.perform("Counter", "search", ["text": "ap"]).object)
         #expect(try cursor.perform("next") == "apple")
@@ -63,8 +64,8 @@ import Testing
     }
 
     @Test func `Modules go on while their folder is no folder`() throws {
-        let test = try FolderHost()
-        try PlainModule().build(into: test.plugins, as: "good.so")
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "good.so")
         try test.start()
         rename(test.plugins, "\(test.folder.path)/away")
         try test.folder.file("plugins")

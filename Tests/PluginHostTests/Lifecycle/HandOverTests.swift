@@ -3,18 +3,19 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// State that goes from one generation to the next, and calls that wait for it.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct HandOverTests {
-    let test: FolderHost
+    let test: TestHost
 
     init() throws {
-        test = try FolderHost { configuration, _ in configuration.handOverTimeout = .seconds(600) }
+        test = try TestHost { configuration, _ in configuration.handOverTimeout = .seconds(600) }
     }
 
     /// A counter: `answer` gives its version and counts.
-    private func counter(_ version: String, _ hooks: KeyValuePairs<String, String>? = nil) -> PlainModule {
-        var module = PlainModule(name: "Counter", version: version)
+    private func counter(_ version: String, _ hooks: KeyValuePairs<String, String>? = nil) -> CModule {
+        var module = CModule(name: "Counter", version: version)
         module.code = "static int64_t total;"
         module.body = """
             char text[64]; snprintf(text, sizeof text, "\(version) %ld", (long)__atomic_add_fetch(&total, 1, 5));
@@ -30,7 +31,7 @@ import Testing
         "suspend": give, "resume": "total = arguments[0].as.integer;", "unsuspend": "",
     ]
 
-    private func put(_ module: PlainModule) throws { try module.build(into: test.plugins, as: "counter.so") }
+    private func put(_ module: CModule) throws { try module.build(into: test.plugins, as: "counter.so") }
 
     @Test func `A module that hands its state over goes on counting in its next version`() throws {
         try put(counter("1.0.0"))
@@ -146,7 +147,7 @@ import Testing
     }
 
     @Test func `A call that does not end refuses the hand-over, and is named`() throws {
-        let test = try FolderHost { configuration, _ in configuration.handOverTimeout = .milliseconds(100) }
+        let test = try TestHost { configuration, _ in configuration.handOverTimeout = .milliseconds(100) }
         let (begun, gate) = ("\(test.folder.path)/begun", "\(test.folder.path)/gate")
         var old = counter("1.0.0")
         old.actions = [("slow", "note(\"\(begun)\", \"x\"); while (access(\"\(gate)\", F_OK) != 0) usleep(1000);")]
@@ -167,7 +168,7 @@ import Testing
     }
 
     @Test func `More calls than may wait are refused`() throws {
-        let test = try FolderHost { configuration, _ in configuration.heldCallsLimit = 0 }
+        let test = try TestHost { configuration, _ in configuration.heldCallsLimit = 0 }
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
         var old = counter("1.0.0")
         old.hooks = [

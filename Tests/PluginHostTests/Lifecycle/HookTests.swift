@@ -3,11 +3,12 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// The hooks of the modules: in which order, what happens when one fails, and how long one may take.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct HookTests {
     @Test func `Hooks run in order, each kind in all modules before the next, and tearDown in reverse`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         for name in ["B", "A"] { try noting(name, test).build(into: test.plugins, as: "\(name).so") }
         try test.start()
         #expect(test.notes == "A.setUp B.setUp A.init B.init A.didStart B.didStart ")
@@ -16,7 +17,7 @@ import Testing
     }
 
     @Test func `Level comes before priority, and priority before name`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let places = [
             ("A", ""), ("B", #""priority": 10,"#), ("C", #""level": "basic", "priority": -1,"#),
             ("D", #""level": "basic","#), ("E", #""priority": 10, "level": "normal","#),
@@ -33,7 +34,7 @@ import Testing
     }
 
     @Test func `An asynchronous init overlaps with others, and didStart waits for it`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         var slow = noting("A", test)
         slow.hooks = [
             "init": "note(\"\(test.noteFile)\", \"A.init \"); start_reply(call);",
@@ -49,7 +50,7 @@ import Testing
     }
 
     @Test func `An init that fails takes its module out, whole, and the others go on`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         var bad = noting("A", test)
         bad.hooks = ["init": "refuse(call, \"no money\"); return;", "didStart": "note(\"\(test.noteFile)\", \"no \");"]
         try bad.build(into: test.plugins, as: "a.so")
@@ -63,11 +64,11 @@ import Testing
     }
 
     @Test func `When the init of a successor fails, what served before serves on`() throws {
-        let test = try FolderHost()
-        try PlainModule(answer: "old").build(into: test.plugins, as: "a-1.so")
+        let test = try TestHost()
+        try CModule(answer: "old").build(into: test.plugins, as: "a-1.so")
         try test.start()
         let generation = test.status("a-1.so")?.generation
-        var bad = PlainModule(version: "2.0.0", answer: "new")
+        var bad = CModule(version: "2.0.0", answer: "new")
         bad.hooks = ["init": "refuse(call, \"not today\"); return;"]
         try bad.build(into: test.plugins, as: "a-2.so")
         #expect(try test.settle())
@@ -77,9 +78,9 @@ import Testing
     }
 
     @Test func `When init fails at the start, the next file of the module serves`() throws {
-        let test = try FolderHost()
-        try PlainModule(answer: "old").build(into: test.plugins, as: "a-1.so")
-        var bad = PlainModule(version: "2.0.0", answer: "new")
+        let test = try TestHost()
+        try CModule(answer: "old").build(into: test.plugins, as: "a-1.so")
+        var bad = CModule(version: "2.0.0", answer: "new")
         bad.hooks = ["init": "refuse(call, \"not today\"); return;"]
         try bad.build(into: test.plugins, as: "a-2.so")
         try test.start()
@@ -88,8 +89,8 @@ import Testing
     }
 
     @Test func `A didStart that fails is logged, and its module goes on`() throws {
-        let test = try FolderHost()
-        var module = PlainModule()
+        let test = try TestHost()
+        var module = CModule()
         module.hooks = ["didStart": "refuse(call, \"a pity\"); return;"]
         try module.build(into: test.plugins, as: "a.so")
         try test.start()
@@ -98,8 +99,8 @@ import Testing
     }
 
     @Test func `An asynchronous init that never replies fails at its deadline`() throws {
-        let test = try FolderHost { configuration, _ in configuration.hookTimeout = .milliseconds(50) }
-        var module = PlainModule()
+        let test = try TestHost { configuration, _ in configuration.hookTimeout = .milliseconds(50) }
+        var module = CModule()
         module.hooks = ["init": ""]
         module.asyncHooks = ["init"]
         try module.build(into: test.plugins, as: "a.so")
@@ -110,8 +111,8 @@ import Testing
 
     @Test(arguments: ["willStop", "tearDown"])
     func `A hook of the end that overruns is named, and does not hold up the others`(hook: String) throws {
-        let test = try FolderHost { configuration, _ in configuration.shutdownTimeout = .seconds(1) }
-        var module = PlainModule(name: "Slow")
+        let test = try TestHost { configuration, _ in configuration.shutdownTimeout = .seconds(1) }
+        var module = CModule(name: "Slow")
         let body = "while (access(\"\(test.folder.path)/gate\", F_OK) != 0) usleep(1000);"
         if hook == "tearDown" { module.tearDown = body } else { module.hooks = ["willStop": body] }
         try module.build(into: test.plugins, as: "a.so")
@@ -127,7 +128,7 @@ import Testing
     }
 
     @Test func `A module that comes while the host runs gets setUp, init and didStart`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try test.start()
         try noting("A", test).build(into: test.plugins, as: "a.so")
         #expect(try test.settle())
@@ -137,8 +138,8 @@ import Testing
     @Test func `Hosts that have ended keep no threads`() async {
         await #expect(processExitsWith: .success) {
             for _ in 0..<40 {
-                let test = try FolderHost()
-                var module = PlainModule()
+                let test = try TestHost()
+                var module = CModule()
                 module.hooks = ["init": ""]
                 try module.build(into: test.plugins, as: "a.so")
                 try test.start()
@@ -152,15 +153,15 @@ import Testing
         }
     }
 
-    private func noting(_ name: String, _ test: FolderHost) -> PlainModule {
+    private func noting(_ name: String, _ test: TestHost) -> CModule {
         func note(_ hook: String) -> String { "note(\"\(test.noteFile)\", \"\(name).\(hook) \");" }
-        var module = PlainModule(name: name, setUp: note("setUp"), tearDown: note("tearDown"))
+        var module = CModule(name: name, setUp: note("setUp"), tearDown: note("tearDown"))
         module.hooks = ["init": note("init"), "didStart": note("didStart"), "willStop": note("willStop")]
         return module
     }
 }
 
-extension FolderHost {
+extension TestHost {
     var noteFile: String { "\(folder.path)/notes" }
 
     /// What the modules have written down.

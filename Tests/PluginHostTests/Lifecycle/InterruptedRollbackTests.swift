@@ -4,6 +4,7 @@ import Testing
 
 @testable import PluginFile
 @testable import PluginHost
+@testable import TestSupport
 
 /// A host that is killed while it puts a version back.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct InterruptedRollbackTests {
@@ -134,19 +135,19 @@ import Testing
     ) async throws {
         let mark = "\(folder.path)/kills"
         let code = "if (access(\"\(mark)\", F_OK) == 0) kill(getpid(), SIGKILL);"
-        var old = PlainModule(name: "A", version: "1.0.0", answer: "1.0.0")
+        var old = CModule(name: "A", version: "1.0.0", answer: "1.0.0")
         if step == "entry" { old.entry = code } else { old.activate = code }
         try old.build(into: plugins, as: "A.so")
         let first = Self.host(folder.path)
         try first.start()
-        try PlainModule(name: "A", version: "1.1.0", answer: "1.1.0").build(into: plugins, as: "A.so")
+        try CModule(name: "A", version: "1.1.0", answer: "1.1.0").build(into: plugins, as: "A.so")
         first.shutdown()
         // Kept when the host sees the new one.
         try old.build(into: plugins, as: "A.so")
         let host = Self.host(folder.path)
         try host.start()
         try host.remove("A")
-        try PlainModule(name: "A", version: "1.1.0", answer: "1.1.0").build(into: plugins, as: "A.so")
+        try CModule(name: "A", version: "1.1.0", answer: "1.1.0").build(into: plugins, as: "A.so")
         host.shutdown()
         try folder.file("kills")
         await #expect(processExitsWith: .signal(SIGKILL)) { [folder = folder.path as String] in
@@ -170,7 +171,7 @@ import Testing
     {
         let mark = "\(folder.path)/kills"
         let code = "if (access(\"\(mark)\", F_OK) == 0) kill(getpid(), SIGKILL);"
-        try PlainModule(name: "A", version: "1.0.0", answer: "1.0.0", entry: code).build(into: plugins, as: "A.so")
+        try CModule(name: "A", version: "1.0.0", answer: "1.0.0", entry: code).build(into: plugins, as: "A.so")
         let first = Self.host(folder.path)
         try first.start()
         try first.remove("A")

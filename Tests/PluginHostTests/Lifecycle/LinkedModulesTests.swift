@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import TestSupport
+
 /// A program that has the module Linked 1.0.0 inside, found by its record.
 @Suite(.timeLimit(.minutes(30))) struct LinkedModulesTests {
     private let program: HostProgram
@@ -32,7 +34,7 @@ import Testing
     func `Of a module that is linked in and lies in the folder the higher version serves`(
         version: String, fileServes: Bool
     ) throws {
-        try PlainModule(name: "Linked", version: version).build(into: program.plugins, as: "!.so")
+        try CModule(name: "Linked", version: version).build(into: program.plugins, as: "!.so")
         let lines = try lines()
         #expect(lines.contains("answer: \(fileServes ? "yes" : "linked in")"))
         #expect(lines.contains("module: (linked) Linked 1.0.0 \(fileServes ? "superseded" : "active")"))
@@ -40,7 +42,7 @@ import Testing
     }
 
     @Test func `What is linked in keeps its targets before a file, whatever its level and name`() throws {
-        try PlainModule(name: "A", target: "Linked", moreManifest: "\"level\": \"basic\", ")
+        try CModule(name: "A", target: "Linked", moreManifest: "\"level\": \"basic\", ")
             .build(into: program.plugins, as: "a.so")
         let lines = try lines()
         #expect(lines.contains("answer: linked in") && lines.contains("module: a.so 1.0.0 failed"))

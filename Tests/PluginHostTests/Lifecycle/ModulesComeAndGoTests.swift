@@ -4,17 +4,19 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 private let visits = Atomic(0)
 
 /// The examples of “Modules come and go”.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct ModulesComeAndGoTests {
-    private let test: FolderHost
+    private let test: TestHost
     private var host: PluginHost { test.host }
 
-    init() throws { test = try FolderHost() }
+    init() throws { test = try TestHost() }
 
     private func put(_ version: String) throws {
-        try PlainModule(name: "Accounts", version: version, answer: version)
+        try CModule(name: "Accounts", version: version, answer: version)
             .build(into: test.plugins, as: "Accounts.so")
         try #require(eventually { test.answer("Accounts") == version })
     }
@@ -39,7 +41,7 @@ private let visits = Atomic(0)
                 Target("Login") { Action("name") { "Ada" } }
                 Service("Login", version: "2.0.0", target: "Login")
             })
-        try PlainModule(
+        try CModule(
             name: "Shop",
             moreManifest: """
                 "requires": [{"module": "Accounts", "version": "^1.2"}, {"service": "Login", "version": ">=1.0 <3.0"},
@@ -73,7 +75,7 @@ private let visits = Atomic(0)
     @Test func `Changes are a sequence, and generations say why they are still there`() async throws {
         try test.start()
         let changes = host.changes
-        try PlainModule(
+        try CModule(
             name: "Accounts", version: "1.0.0",
             actions: [
                 (
@@ -90,7 +92,7 @@ private let visits = Atomic(0)
         let subscription = host.on("module.replaced") { [weak host] _ in
             listed.withLock { $0 = (host?.generations ?? []).map { "\($0.version) \($0.state)" } }
         }
-        try PlainModule(name: "Accounts", version: "1.1.0").build(into: test.plugins, as: "Accounts.so")
+        try CModule(name: "Accounts", version: "1.1.0").build(into: test.plugins, as: "Accounts.so")
         for await change in changes {
             guard case .replaced(let module, let before) = change else { continue }
             #expect(module.version == "1.1.0" && before.version == "1.0.0")

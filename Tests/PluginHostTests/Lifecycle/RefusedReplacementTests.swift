@@ -3,32 +3,33 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// Successors that cannot be taken: what serves goes on, and the status says why.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct RefusedReplacementTests {
-    let test: FolderHost
+    let test: TestHost
 
     init() throws {
-        test = try FolderHost { configuration, _ in configuration.hookTimeout = .milliseconds(300) }
-        try PlainModule(name: "First").build(into: test.plugins, as: "first.so")
-        try PlainModule(name: "Other").build(into: test.plugins, as: "other.so")
+        test = try TestHost { configuration, _ in configuration.hookTimeout = .milliseconds(300) }
+        try CModule(name: "First").build(into: test.plugins, as: "first.so")
+        try CModule(name: "Other").build(into: test.plugins, as: "other.so")
         try test.start()
     }
 
     /// Puts a successor in the place of the first module, and returns why it is not taken.
-    private func refusal(_ module: PlainModule) throws -> PluginError? {
+    private func refusal(_ module: CModule) throws -> PluginError? {
         try module.build(into: test.plugins, as: "first.so")
         #expect(eventually { test.status("first.so")?.error != nil })
         #expect(test.answer("First") == "yes" && test.answer("Other") == "yes")
         let error = test.status("first.so")?.error
-        try PlainModule(name: "First", version: "3.0.0", answer: "new").build(into: test.plugins, as: "first.so")
+        try CModule(name: "First", version: "3.0.0", answer: "new").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.answer("First") == "new" })
         #expect(test.status("first.so")?.error == nil)
         return error
     }
 
     @Test func `One that claims another's target`() throws {
-        let error = try refusal(PlainModule(name: "First", version: "2.0.0", target: "Other"))
+        let error = try refusal(CModule(name: "First", version: "2.0.0", target: "Other"))
         #expect(error?.code == .conflict)
         #expect(error?.message.contains("target Other, which belongs to Other") == true, "\(error as Any)")
     }
@@ -36,7 +37,7 @@ import Testing
     @Test(arguments: ["init", "setUp"])
     func `One whose hook does not end`(hook: String) throws {
         let go = "\(test.folder.path)/go"
-        var module = PlainModule(name: "First", version: "2.0.0")
+        var module = CModule(name: "First", version: "2.0.0")
         let body = "while (access(\"\(go)\", F_OK) != 0) usleep(10000);"
         if hook == "init" { module.hooks = ["init": body] } else { module.setUp = body }
         let error = try refusal(module)
@@ -49,13 +50,13 @@ import Testing
     }
 
     @Test func `One whose version is none`() throws {
-        let error = try refusal(PlainModule(name: "First", version: "2.0"))
+        let error = try refusal(CModule(name: "First", version: "2.0"))
         #expect(error?.code == .invalidManifest)
         #expect(error?.message.contains("2.0") == true, "\(error as Any)")
     }
 
     @Test func `One that requires itself`() throws {
-        var module = PlainModule(name: "First", version: "2.0.0")
+        var module = CModule(name: "First", version: "2.0.0")
         module.moreManifest = "\"requires\": [{\"module\": \"First\", \"version\": \">=1\"}],"
         let error = try refusal(module)
         #expect(error?.message.contains("First") == true, "\(error as Any)")

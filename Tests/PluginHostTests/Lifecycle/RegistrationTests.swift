@@ -4,6 +4,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// Modules that the program registers itself.
 @Suite(.timeLimit(.minutes(30))) struct RegistrationTests {
     struct Clock: Module {
@@ -34,7 +36,7 @@ import Testing
 
     @Test func `What the program registers is called like everything else, before the start and after it`() async throws
     {
-        let test = try FolderHost()
+        let test = try TestHost()
         try test.host.register(Clock.self)
         for isStarted in [false, true] {
             if isStarted { try test.start() }
@@ -57,8 +59,8 @@ import Testing
     }
 
     @Test func `A conflict names both sides, and nothing of the newcomer is registered`() throws {
-        let test = try FolderHost()
-        try PlainModule(name: "Owner", target: "Shop").build(into: test.plugins, as: "owner.so")
+        let test = try TestHost()
+        try CModule(name: "Owner", target: "Shop").build(into: test.plugins, as: "owner.so")
         try test.start()
         let thief = Manifest("Thief", version: "1.0.0") {
             Target("Free") {
@@ -96,20 +98,20 @@ import Testing
     }
 
     @Test func `A file does not replace a module of the program, nor take its targets`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try test.host.register(manifest("Good"))
         try test.host.register(manifest("Mine", target: "Shop"))
-        try PlainModule(version: "9.0.0").build(into: test.plugins, as: "a.so")
-        try PlainModule(name: "Thief", target: "Shop").build(into: test.plugins, as: "b.so")
+        try CModule(version: "9.0.0").build(into: test.plugins, as: "a.so")
+        try CModule(name: "Thief", target: "Shop").build(into: test.plugins, as: "b.so")
         try test.start()
         #expect(test.status("a.so")?.error?.code == .conflict && test.status("b.so")?.error?.code == .conflict)
         #expect(test.answer() == "Good" && test.answer("Shop") == "Mine")
     }
 
     @Test func `A file that was refused serves when the program has unregistered what kept it out`() throws {
-        let test = try FolderHost { configuration, _ in configuration.watches = false }
+        let test = try TestHost { configuration, _ in configuration.watches = false }
         try test.host.register(manifest("Mine", target: "Shop"))
-        try PlainModule(name: "Heir", target: "Shop").build(into: test.plugins, as: "heir.so")
+        try CModule(name: "Heir", target: "Shop").build(into: test.plugins, as: "heir.so")
         try test.start()
         #expect(test.status("heir.so")?.error?.code == .conflict && test.answer("Shop") == "Mine")
         try test.host.unregister("Mine")
@@ -119,11 +121,11 @@ import Testing
     @Test func `Routes and services of the program stand before those of a file's module, which is refused whole`()
         throws
     {
-        let test = try FolderHost()
+        let test = try TestHost()
         try test.host.register(Clock.self)
         try test.host.addRoute("app://mine", to: "Clock/year")
         func module(_ name: String, _ manifest: String) throws {
-            try PlainModule(name: name, moreManifest: manifest).build(into: test.plugins, as: "\(name).so")
+            try CModule(name: name, moreManifest: manifest).build(into: test.plugins, as: "\(name).so")
         }
         try module("A", #""services": [{"name": "Time", "version": "1.0.0", "target": "A"}], "#)
         try module("B", #""routes": [{"pattern": "app://mine", "action": "B/answer"}], "#)
@@ -141,7 +143,7 @@ import Testing
     }
 
     @Test func `Handlers of the program hear an event after the modules, whoever registers them`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let notes = Notes()
         let subscription = test.host.on("rang") { _ in notes.add("handler") }
         try test.host.register(
@@ -156,7 +158,7 @@ import Testing
     }
 
     @Test func `A manifest that does not fit is refused with its reason`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let error = try failure(test.host, Manifest("no name", version: "1.0.0") {})
         #expect(error.code == .invalidManifest && error.message.contains("no name"))
         #expect(try failure(test.host, Manifest("M", version: "1") {}).code == .invalidManifest)
@@ -165,7 +167,7 @@ import Testing
 
     @Test func `What is unregistered is torn down after its last call, and can come again`() async throws {
         for isStarted in [false, true] {
-            let test = try FolderHost()
+            let test = try TestHost()
             if isStarted { try test.start() }
             let host = test.host
             let notes = Notes()
@@ -205,15 +207,15 @@ import Testing
     }
 
     @Test func `A module of a file cannot be unregistered`() throws {
-        let test = try FolderHost()
-        try PlainModule().build(into: test.plugins, as: "a.so")
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "a.so")
         try test.start()
         #expect(try !test.host.unregister("Good"))
         #expect(test.answer() == "yes")
     }
 
     @Test func `A setUp that throws refuses the module; one that registers another gets an error`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let host = test.host
         let failing = Manifest("M", version: "1.0.0") { On(.setUp) { _ in throw PluginError("no", "Not today.") } }
         #expect(try failure(host, failing).message.contains("Not today."))
@@ -225,11 +227,11 @@ import Testing
     }
 
     @Test func `Many threads register at a time, while files come`() async throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try test.start()
         let host = test.host
         async let files: Void = onThread {
-            for number in 0..<5 { try PlainModule(name: "F\(number)").build(into: test.plugins, as: "\(number).so") }
+            for number in 0..<5 { try CModule(name: "F\(number)").build(into: test.plugins, as: "\(number).so") }
         }
         _ = try await onThreads(8) { thread in
             for number in 0..<10 {
@@ -243,7 +245,7 @@ import Testing
     }
 
     @Test func `Of many that register the same name, one succeeds`() async throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let host = test.host
         let codes = try await onThreads(8) { _ in
             do throws(PluginError) { try host.register(manifest("M")) } catch { return error.code.rawValue }
@@ -253,7 +255,7 @@ import Testing
     }
 
     @Test func `Nothing can be registered after the end`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try test.start()
         test.host.shutdown()
         #expect(try failure(test.host, manifest("M")).code == .hostStopped)

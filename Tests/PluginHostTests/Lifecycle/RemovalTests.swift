@@ -4,17 +4,18 @@ import Synchronization
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// Modules that are removed in order, by the host.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct RemovalTests {
-    let test: FolderHost
+    let test: TestHost
 
-    init() throws { test = try FolderHost() }
+    init() throws { test = try TestHost() }
 
     private func put(_ name: String, _ version: String = "1.0.0", requires: String? = nil, as file: String? = nil)
         throws
     {
-        var module = PlainModule(name: name, version: version, answer: version)
+        var module = CModule(name: name, version: version, answer: version)
         if let requires { module.moreManifest = "\"requires\": [{\"module\": \"\(requires)\", \"version\": \"*\"}], " }
         try module.build(into: test.plugins, as: file ?? "\(name).so")
     }
@@ -126,7 +127,7 @@ import Testing
     @Test func `What could not start beside the module starts when it has gone`() throws {
         try put("A")
         try test.start()
-        try PlainModule(name: "Rival", target: "A", answer: "rival").build(into: test.plugins, as: "Rival.so")
+        try CModule(name: "Rival", target: "A", answer: "rival").build(into: test.plugins, as: "Rival.so")
         #expect(eventually { test.states["Rival.so"] == "failed" })
         let change = try test.host.remove("A")
         #expect(change.starting.map(\.name) == ["Rival"] && change.starting[0].previous == nil)

@@ -3,15 +3,16 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// Versions that are kept when they serve no more, and put back.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct RollbackTests {
-    let test: FolderHost
+    let test: TestHost
 
-    init() throws { test = try FolderHost() }
+    init() throws { test = try TestHost() }
 
-    private func module(_ version: String, name: String = "A") -> PlainModule {
-        PlainModule(name: name, version: version, answer: version)
+    private func module(_ version: String, name: String = "A") -> CModule {
+        CModule(name: name, version: version, answer: version)
     }
 
     private func put(_ version: String, as file: String = "A.so") throws {
@@ -51,7 +52,7 @@ import Testing
     }
 
     @Test func `As many versions are kept as the configuration says`() throws {
-        let test = try FolderHost { configuration, _ in configuration.keptVersions = 2 }
+        let test = try TestHost { configuration, _ in configuration.keptVersions = 2 }
         try test.start()
         for minor in 0...4 {
             try module("1.\(minor).0").build(into: test.plugins, as: "A.so")
@@ -148,7 +149,7 @@ import Testing
     }
 
     @Test func `Where only one version is kept, it goes back and forward all the same`() throws {
-        let test = try FolderHost { configuration, _ in configuration.keptVersions = 1 }
+        let test = try TestHost { configuration, _ in configuration.keptVersions = 1 }
         try test.start()
         for version in ["1.0.0", "1.1.0"] {
             try module(version).build(into: test.plugins, as: "A.so")
@@ -161,7 +162,7 @@ import Testing
     }
 
     @Test func `A module in a folder below goes back there`() throws {
-        let test = try FolderHost { configuration, _ in
+        let test = try TestHost { configuration, _ in
             configuration.includesSubfolders = true
             configuration.folders = configuration.folders.map { $0 + "/" }
         }

@@ -3,16 +3,17 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// Code of modules that is slow, or does not return, while they start or end: it is named, and others go on.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct SlowCodeTests {
     /// C that waits until a test lets it go on.
-    private static func waiting(_ test: FolderHost) -> String {
+    private static func waiting(_ test: TestHost) -> String {
         "while (access(\"\(test.folder.path)/gate\", F_OK) != 0) usleep(1000);"
     }
 
-    private static func hanging(in place: String, _ test: FolderHost) -> PlainModule {
-        var module = PlainModule(name: "Slow")
+    private static func hanging(in place: String, _ test: TestHost) -> CModule {
+        var module = CModule(name: "Slow")
         switch place {
         case "constructor":
             module.code = "__attribute__((constructor)) static void begin(void) { \(waiting(test)) }"
@@ -34,10 +35,10 @@ import Testing
     ) async {
         // A constructor that hangs keeps all hosts of its process from opening libraries.
         await #expect(processExitsWith: .success) { [place = place as String, name = name as String] in
-            let test = try FolderHost { configuration, _ in configuration.hookTimeout = .milliseconds(300) }
+            let test = try TestHost { configuration, _ in configuration.hookTimeout = .milliseconds(300) }
             defer { _ = try? test.folder.file("gate") }
             // The first of the batch: what comes after it waits for it.
-            try PlainModule(name: "Before").build(into: test.plugins, as: "a.so")
+            try CModule(name: "Before").build(into: test.plugins, as: "a.so")
             try SlowCodeTests.hanging(in: place, test).build(into: test.plugins, as: "b.so")
             try test.start()
             let error = test.status("b.so")?.error
@@ -49,15 +50,15 @@ import Testing
     }
 
     @Test func `A subscriber that does not return from a sticky event keeps no other module from its start`() throws {
-        let test = try FolderHost { configuration, _ in configuration.hookTimeout = .milliseconds(300) }
+        let test = try TestHost { configuration, _ in configuration.hookTimeout = .milliseconds(300) }
         defer { _ = try? test.folder.file("gate") }
         try test.start()
         try test.host.post("shop.sold", sticky: true)
-        var module = PlainModule(name: "Slow")
+        var module = CModule(name: "Slow")
         module.events = [("shop.sold", "", Self.waiting(test))]
         try module.build(into: test.plugins, as: "b.so")
         #expect(eventually { test.messages.contains { $0.contains("a subscriber to a sticky event of Slow") } })
-        try PlainModule(name: "After").build(into: test.plugins, as: "c.so")
+        try CModule(name: "After").build(into: test.plugins, as: "c.so")
         #expect(eventually { test.answer("After") == "yes" })
     }
 
@@ -65,32 +66,32 @@ import Testing
     func `A subscriber that does not return from an event of the host keeps neither changes nor the end`(
         event: String
     ) throws {
-        let test = try FolderHost { configuration, _ in
+        let test = try TestHost { configuration, _ in
             (configuration.hookTimeout, configuration.shutdownTimeout) = (.milliseconds(300), .milliseconds(300))
         }
         defer { _ = try? test.folder.file("gate") }
-        var module = PlainModule(name: "Slow")
+        var module = CModule(name: "Slow")
         module.events = [(event, "", Self.waiting(test))]
         try module.build(into: test.plugins, as: "a.so")
         try test.folder.file("plugins/broken.so", Data("no library".utf8))
-        try PlainModule(name: "Before").build(into: test.plugins, as: "b.so")
+        try CModule(name: "Before").build(into: test.plugins, as: "b.so")
         try test.start()
         #expect(test.answer("Before") == "yes")
         unlink("\(test.plugins)/b.so")
         #expect(eventually { test.status("b.so") == nil })
-        try PlainModule(name: "After").build(into: test.plugins, as: "c.so")
+        try CModule(name: "After").build(into: test.plugins, as: "c.so")
         #expect(eventually { test.answer("After") == "yes" })
         test.host.shutdown()
         #expect(test.messages.contains { $0.contains("the event “\(event)” did not end within 0.3 seconds") })
     }
 
     @Test func `A subscriber that does not return is waited for once, however many modules come`() throws {
-        let test = try FolderHost { configuration, _ in configuration.hookTimeout = .seconds(1) }
+        let test = try TestHost { configuration, _ in configuration.hookTimeout = .seconds(1) }
         defer { _ = try? test.folder.file("gate") }
-        var module = PlainModule(name: "Slow")
+        var module = CModule(name: "Slow")
         module.events = [("module.added", "", Self.waiting(test))]
         try module.build(into: test.plugins, as: "a.so")
-        for name in ["B", "C", "D"] { try PlainModule(name: name).build(into: test.plugins, as: "\(name).so") }
+        for name in ["B", "C", "D"] { try CModule(name: name).build(into: test.plugins, as: "\(name).so") }
         try test.start()
         let waits = test.messages.filter { $0.contains("“module.added” did not end within") }
         #expect(waits.count { $0.contains("within 1.0 seconds") } == 1)
@@ -101,10 +102,10 @@ import Testing
         async
     {
         await #expect(processExitsWith: .success) {
-            let test = try FolderHost { configuration, _ in configuration.hookTimeout = .milliseconds(300) }
-            try PlainModule(name: "Before").build(into: test.plugins, as: "a.so")
+            let test = try TestHost { configuration, _ in configuration.hookTimeout = .milliseconds(300) }
+            try CModule(name: "Before").build(into: test.plugins, as: "a.so")
             try SlowCodeTests.hanging(in: "constructor", test).build(into: test.plugins, as: "b.so")
-            try PlainModule(name: "After").build(into: test.plugins, as: "c.so")
+            try CModule(name: "After").build(into: test.plugins, as: "c.so")
             try test.start()
             #expect(test.answer("Before") == "yes")
             let refusal = test.status("c.so")?.error?.message ?? ""
@@ -119,7 +120,7 @@ import Testing
     @Test(arguments: ["constructor", "entry", "activate", "init", "asynchronous init"])
     func `Code that takes longer than two seconds is named in the log while the host waits for it`(place: String) throws
     {
-        let test = try FolderHost()
+        let test = try TestHost()
         try Self.hanging(in: place, test).build(into: test.plugins, as: "b.so")
         let starting = Thread { try? test.start() }
         starting.start()
@@ -132,9 +133,9 @@ import Testing
     }
 
     @Test func `A deactivate that does not return is named, and the end of the host goes on`() throws {
-        let test = try FolderHost { configuration, _ in configuration.shutdownTimeout = .milliseconds(300) }
+        let test = try TestHost { configuration, _ in configuration.shutdownTimeout = .milliseconds(300) }
         defer { _ = try? test.folder.file("gate") }
-        var module = PlainModule(name: "Slow")
+        var module = CModule(name: "Slow")
         module.code = "static void end(void *data) { (void)data; \(Self.waiting(test)) }"
         module.entry = "module.deactivate = end;"
         try module.build(into: test.plugins, as: "a.so")

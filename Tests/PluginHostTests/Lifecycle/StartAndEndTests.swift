@@ -4,28 +4,29 @@ import Synchronization
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// Starting, ending, and what happens in between.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct StartAndEndTests {
     @Test func `Nothing can be called before the start`() throws {
-        let test = try FolderHost()
-        try PlainModule().build(into: test.plugins, as: "a.so")
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "a.so")
         let error = #expect(throws: PluginError.self) { try test.host.perform("Good", "answer") }
         #expect(error?.code == .unknownTarget)
         #expect(test.host.modules.isEmpty && test.host.problems.isEmpty)
     }
 
     @Test func `A host that was never started can be shut down, and started then`() throws {
-        let test = try FolderHost()
-        try PlainModule().build(into: test.plugins, as: "a.so")
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "a.so")
         test.host.shutdown()
         try test.start()
         #expect(test.answer() == "yes")
     }
 
     @Test func `Starting twice does nothing`() throws {
-        let test = try FolderHost()
-        try PlainModule().build(into: test.plugins, as: "a.so")
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "a.so")
         try test.start()
         let generation = test.status("a.so")?.generation
         try test.host.start()
@@ -34,7 +35,7 @@ import Testing
     }
 
     @Test func `A host that was shut down does not start again, and says so`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try test.start()
         test.host.shutdown()
         let error = #expect(throws: PluginError.self) { try test.host.start() }
@@ -42,8 +43,8 @@ import Testing
     }
 
     @Test func `Calls after the end say that the host has been shut down`() async throws {
-        let test = try FolderHost()
-        try PlainModule().build(into: test.plugins, as: "a.so")
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "a.so")
         try test.start()
         test.host.shutdown()
         let error = #expect(throws: PluginError.self) { try test.host.perform("Good", "answer") }
@@ -53,9 +54,9 @@ import Testing
     }
 
     @Test func `Shutting down twice tears down once`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let notes = "\(test.folder.path)/notes"
-        try PlainModule(tearDown: "note(\"\(notes)\", \"x\");").build(into: test.plugins, as: "a.so")
+        try CModule(tearDown: "note(\"\(notes)\", \"x\");").build(into: test.plugins, as: "a.so")
         try test.start()
         test.host.shutdown()
         test.host.shutdown()
@@ -63,10 +64,10 @@ import Testing
     }
 
     @Test func `Modules are torn down in the reverse of their order`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let notes = "\(test.folder.path)/notes"
         for name in ["C", "A", "B"] {
-            try PlainModule(
+            try CModule(
                 name: name, setUp: "note(\"\(notes)\", \"+\(name)\");", tearDown: "note(\"\(notes)\", \"-\(name)\");"
             ).build(into: test.plugins, as: "\(name).so")
         }
@@ -76,9 +77,9 @@ import Testing
     }
 
     @Test func `A module is torn down after its last call, which ends well`() throws {
-        let test = try FolderHost { configuration, _ in configuration.shutdownTimeout = .seconds(600) }
+        let test = try TestHost { configuration, _ in configuration.shutdownTimeout = .seconds(600) }
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
-        var module = PlainModule()
+        var module = CModule()
         module.body = """
             note("\(notes)", "begin "); while (access("\(gate)", F_OK) != 0) usleep(1000); note("\(notes)", "end ");
             """
@@ -101,9 +102,9 @@ import Testing
     }
 
     @Test func `The end does not wait for ever for a call, and says which module it was`() throws {
-        let test = try FolderHost { configuration, _ in configuration.shutdownTimeout = .milliseconds(50) }
+        let test = try TestHost { configuration, _ in configuration.shutdownTimeout = .milliseconds(50) }
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
-        var module = PlainModule()
+        var module = CModule()
         module.body = "note(\"\(notes)\", \"x\"); while (access(\"\(gate)\", F_OK) != 0) usleep(1000);"
         module.tearDown = "note(\"\(notes)\", \"tearDown\");"
         try module.build(into: test.plugins, as: "a.so")
@@ -119,8 +120,8 @@ import Testing
     }
 
     @Test func `Calls from many threads while the host ends are answered or refused, each one`() throws {
-        let test = try FolderHost()
-        try PlainModule().build(into: test.plugins, as: "a.so")
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "a.so")
         try test.start()
         let codes = Mutex<Set<String>>([])
         let answered = Atomic<Int>(0)
@@ -145,7 +146,7 @@ import Testing
     }
 
     @Test func `Changes end when the host is shut down, also for who asks later`() async throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try test.start()
         let early = test.host.changes
         test.host.shutdown()
@@ -154,8 +155,8 @@ import Testing
     }
 
     @Test func `Nothing is left in the staging folder after the end`() throws {
-        let test = try FolderHost()
-        try PlainModule().build(into: test.plugins, as: "a.so")
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "a.so")
         try test.start()
         #expect(try !FileManager.default.contentsOfDirectory(atPath: "\(test.folder.path)/staging").isEmpty)
         test.host.shutdown()
@@ -163,21 +164,21 @@ import Testing
     }
 
     @Test func `Files that come after the end are not loaded`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try test.start()
         test.host.shutdown()
-        try PlainModule().build(into: test.plugins, as: "a.so")
+        try CModule().build(into: test.plugins, as: "a.so")
         // Another host on the same folder sees it.
-        let other = try FolderHost { [plugins = test.plugins] configuration, _ in configuration.folders = [plugins] }
+        let other = try TestHost { [plugins = test.plugins] configuration, _ in configuration.folders = [plugins] }
         try other.start()
         #expect(other.answer() == "yes")
         #expect(test.host.modules.isEmpty)
     }
 
     @Test func `Two hosts in one process have modules of their own`() throws {
-        let one = try FolderHost()
-        let two = try FolderHost { [plugins = one.plugins] configuration, _ in configuration.folders = [plugins] }
-        let counting = PlainModule(
+        let one = try TestHost()
+        let two = try TestHost { [plugins = one.plugins] configuration, _ in configuration.folders = [plugins] }
+        let counting = CModule(
             body: "static int calls; static char text[16]; snprintf(text, sizeof text, \"%d\", ++calls);"
                 + "reply(call, text); return;")
         try counting.build(into: one.plugins, as: "a.so")
@@ -193,8 +194,8 @@ import Testing
         let folder = try TemporaryFolder()
         let notes = "\(folder.path)/notes"
         do {
-            let test = try FolderHost()
-            try PlainModule(tearDown: "note(\"\(notes)\", \"x\");").build(into: test.plugins, as: "a.so")
+            let test = try TestHost()
+            try CModule(tearDown: "note(\"\(notes)\", \"x\");").build(into: test.plugins, as: "a.so")
             let host = PluginHost(test.host.configuration)
             try host.start()
         }
@@ -202,7 +203,7 @@ import Testing
     }
 }
 
-extension FolderHost {
+extension TestHost {
     /// Whether calls are refused because the host ends.
     fileprivate var isStopping: Bool {
         do throws(PluginError) { try host.perform("Nobody", "answer") } catch { return error.code == .hostStopped }

@@ -3,6 +3,7 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 @Suite struct JournalTests {
     let folder: TemporaryFolder

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// What the host says and does when the system gives it no more threads, memory or maps.
 @Suite struct LimitTests {
@@ -76,7 +77,7 @@ import Testing
     @Test(.disabled(if: isSanitized, "A sanitizer needs more memory than the limit leaves."))
     func `Without a thread for a hook there is an error that names the limits, and nobody waits`() async {
         await #expect(processExitsWith: .success) {
-            let test = try FolderHost()
+            let test = try TestHost()
             try test.start()
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)

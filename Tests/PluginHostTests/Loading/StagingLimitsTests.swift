@@ -4,6 +4,7 @@ import Testing
 
 @testable import PluginFile
 @testable import PluginHost
+@testable import TestSupport
 
 /// What a file costs before anything of it is opened.
 @Suite struct StagingLimitsTests {
@@ -96,10 +97,8 @@ import Testing
     }
 
     @Test func `The bounds stand in the article`() throws {
-        let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let article = try String(
-            contentsOf: URL(
-                filePath: "../../Sources/PluginHost/PluginHost.docc/HowAFileBecomesAModule.md", relativeTo: tests),
+            contentsOfFile: "\(repository)/Sources/PluginHost/PluginHost.docc/HowAFileBecomesAModule.md",
             encoding: .utf8)
         for (what, bound) in [
             ("names of libraries that a file needs", ELFDynamic.neededLimit),

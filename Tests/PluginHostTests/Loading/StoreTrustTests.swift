@@ -4,6 +4,7 @@ import Testing
 
 @testable import PluginFile
 @testable import PluginHost
+@testable import TestSupport
 
 /// A state folder that somebody else could have written, and what is kept in it.
 @Suite struct StoreTrustTests {

@@ -4,6 +4,7 @@ import Testing
 
 @testable import PluginFile
 @testable import PluginHost
+@testable import TestSupport
 
 @Suite struct VersionStoreTests {
     let folder: TemporaryFolder

@@ -3,6 +3,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// Events that run up the chain: objects, the module, the program.
 @Suite struct ChainTests {
     private let test: TestHost

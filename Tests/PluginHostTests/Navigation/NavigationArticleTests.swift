@@ -2,6 +2,8 @@ import PluginABI
 import PluginHost
 import Testing
 
+@testable import TestSupport
+
 /// The examples of “Pages and navigation”.
 @Suite struct PagesArticleTests {
     private let test: TestHost
@@ -9,7 +11,7 @@ import Testing
     private let navigator: Navigator
 
     init() throws {
-        test = try TestHost(["ModuleA", "ModuleB"].map { try builtLibrary("lib\($0).so") })
+        test = try TestHost(["ModuleA", "ModuleB"].map { built("lib\($0).so") })
         navigator = Navigator(test.host, presenter: screen)
     }
 
@@ -60,7 +62,7 @@ import Testing
     private final class Row: Sendable {}
 
     @Test func `What happens on a page is dealt with by the page below, of another module`() async throws {
-        let test = try TestHost(["ModuleA", "ModuleB"].map { try builtLibrary("lib\($0).so") })
+        let test = try TestHost(["ModuleA", "ModuleB"].map { built("lib\($0).so") })
         let navigator = Navigator(test.host, presenter: RecordingPresenter())
         let alone = try await navigator.open("app://shop/article/pear", by: .present)
         #expect(try alone.object.perform("choose") == false)

@@ -4,6 +4,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// What opening a page does, in its order, and what keeps a page from being opened.
 @Suite struct OpeningPagesTests {
     private let test: TestHost
@@ -13,7 +15,7 @@ import Testing
     private var host: PluginHost { test.host }
 
     init() throws {
-        test = try TestHost(["ModuleA", "ModuleB"].map { try builtLibrary("lib\($0).so") })
+        test = try TestHost(["ModuleA", "ModuleB"].map { built("lib\($0).so") })
         try test.host.register(.noted(notes))
         navigator = Navigator(test.host, presenter: presenter)
     }
@@ -56,15 +58,6 @@ import Testing
         #expect(alone?.code == .noStack && alone?.message.contains("presented alone") == true)
         #expect(!notes.all.contains { $0.hasPrefix("one") })
         #expect(presenter.shown == ["present Noted: [Noted]"])
-    }
-
-    @Test func `Pages are pushed and presented in layers`() async throws {
-        try await navigator.open("noted://pages/a", by: .presentInNewStack)
-        try await navigator.open("noted://pages/b")
-        try await navigator.open("noted://pages/c", by: .present)
-        try await navigator.open("noted://pages/d", by: .presentInNewStack)
-        try await navigator.open("noted://pages/e", by: .push)
-        #expect(navigator.layers.path == "Noted > Noted | [Noted] | Noted > Noted")
     }
 
     @Test func `A page that is opened by none is made, asked and told, and shown nowhere`() async throws {

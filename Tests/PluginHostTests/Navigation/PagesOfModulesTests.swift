@@ -4,6 +4,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// Pages whose modules change while they are shown, pages in C, and modules that navigate.
 @Suite struct PagesOfModulesTests {
     private let presenter = RecordingPresenter()
@@ -15,8 +17,8 @@ import Testing
         CModule(
             name: "Paged",
             code: """
-                static int32_t note = 0;
-                static plugin_object page(void) { return host->object_create(host, text("CPage"), &note, 0); }
+                static int32_t noted = 0;
+                static plugin_object page(void) { return host->object_create(host, text("CPage"), &noted, 0); }
                 """,
             targets: [
                 .init(
@@ -38,8 +40,8 @@ import Testing
                     [
                         .init(
                             name: "set.size", parameters: ["value": "int"],
-                            body: "note = (int32_t)arguments[0].as.integer; reply_int(call->token, 0);"),
-                        .init(name: "shouldOpen", body: "reply_value(call->token, plugin_value_bool(note < 100));"),
+                            body: "noted = (int32_t)arguments[0].as.integer; reply_int(call->token, 0);"),
+                        .init(name: "shouldOpen", body: "reply_value(call->token, plugin_value_bool(noted < 100));"),
                         .init(
                             name: "content",
                             body: """
@@ -48,7 +50,7 @@ import Testing
                                     {text("title"), plugin_value_string("C", 1)}, {text("lines"), plugin_value_list(lines, 1)}};
                                 reply_value(call->token, plugin_value_map(entries, 2));
                                 """),
-                        .init(name: "backData", body: "reply_int(call->token, note);"),
+                        .init(name: "backData", body: "reply_int(call->token, noted);"),
                         .init(
                             name: "handle.paged.double", parameters: ["n": "int"],
                             body: """
@@ -99,7 +101,7 @@ import Testing
 
     @Test func `A page that is shown goes on working when its module is replaced, and when it is removed`() async throws
     {
-        let folder = try FolderHost()
+        let folder = try TestHost()
         try copyFile(Self.module(1).build(), to: "\(folder.plugins)/paged.so")
         try folder.start()
         let navigator = Navigator(folder.host, presenter: presenter)
@@ -123,7 +125,7 @@ import Testing
     }
 
     @Test func `A page that its module has revoked answers no more, and can be closed`() async throws {
-        let folder = try FolderHost { configuration, _ in configuration.objectTimeout = .milliseconds(1) }
+        let folder = try TestHost { configuration, _ in configuration.objectTimeout = .milliseconds(1) }
         try folder.start()
         let notes = PageNotes()
         try folder.host.register(.noted(notes))
@@ -149,7 +151,7 @@ import Testing
     // MARK: Modules that navigate
 
     @Test func `A module opens and closes pages through the target of a navigator`() async throws {
-        let test = try TestHost(["ModuleA", "ModuleB"].map { try builtLibrary("lib\($0).so") })
+        let test = try TestHost(["ModuleA", "ModuleB"].map { built("lib\($0).so") })
         let navigator = Navigator(test.host, presenter: presenter)
         try navigator.register()
         let basket = try #require(

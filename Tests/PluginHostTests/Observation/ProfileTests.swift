@@ -4,11 +4,13 @@ import PluginABI
 import PluginHost
 import Testing
 
+@testable import TestSupport
+
 /// Where the time has gone.
 @Suite struct ProfileTests {
     @Test func `Discovery, loading, hooks and events are there, with their times`() async throws {
-        let test = try FolderHost()
-        var module = PlainModule(setUp: "usleep(20000);")
+        let test = try TestHost()
+        var module = CModule(setUp: "usleep(20000);")
         module.hooks = ["init": "start_reply(call);", "didStart": ""]
         module.asyncHooks = ["init"]
         module.events = [("shop.sold", "", "")]

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// What is counted and measured of calls.
 @Suite(.timeLimit(.minutes(30))) struct StatisticsTests {
@@ -107,11 +108,11 @@ import Testing
     }
 
     @Test func `What generations before have done is counted, too`() throws {
-        let test = try FolderHost()
-        try PlainModule().build(into: test.plugins, as: "Good.so")
+        let test = try TestHost()
+        try CModule().build(into: test.plugins, as: "Good.so")
         try test.start()
         for _ in 0..<3 { #expect(test.answer() == "yes") }
-        try PlainModule(version: "1.1.0", answer: "again").build(into: test.plugins, as: "Good.so")
+        try CModule(version: "1.1.0", answer: "again").build(into: test.plugins, as: "Good.so")
         #expect(eventually { test.answer() == "again" })
         #expect(eventually { test.host.generations.contains { $0.state == .retired } })
         let before = try #require(statistics(test.host, "Good/answer"))

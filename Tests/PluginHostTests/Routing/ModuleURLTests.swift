@@ -2,12 +2,13 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// What modules do with URLs: they ask about them, build them, open them, and answer with objects.
 @Suite struct ModuleURLTests {
     @Test("modules ask whether a URL opens, and build URLs, as the program does")
     func modulesAsk() throws {
-        let test = try TestHost([builtLibrary("libModuleA.so")])
+        let test = try TestHost([built("libModuleA.so")])
         let host = test.host
         try host.register(
             Manifest("Asks", version: "1.0.0") {
@@ -90,7 +91,7 @@ import Testing
                                 """),
                     ])
             ])
-        let test = try TestHost([builtLibrary("libModuleA.so"), module.build()])
+        let test = try TestHost([built("libModuleA.so"), module.build()])
         #expect(try test.host.perform("Asks", "canOpen", ["app://shop/detail/lamp"]) == 1)
         #expect(try test.host.perform("Asks", "canOpen", ["app://shop/lamp"]) == 0)
         #expect(try test.host.perform("Asks", "url", ["lamp"]) == "app://shop/detail/lamp")

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// URLs through a host with the sample modules.
 @Suite struct OpeningTests {
@@ -11,7 +12,7 @@ import Testing
         _ modules: String..., maximumURLLength: Int? = nil,
         body: (PluginHost) throws -> Void
     ) throws {
-        let test = try TestHost(modules.map { try builtLibrary("lib\($0).so") }) { configuration in
+        let test = try TestHost(modules.map { built("lib\($0).so") }) { configuration in
             if let maximumURLLength, maximumURLLength != configuration.maximumURLLength {
                 configuration.maximumURLLength = maximumURLLength
             }
@@ -236,7 +237,7 @@ import Testing
     @Test("random values survive the way through a URL")
     func roundTrip() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var generator = SeededGenerator(seed: seed)
+        var generator = SplitMix(seed: seed)
         try withHost("ModuleA") { host throws in
             let letters = Array("ab/:%?#&=+ .é\u{1F600}*{}()\\\"<>\u{1}~")
             for _ in 0..<300 {

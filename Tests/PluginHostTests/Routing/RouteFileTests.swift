@@ -4,14 +4,15 @@ import Testing
 
 @testable import PluginFile
 @testable import PluginHost
+@testable import TestSupport
 
 /// Route files in the folder of a host that watches it.
 @Suite(.timeLimit(.minutes(30))) struct RouteFileTests {
-    private let host: FolderHost
+    private let host: TestHost
 
     init() throws {
-        host = try FolderHost()
-        try PlainModule().build(into: host.plugins, as: "good.so")
+        host = try TestHost()
+        try CModule().build(into: host.plugins, as: "good.so")
     }
 
     private func start() async throws {
@@ -131,7 +132,7 @@ import Testing
             {"name": "R", "version": "1.0.0", "targets": [{"name": "R", "actions": [{"name": "answer"}]}],
              "routes": [{"pattern": "app://a", "action": "R/answer"}]}
             """
-        try PlainModule(name: "R", manifest: manifest).build(into: host.plugins, as: "r.so")
+        try CModule(name: "R", manifest: manifest).build(into: host.plugins, as: "r.so")
         #expect(await becomesTrue { owners["app://a"] == "module R" })
         #expect(!opens("app://mine"))
         #expect(await becomesTrue { toldProblems.count == 1 })
@@ -154,8 +155,8 @@ import Testing
         #expect(owners == ["app://b": "the program"] && problems == [])
     }
 
-    private func module(_ version: String) -> PlainModule {
-        PlainModule(
+    private func module(_ version: String) -> CModule {
+        CModule(
             name: "R",
             manifest: """
                 {"name": "R", "version": "\(version)", "targets": [{"name": "R", "actions": [{"name": "answer"}]}],
@@ -257,7 +258,7 @@ import Testing
         let inFile = patterns("a").map { "\"\($0)\": \"Good/answer\"" }.joined(separator: ",")
         try put("{\(inFile)}", "x.routes.json")
         let inModule = patterns("b").map { "{\"pattern\": \"\($0)\", \"action\": \"Heavy/answer\"}" }
-        var heavy = PlainModule(name: "Heavy")
+        var heavy = CModule(name: "Heavy")
         heavy.moreManifest = "\"routes\": [\(inModule.joined(separator: ","))], "
         try heavy.build(into: host.plugins, as: "heavy.so")
         try await start()

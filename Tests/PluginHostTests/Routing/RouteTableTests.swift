@@ -2,6 +2,7 @@ import PluginABI
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 @Suite struct RouteTableTests {
     private func entry(_ pattern: String) throws -> RouteEntry {
@@ -164,7 +165,7 @@ import Testing
 
     /// Makes random patterns of a small alphabet, so that they overlap.
     private struct Maker {
-        var generator: SeededGenerator
+        var generator: SplitMix
 
         mutating func pattern() -> String {
             let count = Int.random(in: 1...3, using: &generator)
@@ -191,7 +192,7 @@ import Testing
     @Test("order of registration never matters, and something matches exactly if some pattern does")
     func order() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var maker = Maker(generator: SeededGenerator(seed: seed))
+        var maker = Maker(generator: SplitMix(seed: seed))
         for _ in 0..<60 {
             var shapes: Set<RoutePattern.Shape> = []
             let patterns = try (0..<12).map { _ in maker.pattern() }
@@ -212,7 +213,7 @@ import Testing
     }
 
     /// A pattern of pieces no two kinds of which are as specific.
-    private static func pattern(_ generator: inout SeededGenerator) -> String {
+    private static func pattern(_ generator: inout SplitMix) -> String {
         let count = Int.random(in: 0...4, using: &generator)
         return ["t://h", "t://h", "t://:host"].randomElement(using: &generator)!
             + (0..<count).map { index in
@@ -225,7 +226,7 @@ import Testing
         "a table that changes answers as a search of all patterns does that it has at that time, and so do its copies")
     func changes() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var generator = SeededGenerator(seed: seed)
+        var generator = SplitMix(seed: seed)
         func ranks(_ entry: RouteEntry) -> [Int] {
             let (host, path) = (entry.pattern.host, entry.pattern.path)
             let segments = (host?.segments ?? []) + (path?.segments ?? [])
@@ -278,7 +279,7 @@ import Testing
     @Test("the automaton agrees with an obvious backtracking matcher")
     func reference() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var maker = Maker(generator: SeededGenerator(seed: seed))
+        var maker = Maker(generator: SplitMix(seed: seed))
         for _ in 0..<600 {
             let text = maker.pattern()
             let pattern = try RoutePattern(text).path!
@@ -378,19 +379,5 @@ enum Reference {
             if atLeast > 0 { return more() }
             return isLazy ? done(at) ?? more() : more() ?? done(at)
         }
-    }
-}
-
-/// Repeatable random numbers (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
     }
 }

@@ -4,14 +4,15 @@ import Testing
 
 @testable import PluginFile
 @testable import PluginHost
+@testable import TestSupport
 
 /// Service files in the folder of a host that watches it.
 @Suite(.timeLimit(.minutes(30))) struct ServiceFileTests {
-    private let host: FolderHost
+    private let host: TestHost
 
     init() throws {
-        host = try FolderHost()
-        try PlainModule().build(into: host.plugins, as: "good.so")
+        host = try TestHost()
+        try CModule().build(into: host.plugins, as: "good.so")
     }
 
     private func start() async throws {
@@ -89,7 +90,7 @@ import Testing
         try put(
             #"{"Shared": {"target": "Counter", "version": "1.0.0", "singleton": true}, "#
                 + #""Own": {"target": "Counter", "version": "1.0.0"}}"#, "x.services.json")
-        try copyFile(builtLibrary("libModuleA.so"), to: "\(host.plugins)/a.so")
+        try copyFile(built("libModuleA.so"), to: "\(host.plugins)/a.so")
         try await start()
         func count(_ service: ServiceHandle) throws -> Int? { try service.perform("add", ["n": 1]).int }
         let (one, two) = (try host.host.service("Own"), try host.host.service("Own"))
@@ -109,7 +110,7 @@ import Testing
     @Test func `code of the program and manifests stand before a file, which comes back whole after them`() async throws
     {
         let manifest = #""services": [{"name": "S", "version": "1.0.0", "target": "Good"}], "#
-        try PlainModule(moreManifest: manifest).build(into: host.plugins, as: "good.so")
+        try CModule(moreManifest: manifest).build(into: host.plugins, as: "good.so")
         let service = #"{"target": "Good", "version": "1.0.0"}"#
         try put("{\"S\": \(service), \"A\": \(service)}", "a.services.json")
         try put("{\"P\": \(service), \"B\": \(service)}", "b.services.json")

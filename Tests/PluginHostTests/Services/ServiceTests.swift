@@ -4,6 +4,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// Services: by name and smallest version, from whatever module.
 @Suite(.timeLimit(.minutes(30))) struct ServiceTests {
     /// A module that offers services, each implemented by a target of the module's own name, with instances that count.
@@ -18,7 +20,7 @@ import Testing
         var module: CModule {
             let services = services.map { "{\($0),\"target\":\"\(name)\"}" }.joined(separator: ",")
             return CModule(
-                name: name, manifest: "\"services\":[\(services)],",
+                name: name, moreManifest: "\"services\":[\(services)],",
                 code: """
                     static atomic_int made, alive;
                     static void *make(void *data, const plugin_call *call) {
@@ -44,7 +46,7 @@ import Testing
                             .init(name: "made", body: "reply_int(call->token, made);"),
                             .init(name: "alive", body: "reply_int(call->token, alive);"),
                         ]),
-                ], factories: instance == "none" ? "" : "{{\"\(name)\", \(name.utf8.count)}, make, destroy, 0}")
+                ], makers: instance == "none" ? "" : "{{\"\(name)\", \(name.utf8.count)}, make, destroy, 0}")
         }
     }
 
@@ -93,7 +95,7 @@ import Testing
     }
 
     @Test func `The same name, version and priority from two modules refuses the newcomer whole`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let first = Offer(name: "A", services: [service("1.0.0")]).module
         let second = Offer(name: "B", services: [service("1.0.0+other")]).module
         let folder = try TemporaryFolder()
@@ -213,7 +215,7 @@ import Testing
     // MARK: Change
 
     @Test func `A singleton's handle follows the newest version; another's keeps its own`() throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         let old = Offer(
             name: "A", services: [service("1.0.0", ",\"singleton\":true"), "\"name\":\"O\",\"version\":\"1.0.0\""])
         let new = Offer(
@@ -232,7 +234,7 @@ import Testing
     }
 
     @Test func `Waiting ends when the service comes, and not for an older version`() async throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try test.start()
         let host = test.host
         async let waited = host.waitForService("S", from: "2.0.0", timeout: .seconds(600))
@@ -267,7 +269,7 @@ import Testing
     }
 
     @Test func `Many who wait are all told`() async throws {
-        let test = try FolderHost()
+        let test = try TestHost()
         try test.start()
         let host = test.host
         let module = try Offer(name: "A", services: [service("1.0.0")]).module.build()

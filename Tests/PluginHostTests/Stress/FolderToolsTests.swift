@@ -3,13 +3,15 @@ import PluginABI
 import PluginHost
 import Testing
 
+@testable import TestSupport
+
 /// What tools do to a folder: each leaves the last version serving.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct FolderToolsTests {
-    let test: FolderHost
+    let test: TestHost
     private let first = StressModule.numbers.lowerBound
 
     init() throws {
-        test = try FolderHost()
+        test = try TestHost()
         try StressModule(place: 0, number: first).put(into: test.plugins, as: "module.so")
         try test.start()
     }

@@ -4,13 +4,15 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// A module is replaced again and again while everybody calls it.
 ///
-/// Two hundred times; `PLUGINHOST_STRESS_REPLACEMENTS` says how often instead (at most some ten thousand: images stay
+/// Forty times; `PLUGINHOST_STRESS_REPLACEMENTS` says how often instead (at most some ten thousand: images stay
 /// mapped). It prints how long it took from the moment at which a file is whole to the first answer of its version.
 @Suite(.serialized) struct ReplacementTests {
     @Test func `Not one call fails while a module is replaced again and again`() async throws {
-        let count = ProcessInfo.processInfo.environment["PLUGINHOST_STRESS_REPLACEMENTS"].flatMap { Int($0) } ?? 200
+        let count = ProcessInfo.processInfo.environment["PLUGINHOST_STRESS_REPLACEMENTS"].flatMap { Int($0) } ?? 40
         let folder = try TemporaryFolder()
         let report = try folder.file("report")
         await #expect(processExitsWith: .success) { [count = count as Int, report = report as String] in

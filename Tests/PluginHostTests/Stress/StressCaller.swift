@@ -3,6 +3,8 @@ import PluginABI
 import PluginHost
 import Synchronization
 
+@testable import TestSupport
+
 /// Calls modules without pause, in every way there is, and checks each answer.
 final class StressCaller: @unchecked Sendable {  // Used by one thread or task at a time.
     private let round: StressRound
@@ -19,7 +21,7 @@ final class StressCaller: @unchecked Sendable {  // Used by one thread or task a
         self.round = round
         self.number = number
         progress = round.progress[number]
-        random = SplitMix(state: round.seed &+ UInt64(number) &* 7919)
+        random = SplitMix(seed: round.seed &+ UInt64(number) &* 7919)
         bound = (0..<StressRound.places).map { round.host.bind(StressModule.name($0), "answer") }
     }
 

@@ -3,6 +3,8 @@ import PluginABI
 import PluginHost
 import Synchronization
 
+@testable import TestSupport
+
 /// Changes the folder without pause, and tells the model before and after.
 final class StressChanger: @unchecked Sendable {  // Used by one thread.
     private let round: StressRound
@@ -13,7 +15,7 @@ final class StressChanger: @unchecked Sendable {  // Used by one thread.
 
     init(_ round: StressRound) {
         self.round = round
-        random = SplitMix(state: round.seed)
+        random = SplitMix(seed: round.seed)
     }
 
     /// All modules are there when the callers begin.

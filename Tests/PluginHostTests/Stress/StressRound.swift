@@ -4,6 +4,7 @@ import PluginABI
 import Synchronization
 
 @testable import PluginHost
+@testable import TestSupport
 
 /// One round of the stress test: a host, callers that never pause, and somebody who changes the folder. Runs in a process
 /// of its own, since an image that was opened stays mapped for ever.

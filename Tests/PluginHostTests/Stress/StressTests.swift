@@ -1,9 +1,11 @@
 import Foundation
 import Testing
 
+@testable import TestSupport
+
 /// Modules are replaced, removed, added and broken in random order while everybody calls them; see ``StressRound``.
 ///
-/// About twenty seconds. `PLUGINHOST_STRESS_SECONDS` runs it for longer, in rounds of a minute, each in a process of its
+/// Some seconds. `PLUGINHOST_STRESS_SECONDS` runs it for longer, in rounds of a minute, each in a process of its
 /// own; `PLUGINHOST_STRESS_SEED` begins with the seed that a failure has printed:
 ///
 ///     PLUGINHOST_STRESS_SECONDS=3600 swift test --filter StressTests
@@ -13,7 +15,7 @@ import Testing
     }
 
     @Test func `No call is lost, doubled, misrouted or torn, whatever happens to the folder`() async throws {
-        let seconds = Self.setting("SECONDS") ?? 20
+        let seconds = Self.setting("SECONDS") ?? 4
         let seed = Self.setting("SEED").map { UInt64($0) } ?? .random(in: 1...1_000_000)
         let folder = try TemporaryFolder()
         let report = try folder.file("report")

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import TestSupport
+
 /// A module with as many needs as a test wants, in a file of a few kilobytes: its dynamic section is moved to where there
 /// is room for them.
 struct NeedyModule {

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import PluginHost
+@testable import TestSupport
 
 @Suite(.timeLimit(.minutes(10))) struct SerialThreadTests {
     private final class Notes: Sendable {

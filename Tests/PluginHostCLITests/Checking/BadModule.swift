@@ -1,0 +1,275 @@
+import Foundation
+import Testing
+
+@testable import TestSupport
+
+/// A module in C that breaks one rule, and the check that has to find it.
+struct BadModule: Sendable, CustomTestStringConvertible {
+    let rule: String
+    let check: String
+    let isFailure: Bool
+    /// Words of what is said about it.
+    let words: [String]
+    /// The seconds that each check gets: few where one never ends.
+    var deadline = 120
+    /// Makes the library at a path, or elsewhere, and returns where.
+    let make: @Sendable (_ folder: TemporaryFolder) throws -> String
+
+    var testDescription: String { "\(check): \(rule)" }
+
+    init(
+        _ rule: String, _ check: String, isFailure: Bool = true, _ words: String..., flags: [String] = [],
+        name: String = "libbad.so", _ change: @escaping @Sendable (inout CModule) -> Void
+    ) {
+        (self.rule, self.check, self.isFailure, self.words) = (rule, check, isFailure, words)
+        make = { folder in
+            var module = CModule(name: "Bad")
+            change(&module)
+            return try folder.copy(module.build(flags), as: name)
+        }
+    }
+
+    init(
+        _ rule: String, _ check: String, isFailure: Bool = true, _ words: String...,
+        making module: @escaping @Sendable () -> CModule
+    ) {
+        (self.rule, self.check, self.isFailure, self.words) = (rule, check, isFailure, words)
+        make = { folder in try folder.copy(module().build(), as: "libbad.so") }
+    }
+
+    /// Needs a library that is not there when it is loaded, or only in a folder of this machine.
+    init(_ rule: String, _ check: String, isFailure: Bool = true, _ words: String..., needing library: String) {
+        (self.rule, self.check, self.isFailure, self.words) = (rule, check, isFailure, words)
+        make = { folder in
+            let lost = try CFixture.build("int lost(void) { return 1; }", ["-Wl,-soname,\(library)"], name: library)
+            var module = CModule(name: "Bad")
+            module.code = "int lost(void);"
+            module.body = "lost();"
+            let place = (lost as NSString).deletingLastPathComponent
+            return try folder.copy(
+                module.build([lost] + (isFailure ? [] : ["-Wl,-rpath,\(place)"])), as: "libbad.so")
+        }
+    }
+
+    /// The same, with a deadline for each check.
+    private func within(_ seconds: Int) -> BadModule {
+        var copy = self
+        copy.deadline = seconds
+        return copy
+    }
+
+    /// A manifest of the target `Bad` with actions.
+    private static func manifest(_ actions: String, more: String = "") -> String {
+        """
+        {"name": "Bad", "version": "1.0.0", \(more)"targets": [{"name": "Bad", "actions": [{"name": "answer"}, \(actions)]}]}
+        """
+    }
+
+    static let all: [BadModule] = [
+        // What it says.
+        BadModule("no description", "description", "null") { $0.entry = "return NULL;" },
+        BadModule("another magic number", "description", "PLUGIN_ABI_MAGIC") { $0.magic = "7" },
+        BadModule("a crash in the entry function", "description", "SIGSEGV") { $0.entry = "*(volatile int *)8 = 1;" },
+        BadModule("an entry function that hangs", "description", "--timeout") { $0.entry = "for (;;) usleep(1000);" }
+            .within(15),
+        BadModule("an entry function that exits", "description", "exit code 3") { $0.entry = "_exit(3);" },
+        BadModule("a manifest that is no JSON", "manifest", "JSON") { $0.manifest = "{" },
+        BadModule("an unknown key in the manifest", "manifest", "remotee") {
+            $0.manifest = manifest("{\"name\": \"a\", \"remotee\": true}")
+        },
+        BadModule("a function that is missing", "manifest", "there is no function") {
+            $0.manifest = manifest("{\"name\": \"missing\"}")
+        },
+        // What it needs and exports.
+        BadModule("a library that is nowhere", "libraries", "liblost.so", needing: "liblost.so"),
+        BadModule(
+            "a library that is on this machine by chance", "libraries", isFailure: false, "libchance.so", "$ORIGIN",
+            needing: "libchance.so"),
+        BadModule("a function that the program has, too", "symbols", "setlocale", "static") {
+            $0.code = "char *setlocale(int category, const char *locale) { return (char *)locale + category; }"
+        },
+        BadModule("a function that others may have, too", "symbols", isFailure: false, "do_it_all") {
+            $0.code = "int do_it_all(void) { return 1; }"
+        },
+        BadModule("a file that no host looks at", "names", ".so", name: "libbad.so.1") { _ in },
+        BadModule("names that differ in case only", "names", isFailure: false, "fetch", "Fetch") {
+            $0.actions = [("fetch", "reply(call, \"\");"), ("Fetch", "reply(call, \"\");")]
+        },
+        BadModule("a name that is no identifier", "names", isFailure: false, "fetch-it") {
+            $0.manifest = manifest("{\"name\": \"fetch-it\"}")
+            $0.code = fetchIt
+            $0.moreFunctions = "{TEXT(\"Bad/fetch-it\"), fetch_it, NULL},"
+        },
+        // How it starts and ends.
+        BadModule("an activation that fails", "lifecycle", "activate") { $0.activate = "return 7;" },
+        BadModule("a crash on activation", "lifecycle", "SIGABRT") { $0.activate = "abort();" },
+        BadModule("something that is not given back", "lifecycle", "second time", "tearDown") {
+            // The process has one environment, as it has one of each port.
+            $0.activate = "if (getenv(\"BAD_MODULE_USED\")) return 1; setenv(\"BAD_MODULE_USED\", \"1\", 1);"
+        },
+        BadModule("files that stay open", "lifecycle", isFailure: false, "open") {
+            $0.activate = "if (open(\"/dev/null\", O_RDONLY) < 0) return 1;"
+        },
+        BadModule("a tearDown that crashes", "lifecycle", "SIGSEGV") { $0.tearDown = "*(volatile int *)8 = 1;" },
+        // What it does when it is called.
+        BadModule("a notFound that crashes", "unknown", "SIGSEGV", "Bad/unknown") {
+            $0.manifest = manifest(
+                """
+                {"name": "notFound", "parameters": [{"name": "action", "type": "string", "required": true},
+                  {"name": "parameters", "type": "map", "required": true}]}
+                """)
+            $0.code = read("*(volatile int *)8 = 1; reply(call, \"\");")
+            $0.moreFunctions = "{TEXT(\"Bad/notFound\"), read_it, NULL},"
+        },
+        BadModule("a notFound that cannot be called", "unknown", "must declare") {
+            $0.actions = [("notFound", "reply(call, \"\");")]
+        },
+        BadModule("a value of any type that is taken for a text", "parameters", "SIGSEGV", "Bad/read") {
+            $0.manifest = manifest(parameter("any"))
+            $0.code = read(
+                "reply_length(call, (const char *)(arguments[0].kind == PLUGIN_KIND_NULL ? 8 : 0));", any: true)
+            $0.moreFunctions = "{TEXT(\"Bad/read\"), read_it, NULL},"
+        },
+        BadModule("a number that is taken for an index", "hostile", "SIGSEGV", "Bad/read") {
+            $0.manifest = manifest(parameter("int"))
+            $0.code = read("static char some[64]; ((volatile char *)some)[arguments[0].as.integer] = 1; done(call);")
+            $0.moreFunctions = "{TEXT(\"Bad/read\"), read_it, NULL},"
+        },
+        BadModule("a loop that a parameter makes endless", "hostile", "no end", "Bad/read") {
+            $0.manifest = manifest(parameter("int"))
+            $0.code = read("for (int64_t i = 0; i < arguments[0].as.integer; i++) usleep(100); done(call);")
+            $0.moreFunctions = "{TEXT(\"Bad/read\"), read_it, NULL},"
+        }
+        .within(15),
+        BadModule("an action that bears one thread only", "concurrent", "SIGABRT", "serial") {
+            $0.code = "static int busy;"
+            $0.body = "if (__atomic_exchange_n(&busy, 1, __ATOMIC_SEQ_CST)) abort(); usleep(2000); busy = 0;"
+        },
+        BadModule("a call without a reply", "replies", "Bad/silent", "Answer every call") {
+            $0.actions = [("silent", "")]
+        },
+        BadModule("an asynchronous call without a reply", "replies", "Bad/read", "did not reply") {
+            $0.manifest = manifest("{\"name\": \"read\", \"async\": true}")
+            $0.code = read("(void)call;")
+            $0.moreFunctions = "{TEXT(\"Bad/read\"), read_it, NULL},"
+        }
+        .within(15),
+        BadModule("two replies", "replies", "Bad/twice", "twice") {
+            $0.actions = [("twice", "reply(call, \"1\"); reply(call, \"2\");")]
+        },
+        BadModule("a second reply from another thread", "replies", "second time") {
+            $0.actions = [("late", "start_reply(call); reply(call, \"1\");")]
+        },
+        BadModule("a result of another type than declared", "replies", "Bad/read", "declared to give int") {
+            $0.manifest = manifest("{\"name\": \"read\", \"result\": \"int\"}")
+            $0.code = read("reply(call, \"text\");")
+            $0.moreFunctions = "{TEXT(\"Bad/read\"), read_it, NULL},"
+        },
+        BadModule("an event that is answered twice", "replies", "the event told") {
+            $0.events = [("told", "", "reply(call, \"1\");")]
+        },
+        BadModule(
+            "an object that crashes", "replies", "SIGSEGV", "Thing#look with",
+            making: {
+                thing("*(volatile int *)8 = 1; reply_int(call->token, 1);")
+            }),
+        BadModule(
+            "an object that crashes for some numbers", "hostile", "SIGSEGV", "Thing#look with",
+            making: {
+                thing(
+                    "static char some[64]; ((volatile char *)some)[arguments[0].as.integer] = 1; reply_int(call->token, 1);",
+                    parameters: ["at": "int"])
+            }),
+        BadModule(
+            "an object that bears one thread only", "concurrent", "SIGABRT", "serial",
+            making: {
+                thing(
+                    """
+                    static int busy;
+                    if (__atomic_exchange_n(&busy, 1, __ATOMIC_SEQ_CST)) abort();
+                    usleep(2000);
+                    busy = 0;
+                    reply_int(call->token, 1);
+                    """)
+            }),
+        BadModule(
+            "an object's result of another type than declared", "replies", "Thing#look is declared to give string",
+            making: {
+                thing("reply_int(call->token, 1);", manifest: "\"result\": \"string\",")
+            }),
+        BadModule(
+            "an object that replies twice", "replies", "Thing#look replied twice",
+            making: {
+                thing("reply_int(call->token, 1); reply_int(call->token, 2);")
+            }),
+        BadModule("words on standard output", "lifecycle", isFailure: false, "standard output", "hello") {
+            $0.activate = "puts(\"hello\");"
+        },
+        BadModule("a text that is no UTF-8", "replies", "UTF-8") {
+            $0.actions = [("garbled", "reply(call, \"\\xFF\");")]
+        },
+        BadModule("an error without a message", "replies", isFailure: false, "no message") {
+            $0.actions = [("mute", "refuse(call, \"\");")]
+        },
+        BadModule(
+            "objects that nobody releases", "objects", "object_create",
+            making: {
+                thing("reply_int(call->token, 1);", release: "")
+            }),
+    ]
+
+    // MARK: Pieces
+
+    private static let fetchIt = """
+        static void fetch_it(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
+            (void)data, (void)arguments, (void)count;
+            reply(call, "");
+        }
+        """
+
+    private static func parameter(_ type: String) -> String {
+        "{\"name\": \"read\", \"parameters\": [{\"name\": \"value\", \"type\": \"\(type)\", \"required\": true}]}"
+    }
+
+    private static func read(_ body: String, any: Bool = false) -> String {
+        """
+        static inline void done(const plugin_call *call) { reply(call, ""); }
+        static inline void reply_length(const plugin_call *call, const char *text) {
+            if (text && ((volatile const char *)text)[0]) reply(call, "full"); else reply(call, "");
+        }
+        static void read_it(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
+            (void)data, (void)arguments, (void)count;
+            \(body)
+        }
+        """
+    }
+
+    /// A module with an action that gives an object with one action, `look`.
+    private static func thing(
+        _ look: String, manifest: String = "", parameters: KeyValuePairs<String, String> = [:],
+        release: String = "host->object_release(host, thing);"
+    ) -> CModule {
+        CModule(
+            name: "Bad",
+            code: """
+                #include <stdlib.h>
+                #include <unistd.h>
+                static void gone(void *instance) { (void)instance; }
+                static int one;
+                """,
+            targets: [
+                .init(
+                    name: "Bad",
+                    actions: [
+                        .init(
+                            name: "make",
+                            body: """
+                                plugin_object thing = host->object_create(host, text("Thing"), &one, gone);
+                                reply_value(call->token, plugin_value_object(thing));
+                                \(release)
+                                """)
+                    ])
+            ],
+            types: [("Thing", [.init(name: "look", manifest: manifest, parameters: parameters, body: look)])])
+    }
+}

@@ -1,0 +1,198 @@
+import Foundation
+import PluginABI
+import PluginHost
+import Testing
+
+@testable import TestSupport
+
+@Suite(.timeLimit(.minutes(30))) struct CheckTests {
+    /// The built program, which is not told a plugins folder.
+    private func program() throws -> HostProgram {
+        var program = try HostProgram()
+        program.namesFolder = false
+        return program
+    }
+
+    private func check(_ file: String, _ options: String...) throws -> (outcome: ProgramProcess.Outcome, report: Value)
+    {
+        let outcome = try program().run(["check", file, "--json", "--trust", "--seed", "1"] + options)
+        return (outcome, try Value(json: outcome.output))
+    }
+
+    private func result(_ name: String, of report: Value) -> Value? {
+        report["checks"]?.list?.first { $0["check"]?.string == name }
+    }
+
+    @Test(arguments: BadModule.all) func `a module that breaks a rule is caught`(bad: BadModule) throws {
+        let folder = try TemporaryFolder()
+        let (outcome, report) = try check(bad.make(folder), "--timeout", "\(bad.deadline)")
+        let found = try #require(result(bad.check, of: report), "\(report)")
+        #expect(found["outcome"]?.string == (bad.isFailure ? "failure" : "warning"), "\(report)")
+        let said = (found["findings"]?.list ?? []).compactMap { $0["message"]?.string }.joined(separator: "\n")
+        for word in bad.words { #expect(said.contains(word), "\(said)") }
+        #expect(outcome.signal == 0 && outcome.code == (bad.isFailure ? 65 : 0), "\(report)")
+        #expect(report["passed"]?.bool == !bad.isFailure)
+    }
+
+    @Test func `every check has a bad module that it must find`() throws {
+        let good = try check(CModule().build()).report
+        let names = (good["checks"]?.list ?? []).compactMap { $0["check"]?.string }
+        #expect(Set(names) == Set(BadModule.all.map(\.check)))
+    }
+
+    @Test(arguments: ["ModuleA", "ModuleB", "ModuleC"]) func `the samples pass every check`(module: String) throws {
+        let (outcome, report) = try check(built("lib\(module).so"))
+        #expect(outcome.code == 0 && report["module"]?.string == module)
+        for result in report["checks"]?.list ?? [] { #expect(result["outcome"] == "pass", "\(result)") }
+    }
+
+    @Test func `one line a check says what was done, and the seed by which it can be done again`() throws {
+        let file = try CModule().build()
+        let outcome = try program().run("check", file, "--trust", "--seed", "77")
+        let lines = outcome.output.split(separator: "\n")
+        #expect(outcome.code == 0 && lines.count == 13 && lines.last == "seed 77")
+        #expect(lines.dropLast().allSatisfy { $0.hasPrefix("pass     ") }, "\(outcome.output)")
+        let again = try program().run("check", file, "--trust", "--seed", "77")
+        #expect(again.output == outcome.output)
+    }
+
+    @Test func `a failure is said in words, with an exit code of its own`() throws {
+        var module = CModule()
+        module.actions = [("silent", "")]
+        let outcome = try program().run(["check", module.build(), "--trust"])
+        #expect(outcome.code == 65 && outcome.output.contains("FAILURE  replies"))
+        #expect(outcome.errors.contains("fails 1 of 12 checks. Run it again with '--seed "))
+    }
+
+    @Test func `no action is performed when that is not wanted`() throws {
+        let folder = try TemporaryFolder()
+        var module = CModule()
+        module.body = "note(\"\(folder.path)/called\", \"x\\n\");"
+        let report = try check(module.build(), "--no-calls").report
+        #expect(result("replies", of: report)?["outcome"] == "skipped" && report["passed"] == true)
+        #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/called"))
+        _ = try check(module.build())
+        #expect(FileManager.default.fileExists(atPath: "\(folder.path)/called"))
+    }
+
+    @Test func `a module that requires others is checked with them`() throws {
+        let folder = try TemporaryFolder()
+        var module = CModule()
+        module.moreManifest = "\"requires\": [{\"module\": \"Helper\"}], "
+        let file = try folder.copy(module.build(), as: "good.so")
+        let alone = try check(file)
+        #expect(alone.outcome.code == 65 && alone.outcome.output.contains("--with"))
+        let helper = try CModule(name: "Helper").build()
+        #expect(try check(file, "--with", helper).outcome.code == 0)
+    }
+
+    @Test func `a file of '--with' that is of no use is named`() throws {
+        let folder = try TemporaryFolder()
+        let good = try folder.copy(CModule().build(), as: "good.so")
+        func run(_ other: String) throws -> ProgramProcess.Outcome {
+            try program().run("check", good, "--trust", "--with", other)
+        }
+        let missing = try run("\(folder.path)/missing.so")
+        #expect(missing.code == 66 && missing.errors.contains("--with \(folder.path)/missing.so"))
+        for other in [folder.path, try folder.file("text.so", Data("text".utf8)), good] {
+            let outcome = try run(other)
+            #expect(outcome.code == 65 && outcome.errors.contains("--with \(other)"), "\(outcome)")
+        }
+        var failing = CModule(name: "Failing")
+        failing.activate = "return 7;"
+        let other = try folder.copy(failing.build(), as: "failing.so")
+        let outcome = try run(other)
+        #expect(outcome.code == 65 && outcome.output.contains("--with \(other)"), "\(outcome)")
+    }
+
+    @Test func `what does not start fails once, and is not tried again`() throws {
+        var module = CModule()
+        module.activate = "return 7;"
+        let (outcome, report) = try check(module.build())
+        let outcomes = (report["checks"]?.list ?? []).map { $0["outcome"]?.string }
+        #expect(outcome.code == 65 && outcomes.count { $0 == "failure" } == 1, "\(report)")
+        #expect(outcomes.count { $0 == "skipped" } == 6, "\(report)")
+        let lifecycle = result("lifecycle", of: report)
+        #expect(lifecycle?["summary"] == lifecycle?["findings"]?[0]?["message"])
+        let told = try program().run(["check", module.build(), "--trust"])
+        #expect(told.output.contains("skipped  replies      not tried: it does not start"))
+        #expect(told.errors.contains("fails 1 of 12 checks.") && !told.errors.contains("--seed"))
+    }
+
+    @Test func `all that a check finds is said, and how far it came`() throws {
+        var module = CModule()
+        module.actions = [("silent", ""), ("mute", "refuse(call, \"\");"), ("endless", "for (;;) usleep(1000);")]
+        let outcome = try program().run(["check", module.build(), "--trust", "--timeout", "3"])
+        #expect(outcome.output.contains("the 3 s that each check has, after "), "\(outcome)")
+        #expect(outcome.output.contains("; the last to begin was Good/endless with"), "\(outcome)")
+        module.actions.removeLast()
+        let both = try program().run(["check", module.build(), "--trust"])
+        #expect(both.output.contains("Good/silent") && both.output.contains("Good/mute"), "\(both)")
+    }
+
+    @Test func `symbols that are weak are nobody's mistake`() throws {
+        var module = CModule()
+        module.code = """
+            __attribute__((weak)) char *setlocale(int category, const char *locale) { return (char *)locale + category; }
+            """
+        #expect(try result("symbols", of: check(module.build()).report)?["outcome"] == "pass")
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM, SIGKILL])
+    func `a check that is ended leaves nothing behind`(signal: Int32) throws {
+        let program = try program()
+        var module = CModule()
+        module.body = """
+            char line[32];
+            snprintf(line, sizeof line, "%d", (int)getpid());
+            note("\(program.folder.path)/process", line);
+            for (;;) pause();
+            """
+        let running = try program.start("check", module.build(), "--trust", "--json")
+        #expect(eventually { FileManager.default.fileExists(atPath: "\(program.folder.path)/process") })
+        running.signal(signal)
+        #expect(try running.wait().signal == signal)
+        let process = try String(contentsOfFile: "\(program.folder.path)/process", encoding: .utf8)
+        // A process that has ended and that nobody has collected has no command line.
+        #expect(eventually { (FileManager.default.contents(atPath: "/proc/\(process)/cmdline") ?? Data()).isEmpty })
+        // It may have been between two of its children.
+        #expect(
+            eventually {
+                let rest = (try? FileManager.default.contentsOfDirectory(atPath: program.folder.path)) ?? []
+                return !rest.contains { $0.hasPrefix("pluginhost-check") }
+            })
+    }
+
+    @Test func `other modules of the folder have no part in it`() throws {
+        let folder = try TemporaryFolder()
+        var crashing = CModule(name: "Crashing")
+        crashing.entry = "abort();"
+        try folder.copy(crashing.build(), as: "crashing.so")
+        let file = try folder.copy(CModule().build(), as: "good.so")
+        #expect(try check(file).outcome.code == 0)
+    }
+
+    @Test(arguments: [".//good.so", "./../plugins/good.so"])
+    func `a file is found however it is named`(path: String) throws {
+        let program = try HostProgram()
+        try program.folder.copy(CModule().build(), as: "plugins/good.so")
+        #expect(try check("\(program.plugins)/\(path)").outcome.code == 0)
+    }
+
+    @Test func `a module whose manifest is longer than an argument may be passes every check`() throws {
+        var module = CModule()
+        module.moreManifest = "\"summary\": \"\(String(repeating: "long ", count: 40_000))\", "
+        let (outcome, report) = try check(module.build())
+        #expect(outcome.code == 0, "\(outcome)")
+        for result in report["checks"]?.list ?? [] { #expect(result["outcome"] == "pass", "\(result)") }
+    }
+
+    @Test func `a file that is not there, and a seed that is none, are told apart`() throws {
+        let folder = try TemporaryFolder()
+        symlink("/nonexistent.so", "\(folder.path)/link.so")
+        #expect(try program().run("check", "/nonexistent.so").code == 66)
+        #expect(try program().run("check", "\(folder.path)/link.so").code == 66)
+        #expect(try program().run("check", "").code == 64)
+        #expect(try program().run("check", "x.so", "--seed", "x").code == 64)
+    }
+}

@@ -1,0 +1,67 @@
+import Foundation
+import Glibc
+import PluginABI
+import PluginHost
+import Testing
+
+@testable import PluginHostCLI
+@testable import TestSupport
+
+/// `--config`, `--log` and `--log-level`, of the program as it is built.
+@Suite(.timeLimit(.minutes(30))) struct ConfigurationAndLogTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func write(_ text: String) throws {
+        try text.write(toFile: folder.path + "/c.json", atomically: true, encoding: .utf8)
+    }
+
+    @Test func `run follows its configuration, and keeps it where the file is broken`() throws {
+        try write(#"{"ModuleA": {"a": 1}}"#)
+        let host = try ProgramProcess([
+            "run", "--plugins", folder.path, "--config", folder.path + "/c.json", "--json", "--log", "json",
+        ])
+        #expect(host.line { $0.contains("\"watching\"") } != nil)
+        try write(#"{"ModuleA": {"a": 2}, "ModuleB": {}}"#)
+        let change = host.line { $0.contains("\"configurationChanged\"") }
+        #expect(try change.map { try Value(json: $0) }?["modules"] == ["ModuleA"])
+        try write("{")
+        let error = try #require(host.errorLine { _ in true }.map { try Value(json: $0) })
+        #expect(error["level"] == "error" && error["module"] == .some(.null))
+        #expect(error["message"]?.string?.contains("c.json is not valid JSON") == true)
+        #expect(error["time"]?.string?.hasSuffix("Z") == true)
+        try write(#"{"ModuleB": {"b": 1}, "ModuleA": {"a": 2}}"#)
+        let next = host.line { $0.contains("\"configurationChanged\"") }
+        #expect(try next.map { try Value(json: $0) }?["modules"] == ["ModuleB"])
+        host.signal(SIGTERM)
+        #expect(try host.wait().errors.isEmpty)
+    }
+
+    @Test func `a configuration beyond its limit is refused, also when it comes from a pipe`() throws {
+        func error(_ path: String) -> PluginError? {
+            #expect(throws: PluginError.self) { try ConfigurationFile(path: path).read() }
+        }
+        let file = ConfigurationFile(path: folder.path + "/c.json")
+        try write(#"{"ModuleA": {"a": 1}}"# + String(repeating: " ", count: ConfigurationFile.sizeLimit - 21))
+        #expect(try file.read().modules == ["ModuleA": ["a": 1]])
+        try write("{}" + String(repeating: " ", count: ConfigurationFile.sizeLimit - 1))
+        for path in [file.path, "/dev/zero"] {
+            let refused = error(path)
+            #expect(refused?.code == .invalidConfiguration)
+            for word in [path, "16777216", "too long"] { #expect(refused?.message.contains(word) == true) }
+        }
+        #expect(error(folder.path + "/none")?.code == .fileNotFound)
+        #expect(error(folder.path)?.code == .unreadable)
+    }
+
+    @Test func `the log is text or JSON, from a level on`() throws {
+        let missing = folder.path + "/none"
+        let json = try ProgramProcess.run("list", "--plugins", missing, "--log", "json")
+        #expect(try Value(json: json.errors)["level"] == "warning")
+        #expect(try ProgramProcess.run("list", "--plugins", missing).errors.hasPrefix("Warning: The plugins folder"))
+        #expect(try ProgramProcess.run("list", "--plugins", missing, "--log-level", "error").errors.isEmpty)
+        #expect(try ProgramProcess.run("list", "--plugins", missing, "--log", "xml").code == 64)
+        #expect(try ProgramProcess.run("list", "--plugins", missing, "--log-level", "loud").code == 64)
+    }
+}

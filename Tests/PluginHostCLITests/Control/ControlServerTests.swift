@@ -1,0 +1,444 @@
+import Dispatch
+import FoundationEssentials
+import Glibc
+import PluginABI
+import PluginHost
+import Synchronization
+import Testing
+
+@testable import PluginHostCLI
+@testable import TestSupport
+
+@Suite(.timeLimit(.minutes(30))) struct ControlServerTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+    private var path: String { folder.path + "/s" }
+
+    /// What the method `block` waits for.
+    private let gate = DispatchSemaphore(value: 0)
+    private let hasBegun = DispatchSemaphore(value: 0)
+
+    private func server(
+        limits: ControlServer.Limits = .init(), log: @escaping @Sendable (LogEntry) -> Void = { _ in }
+    ) throws -> ControlServer {
+        try ControlServer(path: path, limits: limits, log: log) {
+            [gate, hasBegun] method, parameters async throws(RPCError) in
+            switch method {
+            case "echo": return parameters ?? nil
+            case "fail": throw .host(PluginError("own", parameters?[0]?.string ?? ""))
+            case "block":
+                Self.wait(for: gate, telling: hasBegun)
+                return true
+            case "wait":
+                hasBegun.signal()
+                try? await Task.sleep(for: .seconds(600))
+                return .bool(Task.isCancelled)
+            default: return try await ControlMethods(service: StubService()).handle(method, parameters)
+            }
+        }
+    }
+
+    private static func wait(for gate: DispatchSemaphore, telling hasBegun: DispatchSemaphore) {
+        hasBegun.signal()
+        gate.wait()
+    }
+
+    /// Returns when so many requests have begun.
+    private func begin(_ count: Int) { for _ in 0..<count { hasBegun.wait() } }
+
+    private func open(_ count: Int) { for _ in 0..<count { gate.signal() } }
+
+    @Test func `the socket belongs to its user alone, and goes with the server`() async throws {
+        let server = try server()
+        var status = stat()
+        try #require(lstat(path, &status) == 0)
+        #expect(status.st_mode == S_IFSOCK | 0o600)
+        server.stop()
+        #expect(lstat(path, &status) != 0)
+        server.stop()
+    }
+
+    @Test func `a living socket is not replaced, a dead one is, a file never`() async throws {
+        let first = try server()
+        #expect(throws: PluginError.self) { try server() }
+        first.stop()
+        // A socket that nobody listens on any more.
+        let dead = UnixSocket.make()
+        try #require(UnixSocket.bind(dead, to: path) == 0)
+        close(dead)
+        (try server()).stop()
+        try Data().write(to: URL(filePath: path))
+        let error = #expect(throws: PluginError.self) { try server() }
+        #expect(error?.code == .cannotListen)
+        #expect(FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test(arguments: ["", String(repeating: "x", count: 200), "/nonexistent/s"])
+    func `a path that cannot be is an error`(path: String) {
+        let error = #expect(throws: PluginError.self) {
+            try ControlServer(path: path) { _, _ async throws(RPCError) in nil }
+        }
+        #expect(error?.code == .cannotListen)
+    }
+
+    @Test func `several requests are in flight on one connection`() async throws {
+        let server = try server()
+        let client = try SocketClient(path)
+        for id in 0..<32 { client.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"block"}"#) }
+        client.send(#"{"jsonrpc":"2.0","id":"quick","method":"echo"}"#)
+        #expect(client.answer()?["id"] == "quick")
+        open(32)
+        let answers = (0..<32).compactMap { _ in client.answer()?["id"]?.int }
+        #expect(Set(answers) == Set(0..<32))
+        server.stop()
+    }
+
+    @Test func `more requests than may be in flight wait for their turn`() async throws {
+        var limits = ControlServer.Limits()
+        limits.requestsInFlight = 2
+        limits.pendingBytes = 100
+        let server = try server(limits: limits)
+        let client = try SocketClient(path)
+        DispatchQueue(label: "writer").async { [client] in
+            for id in 0..<2_000 {
+                client.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"echo","params":["0123456789"]}"#)
+            }
+        }
+        let answers = (0..<2_000).compactMap { _ in client.answer()?["id"]?.int }
+        #expect(answers.count == 2_000 && Set(answers).count == 2_000)
+        server.stop()
+    }
+
+    @Test func `a request beyond those that may be in flight is not begun before one of them has ended`() async throws {
+        var limits = ControlServer.Limits()
+        limits.requestsInFlight = 2
+        let server = try server(limits: limits)
+        let client = try SocketClient(path)
+        for id in 1...2 { client.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"block"}"#) }
+        client.send(#"{"jsonrpc":"2.0","id":3,"method":"echo"}"#)
+        begin(2)
+        #expect(!client.hasAnswer(within: .milliseconds(200)))
+        open(1)
+        #expect([1, 2].contains(client.answer()?["id"]?.int))
+        #expect(client.answer()?["id"] == 3)
+        open(1)
+        server.stop()
+    }
+
+    @Test func `no request is begun for a client that leaves its answers lying, until it reads them`() async throws {
+        var limits = ControlServer.Limits()
+        limits.pendingBytes = 100 << 10
+        let server = try server(limits: limits)
+        let client = try SocketClient(path)
+        let long = String(repeating: "x", count: 4 << 20)
+        client.send(#"{"jsonrpc":"2.0","id":1,"method":"echo","params":["\#(long)"]}"#)
+        #expect(client.hasAnswer(within: .seconds(60)))
+        client.send(#"{"jsonrpc":"2.0","id":2,"method":"block"}"#)
+        let isEarly = hasBegun.wait(timeout: .now() + .milliseconds(200)) == .success
+        #expect(!isEarly)
+        #expect(client.answer()?["id"] == 1)
+        if !isEarly { begin(1) }
+        open(1)
+        #expect(client.answer()?["id"] == 2)
+        server.stop()
+    }
+
+    @Test func `the bytes of lines whose requests run are bounded, for a client and for all`() async throws {
+        for isOfOne in [true, false] {
+            var limits = ControlServer.Limits()
+            limits.smallLineBytes = 1 << 10
+            if isOfOne { limits.lineBytesInFlight = 100 << 10 } else { limits.lineBytesInAll = 150 << 10 }
+            let server = try server(limits: limits)
+            let clients = try (0..<3).map { _ in try SocketClient(path) }
+            let long = String(repeating: "x", count: 100 << 10)
+            clients[0].send(#"{"jsonrpc":"2.0","id":1,"method":"block","params":["\#(long)"]}"#)
+            begin(1)
+            let waiting = isOfOne ? clients[0] : clients[1]
+            waiting.send(#"{"jsonrpc":"2.0","id":2,"method":"echo","params":["\#(long)"]}"#)
+            #expect(!waiting.hasAnswer(within: .milliseconds(200)), "of one client: \(isOfOne)")
+            // Small ones of others do not wait.
+            clients[2].send(#"{"jsonrpc":"2.0","id":3,"method":"echo"}"#)
+            #expect(clients[2].answer()?["id"] == 3)
+            open(1)
+            #expect(clients[0].answer()?["id"] == 1)
+            #expect(waiting.answer()?["id"] == 2)
+            server.stop()
+        }
+    }
+
+    @Test func `a client that does not read its answers blocks nobody`() async throws {
+        let server = try server()
+        let deaf = try SocketClient(path)
+        let long = String(repeating: "x", count: 1 << 20)
+        DispatchQueue(label: "deaf").async { [deaf] in
+            for id in 0..<64 { deaf.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"echo","params":["\#(long)"]}"#) }
+        }
+        usleep(200_000)
+        let client = try SocketClient(path)
+        client.send(#"{"jsonrpc":"2.0","id":1,"method":"list"}"#)
+        #expect(client.answer()?["result"] == [["name": "A"]])
+        deaf.hangUp()
+        server.stop()
+    }
+
+    @Test func `a client that reads nothing is closed, and the log says so`() async throws {
+        var limits = ControlServer.Limits()
+        limits.readTime = .milliseconds(300)
+        let entries = Mutex<[String]>([])
+        let server = try server(limits: limits) { entry in entries.withLock { $0.append(entry.message) } }
+        let deaf = try SocketClient(path)
+        let long = String(repeating: "x", count: 1 << 20)
+        deaf.send(#"{"jsonrpc":"2.0","id":1,"method":"echo","params":["\#(long)"]}"#)
+        for _ in 0..<6000 where entries.withLock(\.isEmpty) { usleep(10_000) }
+        #expect(entries.withLock { $0.first }?.contains("has read nothing for 0.3 seconds") == true)
+        let client = try SocketClient(path)
+        client.send(#"{"jsonrpc":"2.0","id":1,"method":"list"}"#)
+        #expect(client.answer()?["id"] == 1)
+        server.stop()
+    }
+
+    @Test func `answers that a client does not read are bounded`() async throws {
+        var limits = ControlServer.Limits()
+        limits.unreadBytes = 3 << 20
+        limits.pendingBytes = 1 << 30
+        let server = try server(limits: limits)
+        let deaf = try SocketClient(path)
+        // Each answer is longer than what the socket takes, so that all but the beginning of the first one waits.
+        let long = String(repeating: "x", count: 1 << 20)
+        for id in 0..<20 {
+            deaf.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"echo","params":["\#(long)"]}"#)
+            usleep(20_000)
+        }
+        let answers = (0..<20).compactMap { _ in deaf.answer() }
+        #expect(answers.count == 20)
+        let refused = answers.filter { $0["error"]?["data"]?["code"] == "overloaded" }
+        #expect(refused.first?["error"]?["message"]?.string?.contains("3145728") == true)
+        server.stop()
+    }
+
+    @Test func `an answer that has no room is refused when it comes, and a small one always has room`() async throws {
+        var limits = ControlServer.Limits()
+        limits.unreadBytes = 5 << 20
+        limits.unreadBytesInAll = 5 << 20
+        let server = try server(limits: limits)
+        func echo(_ mebibytes: Int) -> String {
+            #"{"jsonrpc":"2.0","id":1,"method":"echo","params":["\#(String(repeating: "x", count: mebibytes << 20))"]}"#
+        }
+        let client = try SocketClient(path)
+        client.send(echo(6))
+        let lost = client.answer()?["error"]
+        #expect(lost?["data"]?["code"] == "overloaded")
+        #expect(lost?["message"]?.string?.contains("was carried out") == true)
+        client.send(echo(6).replacing("echo", with: "fail"))
+        #expect(client.answer()?["error"]?["data"]?["code"] == "overloaded")
+        let longID = String(repeating: "x", count: 6 << 20)
+        client.send(#"{"jsonrpc":"2.0","id":"\#(longID)","method":"echo"}"#)
+        let answer = client.answer()
+        #expect(answer?["error"]?["data"]?["code"] == "overloaded" && answer?["id"] == .string(longID))
+        client.send(echo(4))
+        #expect(client.answer()?["result"] != nil)
+
+        let deaf = try SocketClient(path)
+        deaf.send(echo(4))
+        deaf.waitForAnswer()
+        client.send(echo(2))
+        let refused = client.answer()?["error"]
+        #expect(refused?["message"]?.string?.contains("wait for all clients") == true)
+        client.send(#"{"jsonrpc":"2.0","id":2,"method":"echo"}"#)
+        #expect(client.answer()?["id"] == 2)
+        #expect(deaf.answer()?["result"] != nil)
+        server.stop()
+    }
+
+    @Test func `answers that nobody reads are bounded in all, but for the only one of a client`() async throws {
+        var limits = ControlServer.Limits()
+        limits.unreadBytesInAll = 1 << 20
+        let requests = ControlRequests(limits: limits) { _, parameters async throws(RPCError) in parameters ?? nil }
+        defer { requests.end() }
+        let other = requests.newLoad()
+        other.add(2 << 20)
+        let load = requests.newLoad()
+        let endpoint = requests.endpoint(for: 1, load, requests.newExecutor())
+        func ask() async throws -> Value? {
+            try await endpoint.answer(Array(#"{"jsonrpc":"2.0","id":1,"method":"echo"}"#.utf8)).map {
+                try Value(json: $0)
+            }
+        }
+        #expect(try await ask()?["error"] == nil)
+        #expect(load.value > 0)
+        let error = try await ask()?["error"]
+        let words = "1048576 bytes of answers wait for all clients"
+        #expect(error?["data"]?["code"] == "overloaded" && error?["message"]?.string?.contains(words) == true)
+        other.remove(2 << 20)
+        #expect(try await ask()?["error"] == nil)
+    }
+
+    @Test func `calls past the limit are refused at once, and the first of another client never`() async throws {
+        var limits = ControlServer.Limits()
+        limits.calls.shared = 2
+        let server = try server(limits: limits)
+        let client = try SocketClient(path)
+        for id in 0..<5 { client.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"block"}"#) }
+        // Its own place and half of the shared ones.
+        begin(2)
+        let refused = (0..<3).compactMap { _ in client.answer()?["error"]?["data"]?["code"]?.string }
+        #expect(refused == ["overloaded", "overloaded", "overloaded"])
+        let other = try SocketClient(path)
+        other.send(#"{"jsonrpc":"2.0","id":1,"method":"echo"}"#)
+        #expect(other.answer()?["id"] == 1)
+        // The host's own methods need no place.
+        client.send(#"{"jsonrpc":"2.0","id":9,"method":"list"}"#)
+        let list = client.answer()
+        #expect(list?["id"] == 9 && list?["result"] == [["name": "A"]])
+        open(2)
+        #expect(Set((0..<2).compactMap { _ in client.answer()?["id"]?.int }).count == 2)
+        server.stop()
+    }
+
+    @Test func `a call that waits gets the place of one that ends`() async throws {
+        var limits = ControlServer.Limits()
+        limits.calls.shared = 1
+        limits.calls.patience = .seconds(600)
+        let server = try server(limits: limits)
+        let client = try SocketClient(path)
+        for id in 0..<4 { client.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"block"}"#) }
+        begin(2)
+        open(4)
+        #expect(Set((0..<4).compactMap { _ in client.answer()?["id"]?.int }) == Set(0..<4))
+        server.stop()
+    }
+
+    @Test func `lines without an end are bounded in all: the one that began first is refused`() async throws {
+        var limits = ControlServer.Limits()
+        limits.receivedBytesInAll = 1 << 20
+        let server = try server(limits: limits)
+        let clients = try (0..<4).map { _ in try SocketClient(path) }
+        for client in clients {
+            client.write(String(repeating: "x", count: 300 << 10))
+            usleep(100_000)
+        }
+        #expect(clients[0].answer()?["error"]?["message"]?.string?.contains("1048576 bytes") == true)
+        // The others have not lost anything.
+        clients[3].write("\n")
+        #expect(clients[3].answer()?["error"]?["code"] == -32700)
+        server.stop()
+    }
+
+    @Test func `a line that does not end in time is refused`() async throws {
+        var limits = ControlServer.Limits()
+        limits.lineTime = .milliseconds(200)
+        let server = try server(limits: limits)
+        let client = try SocketClient(path)
+        client.write("{")
+        #expect(client.answer()?["error"]?["message"]?.string?.contains("has not ended") == true)
+        server.stop()
+    }
+
+    @Test func `one client more than there may be takes the place of an idle one, or is told`() async throws {
+        var limits = ControlServer.Limits()
+        limits.connections = 2
+        let server = try server(limits: limits)
+        let idle = try SocketClient(path)
+        idle.send(#"{"jsonrpc":"2.0","id":1,"method":"echo"}"#)
+        #expect(idle.answer()?["id"] == 1)
+        let busy = try (0..<2).map { _ in try SocketClient(path) }
+        for client in busy { client.send(#"{"jsonrpc":"2.0","id":1,"method":"block"}"#) }
+        begin(2)
+        #expect(idle.answer() == nil)
+        let refused = try SocketClient(path)
+        let error = refused.answer()?["error"]
+        #expect(error?["data"]?["code"] == "overloaded" && error?["message"]?.string?.contains("2 clients") == true)
+        open(2)
+        #expect(busy.allSatisfy { $0.answer()?["id"] == 1 })
+        server.stop()
+    }
+
+    @Test func `of several idle clients the one that has been idle for longest makes room`() async throws {
+        var limits = ControlServer.Limits()
+        limits.connections = 3
+        let server = try server(limits: limits)
+        func ask(_ client: SocketClient) -> Value? {
+            client.send(#"{"jsonrpc":"2.0","id":1,"method":"echo"}"#)
+            return client.answer()?["id"]
+        }
+        let clients = try (0..<3).map { _ in try SocketClient(path) }
+        for client in clients + [clients[0]] { #expect(ask(client) == 1) }
+        let fourth = try SocketClient(path)
+        #expect(ask(fourth) == 1)
+        #expect(ask(clients[0]) == 1 && ask(clients[2]) == 1 && ask(clients[1]) == nil)
+        server.stop()
+    }
+
+    @Test func `a last line without an end is answered, also after the client has sent all`() async throws {
+        let server = try server()
+        let client = try SocketClient(path)
+        client.send(#"{"jsonrpc":"2.0","id":1,"method":"block"}"#)
+        client.write(#"{"jsonrpc":"2.0","id":2,"method":"echo"}"#)
+        client.endInput()
+        #expect(client.answer()?["id"] == 2)
+        open(1)
+        #expect(client.answer()?["id"] == 1)
+        #expect(client.answer() == nil)
+        server.stop()
+    }
+
+    @Test func `a line in pieces, blank lines, and bytes that are no text`() async throws {
+        let server = try server()
+        let client = try SocketClient(path)
+        client.write("\n \r\n\t\n{\"jsonrpc\":\"2.0\",")
+        usleep(50_000)
+        client.write("\"id\":7,\"method\":\"echo\"}\r\n\u{0}x\n\u{0}\u{0}\n\u{1b} \u{8}\n")
+        client.endInput()
+        let answers = (0..<4).map { _ in client.answer() }
+        #expect(answers.count { $0?["id"] == 7 } == 1)
+        #expect(answers.count { $0?["error"]?["code"] == -32700 } == 3)
+        #expect(client.answer() == nil)
+        server.stop()
+    }
+
+    @Test func `a line beyond the limit is refused and ends the connection`() async throws {
+        var limits = ControlServer.Limits()
+        limits.lineBytes = 1_000
+        limits.linger = .milliseconds(200)
+        let server = try server(limits: limits)
+        let client = try SocketClient(path)
+        client.write(String(repeating: "x", count: 100_000))
+        #expect(client.answer()?["error"]?["code"] == -32600)
+        #expect(client.answer() == nil)
+        let other = try SocketClient(path)
+        other.send(#"{"jsonrpc":"2.0","id":1,"method":"list"}"#)
+        #expect(other.answer()?["id"] == 1)
+        server.stop()
+    }
+
+    @Test func `stopping waits for what runs, and not for ever`() async throws {
+        let server = try server()
+        let client = try SocketClient(path)
+        client.send(#"{"jsonrpc":"2.0","id":1,"method":"block"}"#)
+        client.send(#"{"jsonrpc":"2.0","id":2,"method":"wait"}"#)
+        begin(2)
+        DispatchQueue(label: "gate").asyncAfter(deadline: .now() + .milliseconds(100)) { [gate] in gate.signal() }
+        let start = ContinuousClock.now
+        server.stop(grace: .seconds(3))
+        #expect(ContinuousClock.now - start < .seconds(300))
+        #expect(client.answer()?["id"] == 1)
+        #expect(client.answer() == nil)
+    }
+
+    @Test func `the client side gives results and errors as the host did`() async throws {
+        let server = try server()
+        let host = try AttachedHost(path: path)
+        #expect(try await host.list() == [["name": "A"]])
+        #expect(try await host.call("A", "b", ["x": 1], timeout: .seconds(1.5)) == ["A", "b", ["x": 1], 1.5])
+        #expect(try await host.open("u", [:], isLocal: true, timeout: nil) == ["u", [:], true])
+        let error = await #expect(throws: PluginError.self) {
+            try await host.call("missing", "b", [:], timeout: nil)
+        }
+        #expect(error == PluginError(.unknownTarget, "There is no target missing."))
+        server.stop()
+        let gone = await #expect(throws: PluginError.self) { try await host.list() }
+        #expect(gone?.code == .hostStopped)
+        #expect(throws: PluginError.self) { try AttachedHost(path: path) }
+    }
+}

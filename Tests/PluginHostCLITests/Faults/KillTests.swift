@@ -1,0 +1,106 @@
+import Foundation
+import PluginABI
+import Testing
+
+@testable import TestSupport
+
+/// A host is killed at random moments while its folder changes, and started again.
+///
+/// Three times; `PLUGINHOST_STRESS_KILLS` says how often instead.
+@Suite(.timeLimit(.minutes(30)), .serialized) struct KillTests {
+    private static let places = 4
+
+    @Test func `A host that is killed again and again comes up with what is in the folder, and leaves nothing behind`()
+        throws
+    {
+        let kills = ProcessInfo.processInfo.environment["PLUGINHOST_STRESS_KILLS"].flatMap { Int($0) } ?? 3
+        let seed = UInt64.random(in: 1...1_000_000)
+        print("Kills: seed \(seed)")
+        var random = SplitMix(seed: seed)
+        let program = try HostProgram()
+        // It has a folder of its own, and shares the one for copies with those that are killed.
+        let quiet = program.naming(try program.folder.folder("quiet"))
+        try CModule().build(into: quiet.plugins, as: "good.so")
+        let living = try quiet.start("run")
+        #expect(eventually { staging(program).count == 1 })
+        let ownFolder = try #require(staging(program).first)
+
+        var numbers = [Int](repeating: StressModule.numbers.lowerBound, count: Self.places)
+        func change() throws {
+            let place = Int(random.next() % UInt64(Self.places))
+            numbers[place] += 1
+            try StressModule(place: place, number: numbers[place]).put(into: program.plugins, as: "\(place).so")
+        }
+        for _ in 0..<20 { try change() }
+        for _ in 0..<kills {
+            let running = try program.start("run")
+            let end = ContinuousClock.now + .milliseconds(Int(random.next() % 800))
+            while ContinuousClock.now < end {
+                try change()
+                usleep(UInt32(random.next() % 3000))
+            }
+            running.signal(SIGKILL)
+            #expect(try running.wait().signal == SIGKILL)
+        }
+
+        // It goes on running, and so tries again what the last one was killed in.
+        let last = try program.start("run")
+        #expect(eventually { staging(program).count == 2 && !isSuspecting(program) && !last.output.isEmpty })
+        last.signal(SIGTERM)
+        let outcome = try last.wait()
+        #expect(outcome.signal == 0 && outcome.code == 0, "\(outcome.errors)")
+        let list = try program.run("list", "--json")
+        for (place, number) in numbers.enumerated() where access("\(program.plugins)/\(place).so", F_OK) == 0 {
+            let module = list.module("\(place).so")
+            #expect(module?["state"] == "active", "\(list.output)")
+            #expect(module?["version"]?.string == "1.\(number).0")
+        }
+        #expect(staging(program) == [ownFolder])
+        #expect(!(try FileManager.default.contentsOfDirectory(atPath: ownFolder)).isEmpty)
+        living.signal(SIGTERM)
+        #expect(try living.wait().code == 0)
+        #expect(staging(program).isEmpty)
+    }
+
+    /// The folders of hosts, living or dead.
+    private func staging(_ program: HostProgram) -> [String] {
+        let base = "\(program.folder.path)/pluginhost-\(geteuid())"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: base)) ?? []
+        return names.filter { $0.hasPrefix("host-") }.sorted().map { "\(base)/\($0)" }
+    }
+
+    private func isSuspecting(_ program: HostProgram) -> Bool {
+        let file = "\(program.folder.path)/.local/state/pluginhost/quarantine.json"
+        return (try? String(contentsOfFile: file, encoding: .utf8))?.contains("isSuspected") == true
+    }
+
+    @Test func `What ends the host without a signal is tried once more by one that goes on running, and not again`()
+        throws
+    {
+        let program = try HostProgram()
+        // The kernel's own call: the host knows nothing of it. _exit() would name the module.
+        try CModule(code: "#include <sys/syscall.h>", entry: "syscall(SYS_exit_group, 7);")
+            .build(into: program.plugins, as: "leaving.so")
+        try CModule().build(into: program.plugins, as: "good.so")
+        #expect(try program.start("run").wait().code == 7)
+        // Everything else serves by then.
+        let second = try program.start("run").wait()
+        #expect(second.code == 7)
+        let third = try program.start("run")
+        #expect(eventually { third.output.contains("leaving.so") || third.errors.contains("leaving.so") })
+        third.signal(SIGTERM)
+        #expect(try third.wait().code == 0)
+        #expect(try program.run("list", "--json").module("leaving.so")?["state"] == "quarantined")
+        #expect(try program.run("list", "--json").module("good.so")?["state"] == "active")
+    }
+
+    @Test func `What kills the host by a signal of its own is not tried again`() throws {
+        let program = try HostProgram()
+        try CModule(setUp: "__builtin_trap();").build(into: program.plugins, as: "dying.so")
+        #expect(try program.start("run").wait().signal == SIGILL)
+        let second = try program.start("run")
+        #expect(eventually { second.output.contains("dying.so") || second.errors.contains("dying.so") })
+        second.signal(SIGTERM)
+        #expect(try second.wait().code == 0)
+    }
+}

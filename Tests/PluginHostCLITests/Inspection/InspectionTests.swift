@@ -1,0 +1,86 @@
+import Glibc
+import PluginABI
+import Testing
+
+@testable import PluginHostCLI
+@testable import TestSupport
+
+@Suite(.timeLimit(.minutes(30))) struct InspectionTests {
+    /// Inspects with a shell script in place of the child; it finds the report descriptor as 3.
+    private func inspect(_ script: String, deadline: Duration = .seconds(10)) async throws -> Value {
+        var inspection = Inspection(file: "/dev/null", trustsEveryone: false, deadline: deadline)
+        inspection.executable = "/bin/sh"
+        inspection.arguments = ["sh", "-c", script]
+        return try await inspection.run()
+    }
+
+    private func error(_ script: String, deadline: Duration = .seconds(10)) async -> PluginError? {
+        await #expect(throws: PluginError.self) { try await inspect(script, deadline: deadline) }
+    }
+
+    @Test func `what the child reports is the result`() async throws {
+        #expect(try await inspect(#"echo printed; echo '{"report":{"a":1}}' >&3"#) == ["a": 1])
+    }
+
+    @Test func `a long report arrives whole`() async throws {
+        let script = #"printf '{"report":"' >&3; head -c 3000000 /dev/zero | tr '\0' x >&3; echo '"}' >&3"#
+        #expect(try await inspect(script).string?.utf8.count == 3_000_000)
+    }
+
+    @Test func `what the child refuses is the error`() async {
+        let script = #"echo '{"error":{"code":"invalidFile","message":"It is empty."}}' >&3"#
+        #expect(await error(script) == PluginError(.invalidFile, "It is empty."))
+    }
+
+    @Test func `a child that dies of a signal is named with it`() async {
+        let error = await error("kill -SEGV $$")
+        #expect(error?.code == .inspectionCrashed)
+        #expect(error?.message.contains("SIGSEGV") == true)
+        #expect(error.map(ExitCode.init) == .badData)
+    }
+
+    @Test(arguments: ["exit 3", #"printf '{"report":' >&3"#, "echo nonsense >&3"])
+    func `a child that ends without a report is an error`(script: String) async {
+        #expect(await error(script)?.code == .inspectionCrashed)
+    }
+
+    @Test func `a child that hangs is killed with all that it started`() async throws {
+        let folder = try TemporaryFolder()
+        let start = ContinuousClock.now
+        let error = await error("sleep 3600 & echo $! > \(folder.path)/pid; sleep 3600", deadline: .seconds(10))
+        #expect(error?.code == .inspectionTimedOut)
+        #expect(ContinuousClock.now - start < .seconds(1800))
+        let text = String(decoding: readFile(folder.path + "/pid"), as: UTF8.self)
+        let process = try #require(pid_t(text.dropLast()))
+        for _ in 0..<30_000 {
+            guard isRunning(process) else { break }
+            usleep(10_000)
+        }
+        #expect(!isRunning(process))
+    }
+
+    @Test func `what a child leaves behind is killed, and does not delay the answer`() async throws {
+        let start = ContinuousClock.now
+        #expect(try await inspect(#"sleep 3600 & echo '{"report":1}' >&3"#) == 1)
+        #expect(ContinuousClock.now - start < .seconds(1800))
+    }
+
+    @Test func `a file that does not exist is told apart`() async {
+        let inspection = Inspection(file: "/nonexistent.so", trustsEveryone: false, deadline: nil)
+        let error = await #expect(throws: PluginError.self) { try await inspection.run() }
+        #expect(error.map(ExitCode.init) == .noInput)
+    }
+
+    /// A zombie that nobody reaps counts as gone.
+    private func isRunning(_ process: pid_t) -> Bool {
+        let status = String(decoding: readFile("/proc/\(process)/stat"), as: UTF8.self)
+        return !status.isEmpty && !status.contains(") Z ")
+    }
+
+    private func readFile(_ path: String) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY)
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        return Array(bytes[..<max(0, read(descriptor, &bytes, 4096))])
+    }
+}

@@ -1,0 +1,106 @@
+import PluginABI
+import Testing
+
+@testable import PluginHost
+
+/// In what order modules start, and which of them cannot.
+@Suite struct StartOrderTests {
+    /// Modules in words: `B basic 5 offers S@1.2.0 needs A@^1.0 wants C`, where a number is the priority.
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let modules: [String]
+        let present: [String]
+        let order: String
+        let blocked: String
+
+        init(
+            _ promise: String, _ modules: String..., besides present: String..., start order: String,
+            waiting blocked: String = ""
+        ) {
+            (testDescription, self.modules, self.present) = (promise, modules, present)
+            (self.order, self.blocked) = (order, blocked)
+        }
+    }
+
+    static let cases: [Case] = [
+        Case("nobody", start: ""),
+        Case("names decide last", "C", "A", "B", start: "A B C"),
+        Case("basic ones come first", "A", "B basic", "C", "D basic", start: "B D A C"),
+        Case("a higher priority comes first within a level", "A", "B 5", "C -1", "D basic -9", start: "D B A C"),
+        Case("what is required comes first", "A needs B", "B", start: "B A"),
+        Case("a requirement stands before levels", "A", "B basic needs A", "C basic", start: "C A B"),
+        Case("a requirement stands before priorities", "A", "B 9 needs A", start: "A B"),
+        Case("a chain of requirements", "A needs B", "B needs C", "C needs D", "D", start: "D C B A"),
+        Case("two require one", "A needs C", "B needs C", "C", start: "C A B"),
+        Case("what is not there", "A needs X", "B", start: "B", waiting: "A"),
+        Case("who requires what waits waits too", "A needs B", "B needs X", "C", start: "C", waiting: "A B"),
+        Case("a version that will not do", "A needs B@^2.0.0", "B", start: "B", waiting: "A"),
+        Case("a version that will do", "A needs B@>=1.0", "B", start: "B A"),
+        Case("a circle", "A needs B", "B needs A", "C", start: "C", waiting: "A B"),
+        Case("a circle and who requires one of it", "A needs B", "B needs A", "C needs A", start: "", waiting: "A B C"),
+        Case("what serves already", "A needs B", besides: "B", start: "A"),
+        Case("what serves already in another version", "A needs B@^2.0.0", besides: "B", start: "", waiting: "A"),
+        Case("a wish is waited for", "A wants B", "B", start: "B A"),
+        Case("a wish that does not come is not waited for", "A wants X", "B", start: "A B"),
+        Case("a wish that itself waits is not waited for", "A wants B", "B needs X", start: "A", waiting: "B"),
+        Case("a wish of a wrong version is not waited for", "A wants B@^2.0.0", "B", start: "A B"),
+        Case("two wishes in a circle", "A wants B", "B wants A", start: "A B"),
+        Case("a wish for who requires one", "A wants B", "B needs A", start: "A B"),
+        Case("a service", "A needs service S@>=1.2", "B offers S@1.2.0", start: "B A"),
+        Case("a service of a wrong version", "A needs service S@^2.0.0", "B offers S@1.2.0", start: "B", waiting: "A"),
+        Case(
+            "one of two services will do", "A needs service S@^2.0.0", "B offers S@1.2.0", "C offers S@2.1.0",
+            start: "B C A"),
+        Case("a module is no service of its name", "A needs service B", "B", start: "B", waiting: "A"),
+    ]
+
+    @Test(arguments: cases) func `Modules start in this order`(_ the: Case) throws {
+        let manifests = try the.modules.map(manifest)
+        var present = Provisions()
+        for module in the.present { present.add(try manifest(module)) }
+        for numbers in [Array(manifests.indices), manifests.indices.reversed()] {
+            let given = numbers.map { manifests[$0] }
+            let order = StartOrder(given, besides: present)
+            #expect(order.places.map { given[$0].name }.joined(separator: " ") == the.order)
+            #expect(order.blocked.map { given[$0].name }.joined(separator: " ") == the.blocked)
+        }
+    }
+
+    @Test func `Who is refused when its turn comes blocks those who require it`() throws {
+        let manifests = try ["A", "B needs A", "C"].map(manifest)
+        let order = StartOrder(manifests) { manifests[$0].name != "A" }
+        #expect(order.places == [2] && order.blocked == [0, 1])
+    }
+
+    private func manifest(_ text: String) throws -> ModuleManifest {
+        var words = text.split(separator: " ").map(String.init)[...]
+        let name = words.removeFirst()
+        var (level, priority, requirements, services) = ("normal", 0, [String](), [String]())
+        func versioned(_ word: String) -> (name: String, version: String?) {
+            let parts = word.split(separator: "@", maxSplits: 1).map(String.init)
+            return (parts[0], parts.count > 1 ? parts[1] : nil)
+        }
+        while let word = words.popFirst() {
+            switch word {
+            case "needs", "wants":
+                let isService = words.first == "service"
+                if isService { words.removeFirst() }
+                let (subject, version) = versioned(words.removeFirst())
+                requirements.append(
+                    #"{"\#(isService ? "service" : "module")": "\#(subject)", "optional": \#(word == "wants")"#
+                        + (version.map { #", "version": "\#($0)"}"# } ?? "}"))
+            case "offers":
+                let (service, version) = versioned(words.removeFirst())
+                services.append(#"{"name": "\#(service)", "version": "\#(version ?? "1.0.0")", "target": "T"}"#)
+            default:
+                if let number = Int(word) { priority = number } else { level = word }
+            }
+        }
+        let json = """
+            {"name": "\(name)", "version": "1.0.0", "level": "\(level)", "priority": \(priority),
+             "requires": [\(requirements.joined(separator: ","))], "services": [\(services.joined(separator: ","))],
+             "targets": [{"name": "T", "actions": []}]}
+            """
+        return try Array(json.utf8).withUnsafeBytes { try ModuleManifest(parsing: $0, abiMinor: 0) }
+    }
+}

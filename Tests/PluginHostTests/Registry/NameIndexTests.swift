@@ -1,0 +1,79 @@
+import CPluginABI
+import PluginABI
+import Testing
+
+@testable import PluginHost
+
+/// Names as bytes: how they are compared, hashed and found.
+@Suite struct NameIndexTests {
+    private final class Named: Sendable {
+        let bytes: [UInt8]
+        nonisolated(unsafe) let name: plugin_string  // Sound: the bytes never change.
+
+        init(_ bytes: [UInt8]) {
+            self.bytes = bytes
+            let place = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count + 1)
+            for (index, byte) in bytes.enumerated() { place[index] = CChar(bitPattern: byte) }
+            name = plugin_string(bytes: place, count: UInt64(bytes.count))
+        }
+
+        deinit { UnsafeMutablePointer(mutating: name.bytes)?.deallocate() }
+    }
+
+    /// Names of every length around the steps of eight bytes, and their like with one byte changed, in each place.
+    static let names: [[UInt8]] = {
+        var names: [[UInt8]] = [[]]
+        for count in 1...25 {
+            let name = (0..<count).map { UInt8(ascii: "a") + UInt8($0 % 26) }
+            names.append(name)
+            for place in 0..<count {
+                var other = name
+                other[place] ^= 0x80
+                names.append(other)
+                other[place] = 0
+                names.append(other)
+            }
+        }
+        return names
+    }()
+
+    @Test func `Every name is found, and no other`() {
+        let (present, absent) = (
+            Self.names.enumerated().filter { $0.offset % 2 == 0 }, Self.names.enumerated().filter { $0.offset % 2 == 1 }
+        )
+        let elements = present.map { Named($0.element) }
+        let index = NameIndex(elements, by: \.name)
+        for element in elements {
+            let copy = Named(element.bytes)
+            #expect(index.find(copy.name)?.takeUnretainedValue() === element, "\(element.bytes)")
+        }
+        for (_, bytes) in absent {
+            let name = Named(bytes)
+            #expect(index.find(name.name) == nil, "\(bytes)")
+        }
+    }
+
+    @Test func `An index of nothing has nothing`() {
+        let index = NameIndex([Named](), by: \.name)
+        #expect(index.find(plugin_string()) == nil && index.find(Named([1]).name) == nil)
+    }
+
+    @Test func `Names are equal when their bytes are, and equal names have equal hashes`() {
+        let names = Self.names.filter { $0.count <= 9 }.map(Named.init)
+        for (left, one) in names.enumerated() {
+            #expect(one.name == Named(one.bytes).name)
+            #expect(NameTable.hash(one.name) == NameTable.hash(Named(one.bytes).name))
+            for two in names[(left + 1)...] { #expect(!(one.name == two.name), "\(one.bytes) \(two.bytes)") }
+        }
+        #expect(plugin_string() == plugin_string())
+    }
+
+    /// A slash stands between target and action, and where it stands matters.
+    @Test(arguments: [("a", "bc"), ("ab", "c"), ("abc", ""), ("", "abc"), ("b", "ac"), ("c", "ab")])
+    func `Target and action are told apart`(target: String, action: String) {
+        let (own, other) = (Named(Array(target.utf8)), Named(Array(action.utf8)))
+        let hash = NameTable.hash(own.name, other.name)
+        #expect(hash != NameTable.hash(other.name, own.name))
+        #expect(hash != NameTable.hash(Named(Array((target + action).utf8)).name, Named([1]).name))
+    }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import PluginHost
+import Synchronization
+
+/// Shared libraries that are built while the tests run, with the compiler that comes with Swift.
+enum CFixture {
+    /// Made once, by whoever asks first; others of the same wait for that one alone.
+    private final class Product: Sendable {
+        let path = Mutex<String?>(nil)
+    }
+
+    private static let products = Mutex<[String: Product]>([:])
+
+    /// A function of a module that describes nothing; enough for everything that does not call it.
+    static let entry = "const void *plugin_module_entry(void) { return 0; }"
+
+    /// Compiles C to a file and returns its path, in a folder of its own.
+    ///
+    /// - Parameters:
+    ///   - flags: For the compiler, behind those that make a shared library that can include `plugin_abi.h`.
+    ///   - name: Of the file.
+    static func build(_ source: String, _ flags: [String] = [], name: String = "libfixture.so") throws -> String {
+        try make(source, ["-shared", "-fPIC"] + flags, name)
+    }
+
+    /// Compiles C to a file that is no shared library.
+    static func program(_ source: String, _ flags: [String] = []) throws -> String {
+        try make(source, flags, "program")
+    }
+
+    private static func make(_ source: String, _ flags: [String], _ name: String) throws -> String {
+        let key = ([name, source] + flags).joined(separator: "\0")
+        let product = products.withLock { products in
+            let product = products[key] ?? Product()
+            products[key] = product
+            return product
+        }
+        return try product.path.withLock { known in
+            if let path = known { return path }
+            let path = try kept(key) { try compile(source, flags + ["-o", "\($0)/\(name)"]) } + "/\(name)"
+            known = path
+            return path
+        }
+    }
+
+    private static func compile(_ source: String, _ arguments: [String]) throws {
+        guard let compiler else { throw POSIXError(.ENOENT) }
+        try compiler.run(["-std=c11", "-I", headers, "-x", "c", "-", "-x", "none"] + arguments, input: source)
+    }
+
+    private static let compiler = Tool("clang")
+
+    // MARK: - What is kept
+
+    /// The folder with what `make` has made for a key, in this run or in an earlier one.
+    private static func kept(_ key: String, _ make: (_ folder: String) throws -> Void) throws -> String {
+        let place = key.contains(TemporaryFolder.prefix) ? try own.get().path : try store.get()
+        let folder = "\(place)/\(String(digest(key.utf8, after: world), radix: 16))"
+        if access(folder, F_OK) == 0 { return folder }
+        let new = try makeTemporaryFolder("\(place)/.new-XXXXXX")
+        do { try make(new) } catch {
+            try? FileManager.default.removeItem(atPath: new)
+            throw error
+        }
+        // Another process may have been faster.
+        if rename(new, folder) != 0 { try FileManager.default.removeItem(atPath: new) }
+        return folder
+    }
+
+    /// For sources that name a folder of a test, and so are never seen again. Removed at exit.
+    private static let own: Result<TemporaryFolder, any Error> = Result {
+        // A global is not deinitialized at exit.
+        atexit { if let path = try? CFixture.own.get().path { try? FileManager.default.removeItem(atPath: path) } }
+        return try TemporaryFolder()
+    }
+
+    /// For all others: a folder of this user's that lasts from run to run, so that most compilers run once.
+    private static let store: Result<String, any Error> = Result {
+        let path = "\(NSTemporaryDirectory())/pluginhost-fixtures-\(geteuid())"
+        mkdir(path, 0o700)
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_uid == geteuid(), status.st_mode == S_IFDIR | 0o700 else {
+            return try own.get().path
+        }
+        return path
+    }
+
+    /// A digest of what a fixture depends on besides its source: the compiler and the headers.
+    private static let world: UInt64 = {
+        var status = stat()
+        if let compiler { stat(compiler.path, &status) }
+        let header = FileManager.default.enumerator(atPath: headers)?.compactMap { $0 as? String }.sorted() ?? []
+        return header.reduce(digest("\(status.st_size) \(status.st_mtim.tv_sec)".utf8)) { state, name in
+            digest(FileManager.default.contents(atPath: "\(headers)/\(name)") ?? Data(), after: state)
+        }
+    }()
+
+    /// FNV-1a (G. Fowler, L. C. Noll, K.-P. Vo).
+    private static func digest(_ bytes: some Sequence<UInt8>, after state: UInt64 = 0xCBF2_9CE4_8422_2325) -> UInt64 {
+        bytes.reduce(state) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    }
+}

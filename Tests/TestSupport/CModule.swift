@@ -1,0 +1,240 @@
+import Foundation
+
+/// A module in C, put together while the tests run, of which a test says only what matters to it. Left alone it is a good
+/// one: a target of the module's name with one action, `answer`, that replies with a text.
+///
+/// Bodies are C. Those of actions, hooks and events see `call`, `arguments`, `count`, and what `prelude` and `code`
+/// define.
+struct CModule: Sendable {
+    var name = "Good"
+    var version = "1.0.0"
+    /// Default: the name of the module.
+    var target: String?
+    /// What `answer` replies.
+    var answer = "yes"
+    /// Statements at the beginning of `answer`.
+    var body = ""
+    /// Further actions beside `answer`.
+    var actions: [(name: String, body: String)] = []
+    /// The manifest; default: one that fits.
+    var manifest: String?
+    /// More of the manifest that fits: `"level": "basic",`
+    var moreManifest = ""
+    /// Declarations in front of everything else.
+    var code = ""
+    /// The body of `activate`, which returns 0 at its end.
+    var activate = ""
+    /// The body of `setUp` and `tearDown`, if it has these hooks; they resolve at their end.
+    var setUp: String?
+    var tearDown: String?
+    /// The bodies of other hooks, by their names; they resolve at their end unless they are asynchronous.
+    var hooks: KeyValuePairs<String, String> = [:]
+    var asyncHooks: Set<String> = []
+    /// Subscriptions: the event, more of its manifest, and the body, which resolves at its end unless it is asynchronous.
+    var events: [(name: String, manifest: String, body: String)] = []
+    /// Targets in place of the one with `answer`. The bodies of their actions resolve themselves.
+    var targets: [Target]?
+    /// Types of objects, with their actions.
+    var types: [(name: String, actions: [Action])] = []
+    /// The body of the entry function before it returns the description.
+    var entry = ""
+
+    // C expressions, for the description.
+    var magic = "PLUGIN_ABI_MAGIC"
+    var size = "sizeof(plugin_module)"
+    var major = "PLUGIN_ABI_MAJOR"
+    var minor = "PLUGIN_ABI_MINOR"
+    var toolchain = "{NULL, 0}"
+    /// Of the manifest; default: that of its bytes.
+    var manifestCount: String?
+    var functions = "functions"
+    /// Entries of the function table in addition to those that fit, and how many entries there are in all.
+    var moreFunctions = ""
+    var functionCount = "sizeof functions / sizeof *functions"
+    /// The factories, each an initializer, and where they are and how many there are.
+    var makers = ""
+    var factories: String?
+    var factoryCount: String?
+
+    struct Target {
+        var name: String
+        /// More of the manifest, as above.
+        var manifest = ""
+        var actions: [Action]
+    }
+
+    struct Action {
+        var name: String
+        /// More of the manifest, as above.
+        var manifest = ""
+        /// Name and type of each parameter, all required.
+        var parameters: KeyValuePairs<String, String> = [:]
+        var body: String
+    }
+
+    /// Compiles it and returns the path of the library, in a folder of its own.
+    func build(_ flags: [String] = []) throws -> String { try CFixture.build(source, flags) }
+
+    /// Compiles it and puts it into a folder at once, as a rename does. Returns the path.
+    @discardableResult
+    func build(into folder: String, as file: String, _ flags: [String] = []) throws -> String {
+        let new = "\(folder)/.\(UUID().uuidString)"
+        try copyFile(build(flags), to: new)
+        guard rename(new, "\(folder)/\(file)") == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+        return "\(folder)/\(file)"
+    }
+
+    // MARK: - The manifest
+
+    private var allTargets: [Target] {
+        let standard = [("answer", "\(body)\nreply(call, \"\(answer)\");")] + actions
+        return targets ?? [Target(name: target ?? name, actions: standard.map { Action(name: $0.0, body: $0.1) })]
+    }
+
+    private var allHooks: [(name: String, body: String)] {
+        [("setUp", setUp), ("tearDown", tearDown)].compactMap { name, body in body.map { (name, $0) } }
+            + hooks.map { ($0, $1) }
+    }
+
+    private var fittingManifest: String {
+        let targets = allTargets.map {
+            "{\"name\": \"\($0.name)\", \($0.manifest)\"actions\": [\(Self.list($0.actions.map(\.json)))]}"
+        }
+        let types = types.map { "{\"name\": \"\($0.name)\", \"actions\": [\(Self.list($0.actions.map(\.json)))]}" }
+        let hooks = allHooks.map { "{\"name\": \"\($0.name)\", \"async\": \(asyncHooks.contains($0.name))}" }
+        let events = events.map { "{\"name\": \"\($0.name)\"\($0.manifest)}" }
+        return """
+            {"name": "\(name)", "version": "\(version)", \(moreManifest)"hooks": [\(Self.list(hooks))],
+             \(events.isEmpty ? "" : "\"events\": [\(Self.list(events))],")\
+             \(types.isEmpty ? "" : "\"types\": [\(Self.list(types))],")
+             "targets": [\(Self.list(targets))]}
+            """
+    }
+
+    private static func list(_ elements: [String]) -> String { elements.joined(separator: ", ") }
+
+    // MARK: - The source
+
+    /// What stands in the function table, and the body of its function.
+    private var table: [(name: String, function: String, body: String)] {
+        func resolving(_ body: String, unless isAsync: Bool) -> String {
+            isAsync ? body : "\(body)\nreply(call, \"\");"
+        }
+        // A test can put `action_answer` under other names.
+        let actions = allTargets.enumerated().flatMap { number, target in
+            target.actions.enumerated().map { place, action in
+                let function = targets == nil ? "action_\(action.name)" : "action_\(number)_\(place)"
+                return ("\(target.name)/\(action.name)", function, action.body)
+            }
+        }
+        let ofObjects = types.enumerated().flatMap { number, type in
+            type.actions.enumerated().map { ("\(type.name)#\($1.name)", "object_\(number)_\($0)", $1.body) }
+        }
+        let hooks = allHooks.map {
+            ("@\($0.name)", "hook_\($0.name)", resolving($0.body, unless: asyncHooks.contains($0.name)))
+        }
+        let events = events.enumerated().map {
+            ("!\($1.name)", "event_\($0)", resolving($1.body, unless: $1.manifest.contains("\"async\": true")))
+        }
+        return actions + ofObjects + hooks + events
+    }
+
+    var source: String {
+        let table = table
+        let bodies = table.map {
+            """
+            static void \($0.function)(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
+                (void)data, (void)call, (void)arguments, (void)count;
+                \($0.body)
+            }
+            """
+        }
+        let entries = table.map { "{TEXT(\"\($0.name)\"), \($0.function), NULL}," }
+        let bytes = (manifest ?? fittingManifest).utf8.map(String.init)
+        return """
+            \(Self.prelude)
+            \(code)
+            \(bodies.joined(separator: "\n"))
+            static const char manifest[] = {\(bytes.joined(separator: ","))};
+            static const plugin_function functions[] = {\(entries.joined(separator: "\n"))\(moreFunctions)};
+            \(makers.isEmpty ? "" : "static const plugin_factory makers[] = {\(makers)};")
+            static int32_t activate(void *data, const plugin_host *table) {
+                (void)data;
+                host = table;
+                \(activate)
+                return 0;
+            }
+            PLUGIN_MODULE_EXPORT const plugin_module *plugin_module_entry(void) {
+                static plugin_module module = {
+                    .magic = \(magic), .size = \(size), .abi_major = \(major), .abi_minor = \(minor),
+                    .toolchain = \(toolchain), .manifest = {manifest, \(manifestCount ?? "sizeof manifest")},
+                    .functions = \(functions), .function_count = \(functionCount),
+                    .factories = \(factories ?? (makers.isEmpty ? "NULL" : "makers")),
+                    .factory_count = \(factoryCount ?? (makers.isEmpty ? "0" : "sizeof makers / sizeof *makers")),
+                    .activate = activate};
+                \(entry)
+                return &module;
+            }
+            """
+    }
+
+    private static let prelude = """
+        #define _GNU_SOURCE
+        #include <errno.h>
+        #include <fcntl.h>
+        #include <pthread.h>
+        #include <signal.h>
+        #include <stdatomic.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <time.h>
+        #include <unistd.h>
+        #include "plugin_abi.h"
+        #define TEXT(literal) {literal, sizeof(literal) - 1} /* for static tables */
+        static const plugin_host *host;
+        static inline plugin_string text(const char *text) { return plugin_string_make(text, text ? strlen(text) : 0); }
+        static inline void reply_value(plugin_token token, plugin_value value) { host->resolve(host, token, &value); }
+        static inline void reply_int(plugin_token token, int64_t number) { reply_value(token, plugin_value_int(number)); }
+        static inline void reply(const plugin_call *call, const char *text) {
+            reply_value(call->token, plugin_value_string(text, (uint32_t)strlen(text)));
+        }
+        static inline void refuse(const plugin_call *call, const char *text) {
+            plugin_error error = {PLUGIN_STRING("refused"), {text, strlen(text)}, {NULL, 0}};
+            host->reject(host, call->token, &error);
+        }
+        /* Passes the outcome of one call on as that of another, whose token is `data`. */
+        static inline void pass_on(void *data, const plugin_value *value, const plugin_error *error) {
+            plugin_token token = (plugin_token)data;
+            if (error) host->reject(host, token, error); else host->resolve(host, token, value);
+        }
+        static inline plugin_request ask(const char *target, const char *action) {
+            plugin_request request = {.size = sizeof request, .target = text(target), .action = text(action)};
+            return request;
+        }
+        /* Runs a function on a thread of its own. */
+        static inline void start(void *(*run)(void *), void *data) {
+            pthread_t thread;
+            if (pthread_create(&thread, 0, run, data) == 0) pthread_detach(thread);
+        }
+        static inline void *reply_later(void *token) {
+            usleep(50000);
+            reply_value((plugin_token)token, plugin_value_null());
+            return NULL;
+        }
+        /* Replies after a while, from a thread of its own. */
+        static inline void start_reply(const plugin_call *call) { start(reply_later, (void *)call->token); }
+        /* Adds a line to a file. */
+        static inline void note(const char *file, const char *line) {
+            int descriptor = open(file, O_WRONLY | O_CREAT | O_APPEND, 0600);
+            if (descriptor >= 0 && write(descriptor, line, strlen(line)) >= 0) close(descriptor);
+        }
+        """
+}
+
+extension CModule.Action {
+    fileprivate var json: String {
+        let parameters = parameters.map { "{\"name\": \"\($0)\", \"type\": \"\($1)\", \"required\": true}" }
+        return "{\"name\": \"\(name)\", \(manifest)\"parameters\": [\(parameters.joined(separator: ", "))]}"
+    }
+}

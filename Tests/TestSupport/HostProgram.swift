@@ -1,0 +1,53 @@
+import Foundation
+
+/// The built program `pluginhost`, or another one beside the tests, with a home and a plugins folder that its processes
+/// share.
+struct HostProgram {
+    let program: String
+    let folder: TemporaryFolder
+    let plugins: String
+    /// Whether it is told its plugins folder.
+    var namesFolder = true
+
+    init(_ program: String = "pluginhost") throws {
+        self.program = program
+        folder = try TemporaryFolder()
+        plugins = try folder.folder("plugins")
+    }
+
+    /// Its like with another plugins folder.
+    func naming(_ plugins: String) -> HostProgram {
+        HostProgram(program: program, folder: folder, plugins: plugins)
+    }
+
+    private init(program: String, folder: TemporaryFolder, plugins: String) {
+        (self.program, self.folder, self.plugins) = (program, folder, plugins)
+    }
+
+    /// Runs it to its end, or to SIGKILL after two minutes.
+    func run(_ arguments: String..., environment: [String: String] = [:]) throws -> ProgramProcess.Outcome {
+        try run(arguments, environment: environment)
+    }
+
+    func run(_ arguments: [String], environment: [String: String] = [:]) throws -> ProgramProcess.Outcome {
+        try start(arguments, environment).wait()
+    }
+
+    /// Runs it until the test ends it.
+    ///
+    /// - Parameter pipes: What its output (1) or errors (2) go to, instead of a file.
+    func start(
+        _ arguments: String..., environment: [String: String] = [:], writingTo pipes: [Int32: String] = [:]
+    ) throws -> ProgramProcess {
+        try start(arguments, environment, pipes)
+    }
+
+    private func start(
+        _ arguments: [String], _ environment: [String: String], _ pipes: [Int32: String] = [:]
+    ) throws -> ProgramProcess {
+        let home = ["HOME": folder.path, "TMPDIR": folder.path].merging(environment) { $1 }
+        return try ProgramProcess(
+            arguments + (namesFolder ? ["--plugins", plugins] : []), program: program, environment: home,
+            writingTo: pipes)
+    }
+}

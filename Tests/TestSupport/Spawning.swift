@@ -1,0 +1,43 @@
+import Foundation
+
+/// Starts a program in a process group of its own. It has the descriptors 0 to 2, and no other of this process.
+///
+/// Not with Foundation's Process: descriptors that other tests have open meanwhile would live on in the program, and it
+/// waits for all who have got a descriptor of the program's, the backtracer of a crash included.
+///
+/// - Parameter environment: All variables; nil for those of this process.
+func spawn(
+    _ program: String, _ arguments: [String], environment: [String: String]? = nil, input: String, output: String,
+    errors: String
+) throws -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, 0, input, O_RDONLY, 0)
+    posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_APPEND, 0)
+    posix_spawn_file_actions_addopen(&actions, 2, errors, O_WRONLY | O_APPEND, 0)
+    for descriptor in Int32(3)..<512 { posix_spawn_file_actions_addclose(&actions, descriptor) }
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    posix_spawnattr_setpgroup(&attributes, 0)
+    // Whoever starts the tests may ignore signals.
+    var signals = sigset_t()
+    sigfillset(&signals)
+    posix_spawnattr_setsigdefault(&attributes, &signals)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF))
+    let variables = environment ?? ProcessInfo.processInfo.environment
+    var words = ([program] + arguments).map { strdup($0) } + [nil]
+    var settings = variables.map { strdup("\($0)=\($1)") } + [nil]
+    defer { for word in words + settings { free(word) } }
+    var process: pid_t = 0
+    let failure = posix_spawn(&process, program, &actions, &attributes, &words, &settings)
+    guard failure == 0 else { throw POSIXError(.init(rawValue: failure) ?? .EIO) }
+    return process
+}
+
+/// Whether the tests, and so the programs beside them, are built with a sanitizer.
+let isSanitized = sanitizer != nil
+
+/// The sanitizer that the tests are built with, as the compilers call it.
+let sanitizer = ["thread": "__tsan_init", "address": "__asan_init"].first { dlsym(nil, $0.value) != nil }?.key
