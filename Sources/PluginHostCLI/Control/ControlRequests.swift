@@ -42,7 +42,7 @@ final class ControlRequests: Sendable {
     func endpoint(for client: Int, _ load: ClientLoad, _ executor: ClientExecutor) -> RPCEndpoint {
         RPCEndpoint(
             handler: { [handler, calls] method, parameters async throws(RPCError) in
-                guard !ControlMethods.hostsOwn.contains(method) else { return try await handler(method, parameters) }
+                guard Self.runsModules(method) else { return try await handler(method, parameters) }
                 // A task of its own: a preference for other threads, within the same task, moves no function there that
                 // runs where its caller does.
                 let call = Task(executorPreference: calls) { () async -> Result<Value, RPCError> in
@@ -60,6 +60,8 @@ final class ControlRequests: Sendable {
             executor: executor, load: load, longTexts: longTexts)
     }
 
+    private static func runsModules(_ method: String) -> Bool { HostMethod.named[method]?.runsModules ?? true }
+
     /// Lets a request begin. Returns what its end calls.
     ///
     /// - Throws: `overloaded`.
@@ -67,15 +69,13 @@ final class ControlRequests: Sendable {
         _ method: String, of client: Int, _ load: ClientLoad
     ) async throws(RPCError) -> @Sendable () -> Void {
         try load.admit()
-        guard !ControlMethods.hostsOwn.contains(method) else { return {} }
+        guard Self.runsModules(method) else { return {} }
         do throws(PluginError) { try await slots.enter(client) } catch { throw .host(error) }
         guard callThreads.hasThread else {
             slots.leave(client)
-            throw .host(
-                PluginError(
-                    .overloaded,
-                    "The system has no thread left for the call. Raise the limit of processes (ulimit -u, or pids.max of "
-                        + "the control group)."))
+            throw .overloaded(
+                "The system has no thread left for the call. Raise the limit of processes (ulimit -u, or pids.max of "
+                    + "the control group).")
         }
         return { [slots] in slots.leave(client) }
     }
