@@ -55,10 +55,12 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(name: "PluginABITests", dependencies: ["TestSupport", "PluginABI"], swiftSettings: settings),
         .testTarget(
-            name: "PluginHostTests", dependencies: ["TestSupport", "PluginFacades", "PluginFile", "PluginHost", "CPluginHost"],
+            name: "PluginHostTests",
+            dependencies: ["TestSupport", "PluginFacades", "PluginFile", "PluginHost", "CPluginHost"],
             swiftSettings: settings),
         .testTarget(
-            name: "PluginHostCLITests", dependencies: ["TestSupport", "PluginHostCLI", "PluginHost", "PluginFile", "PluginABI"],
+            name: "PluginHostCLITests",
+            dependencies: ["TestSupport", "PluginHostCLI", "PluginHost", "PluginFile", "PluginABI"],
             swiftSettings: settings),
         .testTarget(
             name: "PluginTestKitTests", dependencies: ["TestSupport", "PluginTestKit", "PluginHost", "PluginABI"],

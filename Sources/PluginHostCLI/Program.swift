@@ -57,15 +57,36 @@ struct Program {
 
     private func answer(_ arguments: [String]) async -> ExitCode {
         let rest = Array(arguments.dropFirst())
-        switch arguments.first {
-        case nil, "-h", "--help": console.print(help.overview(Self.overview, commands: specifications))
-        case "--version": console.print(Self.version)
-        case "help": return showHelp(of: rest)
-        case let name?:
-            guard let command = command(named: name) else { return unknown(name) }
-            return await run(command, rest)
+        do throws(PluginError) {
+            switch arguments.first {
+            case nil, "-h", "--help": console.print(try helpPage(of: nil))
+            case "help": console.print(try helpPage(of: rest.first))
+            case "--version": console.print(Self.version)
+            case let name?: return await run(try command(named: name), rest)
+            }
+            return .success
+        } catch {
+            console.report(error, asJSON: false)
+            console.diagnose("Usage: \(Self.name) <subcommand>\n  See '\(Self.name) --help' for more information.")
+            return ExitCode(error)
         }
-        return .success
+    }
+
+    /// The page of a command, or that of the program.
+    private func helpPage(of name: String?) throws(PluginError) -> String {
+        guard let name else {
+            return help.overview(Self.overview, commands: Self.commands.map { $0.specification })
+        }
+        return help.page(of: try command(named: name).specification)
+    }
+
+    private func command(named name: String) throws(PluginError) -> any Command.Type {
+        if let command = Self.commands.first(where: { $0.specification.name == name }) { return command }
+        guard !name.hasPrefix("-") else {
+            throw .usage("Unknown option '\(name.shortened)'. Options stand behind the command.")
+        }
+        let close = didYouMean(name, Self.commands.map { $0.specification.name } + ["help"])
+        throw .usage("Unknown command '\(name.shortened)'.\(close)")
     }
 
     private func run(_ command: any Command.Type, _ arguments: [String]) async -> ExitCode {
@@ -74,7 +95,7 @@ struct Program {
             if parsed.has(.help) {
                 console.print(help.page(of: command.specification))
             } else {
-                try await command.init(parsed).run(CommandEnvironment(console: console, variables: variables))
+                try await command.run(Invocation(arguments: parsed, console: console, variables: variables))
             }
             return .success
         } catch {
@@ -87,37 +108,8 @@ struct Program {
         }
     }
 
-    private func showHelp(of names: [String]) -> ExitCode {
-        guard let name = names.first else {
-            console.print(help.overview(Self.overview, commands: specifications))
-            return .success
-        }
-        guard let command = command(named: name) else { return unknown(name) }
-        console.print(help.page(of: command.specification))
-        return .success
-    }
-
-    private func unknown(_ name: String) -> ExitCode {
-        let error: PluginError
-        if name.hasPrefix("-") {
-            error = PluginError(.usage, "Unknown option '\(name.shortened)'. Options stand behind the command.")
-        } else {
-            let close = didYouMean(name, specifications.map(\.name) + ["help"])
-            error = PluginError(.usage, "Unknown command '\(name.shortened)'.\(close)")
-        }
-        console.report(error, asJSON: false)
-        console.diagnose("Usage: \(Self.name) <subcommand>\n  See '\(Self.name) --help' for more information.")
-        return .usage
-    }
-
     private func diagnoseUsage(of command: CommandSpecification) {
-        console.diagnose(HelpPage.wrap("Usage: \(help.usage(of: command))", indent: 7))
+        console.diagnose(HelpPage.wrap(["Usage:"] + help.usage(of: command), indent: 7))
         console.diagnose("  See '\(Self.name) help \(command.name)' for more information.")
-    }
-
-    private var specifications: [CommandSpecification] { Self.commands.map { $0.specification } }
-
-    private func command(named name: String) -> (any Command.Type)? {
-        Self.commands.first { $0.specification.name == name }
     }
 }

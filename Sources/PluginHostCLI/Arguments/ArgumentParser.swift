@@ -22,18 +22,12 @@ struct ParsedArguments: Sendable {
         guard let text = value(of: option) else { return nil }
         guard let number = Number(text), range.contains(number) else {
             let what = unit.map { "whole number of \($0)" } ?? "whole number"
-            throw PluginError(
-                .usage,
+            throw .usage(
                 "The value '\(text.shortened)' of '\(option.name)' is no \(what) from \(range.lowerBound) to "
                     + "\(range.upperBound).")
         }
         return number
     }
-}
-
-extension PluginError.Code {
-    /// The command line cannot be understood.
-    static let usage: Self = "usage"
 }
 
 /// Reads the arguments that follow a command's name.
@@ -66,10 +60,10 @@ struct ArgumentParser: Sendable {
         let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         guard let option = option(named: parts[0]) else {
             let close = didYouMean(parts[0], command.allOptions.map(\.name))
-            throw PluginError(.usage, "Unknown option '\(parts[0].shortened)'.\(close)")
+            throw .usage("Unknown option '\(parts[0].shortened)'.\(close)")
         }
         guard let name = option.value else {
-            if parts.count > 1 { throw PluginError(.usage, "The option '\(option.name)' takes no value.") }
+            if parts.count > 1 { throw .usage("The option '\(option.name)' takes no value.") }
             parsed.values[option.name] = [""]
             return
         }
@@ -80,7 +74,7 @@ struct ArgumentParser: Sendable {
             value = next
             rest.removeFirst()
         } else {
-            throw PluginError(.usage, "Missing value for '\(option.name) <\(name)>'.")
+            throw .usage("Missing value for '\(option.name) <\(name)>'.")
         }
         parsed.values[option.name, default: []].append(value)
     }
@@ -92,10 +86,10 @@ struct ArgumentParser: Sendable {
     private func checkPositionals(_ positionals: [String]) throws(PluginError) {
         let required = command.arguments.filter(\.isRequired)
         if positionals.count < required.count {
-            throw PluginError(.usage, "Missing expected argument '<\(required[positionals.count].name)>'.")
+            throw .usage("Missing expected argument '<\(required[positionals.count].name)>'.")
         }
         if command.arguments.last?.repeats != true, positionals.count > command.arguments.count {
-            throw PluginError(.usage, "Unexpected argument '\(positionals[command.arguments.count].shortened)'.")
+            throw .usage("Unexpected argument '\(positionals[command.arguments.count].shortened)'.")
         }
     }
 }

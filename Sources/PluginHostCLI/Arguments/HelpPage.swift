@@ -22,7 +22,7 @@ struct HelpPage: Sendable {
     func page(of command: CommandSpecification) -> String {
         var parts = [Self.wrap("OVERVIEW: \(command.overview)", indent: 0)]
         if !command.discussion.isEmpty { parts.append(Self.wrap(command.discussion, indent: 0)) }
-        parts.append(Self.wrap("USAGE: \(usage(of: command))", indent: 7))
+        parts.append(Self.wrap(["USAGE:"] + usage(of: command), indent: 7))
         if !command.arguments.isEmpty {
             parts.append(section("ARGUMENTS", rows: command.arguments.map { ("<\($0.name)>", $0.help) }))
         }
@@ -30,8 +30,8 @@ struct HelpPage: Sendable {
         return parts.joined(separator: "\n\n")
     }
 
-    /// One line, not wrapped.
-    func usage(of command: CommandSpecification) -> String {
+    /// Its parts, within which no line is broken.
+    func usage(of command: CommandSpecification) -> [String] {
         let options = command.options.map { option in
             let value = option.value.map { " <\($0)>" } ?? ""
             return "[\(option.name)\(value)\(option.repeats ? " ..." : "")]"
@@ -41,48 +41,38 @@ struct HelpPage: Sendable {
             return argument.isRequired ? name : "[\(name)]"
         }
         let name = program.isEmpty ? [command.name] : [program, command.name]
-        return (name + options + arguments).joined(separator: " ")
+        return name + options + arguments
     }
 
     private func section(_ title: String, rows: [(label: String, help: String)]) -> String {
         let lines = rows.map { row in
             let label = "  " + row.label
-            if label.count >= Self.indent {
-                let margin = String(repeating: " ", count: Self.indent)
-                return label + "\n" + Self.wrap(margin + row.help, indent: Self.indent)
-            }
-            let padding = String(repeating: " ", count: Self.indent - label.count)
-            return Self.wrap(label + padding + row.help, indent: Self.indent)
+            let gap = String(repeating: " ", count: max(0, Self.indent - label.count))
+            guard gap.isEmpty else { return Self.wrap(label + gap + row.help, indent: Self.indent) }
+            let margin = String(repeating: " ", count: Self.indent)
+            return label + "\n" + Self.wrap(margin + row.help, indent: Self.indent)
         }
         return "\(title):\n" + lines.joined(separator: "\n")
     }
 
-    /// Breaks at spaces; what follows the first line is indented. A bracketed option is never broken.
+    /// Breaks at spaces; what follows the first line is indented.
     static func wrap(_ text: String, indent: Int) -> String {
-        var lines: [String] = []
-        let lead = String(text.prefix { $0 == " " })
-        var line = lead
-        for word in words(of: text.dropFirst(lead.count)) {
-            let gap = line.count == lead.count && lines.isEmpty ? "" : " "
-            if line.count + gap.count + word.count > width, line.contains(where: { $0 != " " }) {
-                lines.append(line)
-                line = String(repeating: " ", count: indent) + word
-            } else {
-                line += gap + word
-            }
-        }
-        return (lines + [line]).joined(separator: "\n")
+        wrap(text.split(separator: " ", omittingEmptySubsequences: false).map(String.init), indent: indent)
     }
 
-    private static func words(of text: Substring) -> [String] {
-        var words: [String] = []
-        var isOpen = false
-        for word in text.split(separator: " ", omittingEmptySubsequences: false) {
-            if isOpen { words[words.count - 1] += " " + word } else { words.append(String(word)) }
-            if word.hasPrefix("[") { isOpen = true }
-            if word.hasSuffix("]") { isOpen = false }
+    /// Breaks between words.
+    static func wrap(_ words: [String], indent: Int) -> String {
+        var lines: [String] = []
+        var line: String?
+        for word in words {
+            if let begun = line, begun.count + 1 + word.count > width, begun.contains(where: { $0 != " " }) {
+                lines.append(begun)
+                line = String(repeating: " ", count: indent) + word
+            } else {
+                line = (line.map { $0 + " " } ?? "") + word
+            }
         }
-        return words
+        return (lines + [line ?? ""]).joined(separator: "\n")
     }
 }
 

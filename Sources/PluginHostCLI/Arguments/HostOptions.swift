@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import PluginABI
 internal import PluginHost
 
@@ -43,20 +42,13 @@ extension OptionSpecification {
     ]
 }
 
-extension PluginError.Code {
-    /// A file that was named on the command line does not exist.
-    static let fileNotFound: Self = "fileNotFound"
-}
-
 extension ParsedArguments {
     /// The seconds of `--timeout`.
     var timeout: Duration? {
         get throws(PluginError) {
             guard let text = value(of: .timeout) else { return nil }
             guard let seconds = Double(text), let timeout = Duration(timeout: seconds) else {
-                throw PluginError(
-                    .usage,
-                    "The value '\(text.shortened)' of '--timeout' is no positive number of seconds.")
+                throw .usage("The value '\(text.shortened)' of '--timeout' is no positive number of seconds.")
             }
             return timeout
         }
@@ -75,37 +67,15 @@ extension ParsedArguments {
         return path.isEmpty ? ["./plugins"] : path
     }
 
-    /// What the options say about a host, with `log` as the place for its diagnostics.
-    func configuration(
-        environment: [String: String], log: @escaping @Sendable (LogEntry) -> Void
-    ) throws(PluginError) -> PluginHost.Configuration {
-        var configuration = PluginHost.Configuration(folders: folders(environment: environment))
-        configuration.includesSubfolders = has(.recursive)
-        configuration.trustsEveryone = has(.trust)
-        configuration.retriesQuarantined = has(.retry)
-        configuration.log = log
-        if let size = try wholeNumber(of: .maxFileSize, "bytes", in: 1...Int.max) {
-            configuration.maximumFileBytes = size
+    /// The URL schemes, in small letters; nil where none is given.
+    var schemes: Set<String>? {
+        get throws(PluginError) {
+            guard has(.scheme) else { return nil }
+            for scheme in values(of: .scheme) where !scheme.isURLScheme {
+                throw .usage("'\(scheme.shortened)' is no URL scheme: a letter, then letters, digits, '+', '-' or '.'.")
+            }
+            return Set(values(of: .scheme).map { $0.lowercased() })
         }
-        if has(.scheme) { configuration.schemes = try schemes() }
-        if let file = value(of: .config) {
-            let contents = try ConfigurationFile(path: file).read()
-            configuration.moduleConfiguration = contents.modules
-            configuration.interceptors = contents.interceptors
-            if let length = contents.maximumURLLength { configuration.maximumURLLength = length }
-        }
-        if let length = try urlLength { configuration.maximumURLLength = length }
-        if let timeout = try timeout { configuration.asyncTimeout = timeout }
-        return configuration
-    }
-
-    private func schemes() throws(PluginError) -> Set<String> {
-        for scheme in values(of: .scheme) where !scheme.isURLScheme {
-            throw PluginError(
-                .usage,
-                "'\(scheme.shortened)' is no URL scheme: a letter, then letters, digits, '+', '-' or '.'.")
-        }
-        return Set(values(of: .scheme).map { $0.lowercased() })
     }
 }
 
@@ -127,4 +97,13 @@ extension String {
 
 extension UInt8 {
     fileprivate var isLetter: Bool { (65...90).contains(self) || (97...122).contains(self) }
+}
+
+extension [String: Value] {
+    /// With the `--timeout` that was given.
+    func withTimeout(of arguments: ParsedArguments) throws(PluginError) -> [String: Value] {
+        var fields = self
+        fields["timeout"] = try arguments.timeout.map { .double($0 / .seconds(1)) }
+        return fields
+    }
 }

@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// Performs the actions of a module, in one of several ways.
 struct ActionCheck: Sendable {
-    static let threads = 4
+    private static let threads = 4
 
     let module: CheckedModule
     let seed: UInt64
@@ -114,14 +114,17 @@ struct ActionCheck: Sendable {
                             + "\(code).")
                 }
             }
+            func accept(_ parameters: [String: Value]) async {
+                count += 1
+                examine(await outcome(call, parameters), call, &result)
+            }
             for parameter in action.parameters {
                 var without = good
                 without[parameter.name] = nil
                 if parameter.isRequired {
                     await expect(.missingParameter, without, "no “\(parameter.name.shortened)”")
                 } else {
-                    count += 1
-                    examine(await outcome(call, without), call, &result)
+                    await accept(without)
                 }
                 if let wrong = values.mistyped(parameter.kind) {
                     await expect(
@@ -130,8 +133,7 @@ struct ActionCheck: Sendable {
                 } else {
                     // Everything fits: also what the action does not know.
                     for value: Value in [nil, [:], .bytes([]), 1.5] {
-                        count += 1
-                        examine(await outcome(call, good.merging([parameter.name: value]) { $1 }), call, &result)
+                        await accept(good.merging([parameter.name: value]) { $1 })
                     }
                 }
             }
@@ -247,6 +249,7 @@ struct ActionCheck: Sendable {
     }
 
     func objects(_ result: inout CheckResult) async {
+        result.summary = "objects go when nobody holds them"
         var counts: [Int] = []
         for round in 0..<4 {
             await performRound(SeededValues(seed: seed &+ UInt64(round)))

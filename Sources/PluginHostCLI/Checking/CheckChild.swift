@@ -1,48 +1,51 @@
-internal import CPluginHost
 internal import Foundation
 internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
 /// What the child process of a check does: runs one step, reports, and ends.
-enum CheckChild {
-    /// The hidden word in front of its arguments.
+struct CheckChild: Codable {
+    /// The hidden word in front of its only argument: a folder of its own, in which what it does is written down. Arguments
+    /// are bounded, and manifests may be longer.
     static let word = "check-in-this-process"
 
-    /// The name of the file in the child's folder that holds the manifest. Not an argument: those are bounded.
-    static let manifestName = "manifest.json"
+    let step: CheckStep
+    /// After how many seconds the parent ends the process.
+    let seconds: UInt32
+    let seed: UInt64
+    let trustsEveryone: Bool
+    /// The module's file, and those of modules that it requires.
+    let files: [String]
+    /// As JSON.
+    let manifest: String
 
-    /// The arguments: the step, the seconds after which the kernel ends the process, the seed, `trust` or `check`, a
-    /// folder of its own with the manifest in it, and the files.
-    static func arguments(
-        _ step: CheckStep, seconds: Int, seed: UInt64, trustsEveryone: Bool, folder: String, files: [String]
-    ) -> [String] {
-        [word, step.rawValue, "\(seconds)", "\(seed)", trustsEveryone ? "trust" : "check", folder] + files
+    private static func file(in folder: String) -> String { "\(folder)/check.json" }
+
+    func write(to folder: String) throws(PluginError) {
+        guard let text = try? JSONEncoder().encode(self) else {
+            throw PluginError(.checkFailed, "The check of \(files[0]) cannot be written down.")
+        }
+        try writeFile(text, to: Self.file(in: folder), mode: 0o600)
     }
 
     static func run(_ arguments: [String]) async -> Never {
-        guard arguments.count >= 6, let step = CheckStep(rawValue: arguments[0]), let seconds = UInt32(arguments[1]),
-            let seed = UInt64(arguments[2]),
-            let text = try? String(contentsOfFile: "\(arguments[4])/\(manifestName)", encoding: .utf8),
-            let manifest = try? Value(json: text)
+        guard let folder = arguments.first, let text = try? Data(contentsOf: URL(filePath: file(in: folder))),
+            let child = try? JSONDecoder().decode(CheckChild.self, from: text),
+            let manifest = try? Value(json: child.manifest)
         else { _exit(ExitCode.usage.rawValue) }
-        // Should the parent hang, too, nobody else ends a module that does.
-        alarm(seconds + 1)
-        _ = fcntl(ChildProcess.reportDescriptor, F_SETFD, FD_CLOEXEC)
-        endWithParent(removing: arguments[4])
+        let step = child.step
+        ChildReport.begin(endingAfter: child.seconds + 1)
+        endWithParent(removing: folder)
         PluginHost.installFatalSignalReport()
         let module = CheckedModule(
-            manifest: CheckedManifest(manifest), files: Array(arguments[5...]), trustsEveryone: arguments[3] == "trust",
-            folder: arguments[4], callTimeout: step.callTimeout(of: .seconds(Int(seconds))))
-        let output = CheckedOutput(folder: arguments[4])
-        var result = await withTaskExecutorPreference(BlockingExecutor.shared) { await perform(step, module, seed) }
+            manifest: CheckedManifest(manifest), files: child.files, trustsEveryone: child.trustsEveryone,
+            folder: folder, callTimeout: step.callTimeout(of: .seconds(Int(child.seconds))))
+        let output = CheckedOutput(folder: folder)
+        var result = await perform(step, module, child.seed)
         // Once is enough to say.
         if step == .lifecycle || step == .replies { output.examine(&result) }
-        tell(result.record)
-        plugin_host_end(0)
+        ChildReport.end(with: result.record)
     }
-
-    private static func tell(_ value: Value) { InspectionChild.write(value.json + "\n") }
 
     /// When the parent is gone, whatever has ended it, this process and all that the module has started go, too, and
     /// the folder with them.
@@ -59,9 +62,9 @@ enum CheckChild {
     }
 
     private static func perform(_ step: CheckStep, _ module: CheckedModule, _ seed: UInt64) async -> CheckResult {
-        var result = CheckResult(check: step.rawValue, summary: step.summary)
+        var result = CheckResult(check: step.rawValue)
         if step == .lifecycle {
-            LifecycleCheck(module: module, started: { tell(["started": true]) }).run(&result)
+            LifecycleCheck(module: module, started: { ChildReport.add(["started": true]) }).run(&result)
             return result
         }
         let log = CheckedModule.Log()
@@ -69,7 +72,7 @@ enum CheckChild {
             let host = try module.start(log: log)
             let check = ActionCheck(
                 module: module, seed: seed, host: host, timeout: module.callTimeout,
-                progress: { tell(["at": .string($0)]) })
+                progress: { ChildReport.add(["at": .string($0)]) })
             switch step {
             case .lifecycle: break
             case .unknown: await check.unknown(&result)

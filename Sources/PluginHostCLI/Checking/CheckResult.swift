@@ -15,7 +15,7 @@ struct CheckResult: Sendable {
     /// A word for what was checked.
     let check: String
     /// What was done, where nothing is wrong.
-    var summary: String
+    var summary = ""
     var findings: [Finding] = []
     var isSkipped = false
 
@@ -64,15 +64,6 @@ struct CheckResult: Sendable {
                 sorted.map { ["failure": .bool($0.isFailure), "message": .string($0.message)] }),
         ]
     }
-}
-
-/// "1 call", "2 calls".
-func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
-
-/// "8 s", "0.5 s".
-func inSeconds(_ duration: Duration) -> String {
-    let seconds = duration / .seconds(1)
-    return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
 }
 
 extension CheckResult {

@@ -1,7 +1,7 @@
 internal import PluginABI
 
 /// A check for which code of the module runs: each in a process of its own.
-enum CheckStep: String, CaseIterable, Sendable {
+enum CheckStep: String, CaseIterable, Codable, Sendable {
     /// It is activated and torn down again and again.
     case lifecycle
     /// Actions and targets that it does not have; a `notFound` takes their place.
@@ -28,19 +28,6 @@ enum CheckStep: String, CaseIterable, Sendable {
         // It performs everything several times.
         case .objects: deadline / 16
         case .lifecycle, .unknown, .concurrent, .replies: deadline / 4
-        }
-    }
-
-    /// What the step does, for people, where nothing is wrong.
-    var summary: String {
-        switch self {
-        case .lifecycle: "activated and torn down \(LifecycleCheck.rounds) times"
-        case .unknown: "unknown names are refused"
-        case .parameters: "missing, superfluous and mistyped parameters are refused"
-        case .hostile: "nothing breaks"
-        case .concurrent: "nothing breaks on \(ActionCheck.threads) threads at once"
-        case .replies: "each call is answered once, with what is declared"
-        case .objects: "objects go when nobody holds them"
         }
     }
 

@@ -11,6 +11,7 @@ struct LifecycleCheck {
     let started: () -> Void
 
     func run(_ result: inout CheckResult) {
+        result.summary = "activated and torn down \(Self.rounds) times"
         var descriptors: [Int] = []
         for round in 1...Self.rounds {
             let log = CheckedModule.Log()

@@ -54,18 +54,14 @@ struct ModuleCheck: Sendable {
         // A host does not look at a file of such a name.
         var starts = !ofFile.contains { $0.check == "names" && $0.outcome == .failure }
         for step in CheckStep.allCases {
-            guard callsActions || !step.callsActions else {
-                add(CheckResult(check: step.rawValue, summary: "left out, for '--no-calls'", isSkipped: true))
-                continue
-            }
-            guard starts else {
-                add(CheckResult(check: step.rawValue, summary: "not tried: it does not start", isSkipped: true))
+            let isLeftOut = step.callsActions && !callsActions
+            guard starts, !isLeftOut else {
+                let reason = isLeftOut ? "left out, for '--no-calls'" : "not tried: it does not start"
+                add(CheckResult(check: step.rawValue, summary: reason, isSkipped: true))
                 continue
             }
             let text = inspected["manifest"]?.json ?? ""
-            let (result, hasStarted) = try await withTaskExecutorPreference(BlockingExecutor.shared) {
-                () async throws(PluginError) in try perform(step, manifest: text)
-            }
+            let (result, hasStarted) = try perform(step, manifest: text)
             if step == .lifecycle { starts = hasStarted }
             add(result)
         }
@@ -78,15 +74,11 @@ struct ModuleCheck: Sendable {
     private static func absolute(_ path: String) -> String { URL(filePath: path).standardizedFileURL.path }
 
     private static func requireFile(_ path: String) throws(PluginError) {
-        var status = stat()
-        guard stat(path, &status) != 0, errno == ENOENT || errno == ENAMETOOLONG else { return }
-        let isLink = lstat(path, &status) == 0
+        guard fileStatus(path) == nil, errno == ENOENT || errno == ENAMETOOLONG else { return }
+        let isLink = fileStatus(path, followingLink: false) != nil
         throw PluginError(
             .fileNotFound,
-            isLink
-                ? "\(path) is a link to a file that is not there."
-                : "There is no file "
-                    + "\(path.shortened).")
+            isLink ? "\(path) is a link to a file that is not there." : "There is no file \(path.shortened).")
     }
 
     /// Looks at a file of '--with'.
@@ -107,19 +99,20 @@ struct ModuleCheck: Sendable {
 
     /// What keeps a file from being a module at all.
     private static func results(of error: PluginError) -> [CheckResult] {
-        var description = CheckResult(check: "description", summary: "")
+        func failed(_ check: String, _ message: String) -> CheckResult {
+            var result = CheckResult(check: check)
+            result.fail(message)
+            return result
+        }
         if FileChecks.isMissingLibrary(error) {
-            var libraries = CheckResult(check: "libraries", summary: "")
-            libraries.fail(error.message + " Put it beside the module, and link with -Wl,-rpath,'$ORIGIN'.")
-            return [libraries]
+            return [
+                failed("libraries", error.message + " Put it beside the module, and link with -Wl,-rpath,'$ORIGIN'.")
+            ]
         }
         guard error.code == .invalidManifest || error.code == .invalidPattern else {
-            description.fail(error.message)
-            return [description]
+            return [failed("description", error.message)]
         }
-        var manifest = CheckResult(check: "manifest", summary: "")
-        manifest.fail(error.message)
-        return [description, manifest]
+        return [CheckResult(check: "description"), failed("manifest", error.message)]
     }
 
     // MARK: One step
@@ -128,20 +121,15 @@ struct ModuleCheck: Sendable {
     private func perform(
         _ step: CheckStep, manifest: String
     ) throws(PluginError) -> (result: CheckResult, hasStarted: Bool) {
-        var result = CheckResult(check: step.rawValue, summary: step.summary)
+        var result = CheckResult(check: step.rawValue)
         let folder = try makeTemporaryFolder("\(NSTemporaryDirectory())/pluginhost-check-XXXXXX")
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        try writeFile(Data(manifest.utf8), to: "\(folder)/\(CheckChild.manifestName)", mode: 0o600)
-        let seconds = max(1, Int((deadline / .seconds(1)).rounded(.up)))
-        let words = CheckChild.arguments(
-            step, seconds: seconds, seed: seed, trustsEveryone: trustsEveryone, folder: folder,
-            files: [path] + others.map(Self.absolute))
-        var environment = ProcessInfo.processInfo.environment
-        // A crash is an answer here; a report by the Swift runtime would only delay it.
-        environment["SWIFT_BACKTRACE"] = "enable=no"
-        let child = try ChildProcess(
-            executable: "/proc/self/exe", arguments: ["pluginhost"] + words, environment: environment)
-        let (bytes, ending) = child.collect(deadline: deadline, limit: 64 << 20)
+        try CheckChild(
+            step: step, seconds: UInt32(max(1, (deadline / .seconds(1)).rounded(.up))), seed: seed,
+            trustsEveryone: trustsEveryone, files: [path] + others.map(Self.absolute), manifest: manifest
+        ).write(to: folder)
+        let (bytes, ending) = try ChildProcess(arguments: ["pluginhost", CheckChild.word, folder])
+            .collect(deadline: deadline)
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         let hasStarted = lines.first == "{\"started\":true}"
         let last = lines.last.flatMap { try? Value(jsonMessage: Array($0.utf8)) }

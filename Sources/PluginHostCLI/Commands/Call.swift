@@ -2,7 +2,7 @@ internal import PluginABI
 internal import PluginHost
 
 /// `pluginhost call TARGET ACTION [name=value …]`
-struct Call: Question {
+enum Call: Question {
     static let service = OptionSpecification(
         name: "--service", help: "The first argument is the name of a service: whatever implements it is called.")
     static let version = OptionSpecification(
@@ -27,85 +27,53 @@ struct Call: Question {
         ],
         options: OptionSpecification.hosting + [service, version, object, .timeout, .attach, .json])
 
-    let arguments: ParsedArguments
-    let target: String
-    let action: String
-    let parameters: [String: Value]
-    private let timeout: Duration?
-
-    init(_ arguments: ParsedArguments) throws(PluginError) {
-        self.arguments = arguments
-        target = arguments.positionals[0]
-        action = arguments.positionals[1]
-        parameters = try Self.parameters(arguments.positionals.dropFirst(2))
-        timeout = try arguments.timeout
-        guard arguments.has(Self.service) || arguments.value(of: Self.version) == nil else {
-            throw PluginError(.usage, "'--from' is for services: give '--service', too.")
+    static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value] {
+        let receiver = arguments.positionals[0]
+        var parameters: [String: Value] = try [
+            "action": .string(arguments.positionals[1]),
+            "parameters": .map(namedValues(arguments.positionals.dropFirst(2))),
+        ].withTimeout(of: arguments)
+        let version = arguments.value(of: version)
+        guard arguments.has(service) || version == nil else {
+            throw .usage("'--from' is for services: give '--service', too.")
         }
-        guard arguments.has(Self.object) else { return }
-        guard !arguments.has(Self.service) else {
-            throw PluginError(
-                .usage, "'--object' and '--service' do not go together: the first argument is one of them.")
+        switch (arguments.has(object), arguments.has(service)) {
+        case (true, true):
+            throw .usage("'--object' and '--service' do not go together: the first argument is one of them.")
+        case (true, false): parameters["object"] = .int(try handle(receiver))
+        case (false, true):
+            parameters["service"] = .string(receiver)
+            parameters["version"] = version.map(Value.string)
+        case (false, false): parameters["target"] = .string(receiver)
         }
-        _ = try Self.object(target)
+        return parameters
     }
 
     /// The handle of an object, as people write it.
-    static func object(_ text: String) throws(PluginError) -> Int {
+    static func handle(_ text: String) throws(PluginError) -> Int {
         guard let handle = Int(text) else {
-            throw PluginError(
-                .usage,
-                "'\(text.shortened)' is no object; write the number that a result shows behind \"object\".")
+            throw .usage("'\(text.shortened)' is no object; write the number that a result shows behind \"object\".")
         }
         return handle
     }
 
-    func ask(_ service: any HostService, _ console: Console) async throws(PluginError) {
+    static func ask(
+        _ host: any HostService, _ parameters: [String: Value], _ invocation: Invocation
+    ) async throws(PluginError) {
         do throws(PluginError) {
-            let result =
-                if arguments.has(Self.object) {
-                    try await service.callObject(Self.object(target), action, parameters, timeout: timeout)
-                } else if arguments.has(Self.service) {
-                    try await service.callService(
-                        target, from: arguments.value(of: Self.version), action, parameters, timeout: timeout)
-                } else {
-                    try await service.call(target, action, parameters, timeout: timeout)
-                }
-            console.printResult(result, asJSON: arguments.has(.json))
+            try Open.tell(await host.request("call", parameters), to: parameters, invocation)
         } catch {
-            throw hinting(error)
+            throw hinting(error, parameters["parameters"]?.map ?? [:])
         }
     }
 
     /// The error of a word that was meant as text and read as JSON, with what to write instead.
-    private func hinting(_ error: PluginError) -> PluginError {
+    private static func hinting(_ error: PluginError, _ parameters: [String: Value]) -> PluginError {
         guard error.code == .mistypedParameter, error.source == nil, error.message.contains("is declared string"),
             let (name, value) = parameters.first(where: { error.message.contains("“\($0.key.shortened)”") })
         else { return error }
         var error = error
         error.message += " To pass text that is also JSON, write it in quotes: '\(name)=\"\(value.json)\"'."
         return error
-    }
-
-    /// Parameters that are written `name=value`.
-    static func parameters(_ words: ArraySlice<String>) throws(PluginError) -> [String: Value] {
-        var parameters: [String: Value] = [:]
-        for word in words {
-            let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            guard parts.count == 2, !parts[0].isEmpty else {
-                throw PluginError(.usage, "'\(word.shortened)' is no parameter; write it as 'name=value'.")
-            }
-            guard parameters[parts[0]] == nil else {
-                throw PluginError(.usage, "The parameter '\(parts[0].shortened)' is given twice.")
-            }
-            parameters[parts[0]] = (try? Value(json: parts[1])) ?? .string(parts[1])
-        }
-        return parameters
-    }
-}
-
-extension Console {
-    func printResult(_ result: Value, asJSON: Bool) {
-        if asJSON { print(Value.map(["result": result]).json) } else { printUnchanged(result.readable) }
     }
 }

@@ -1,13 +1,8 @@
 internal import PluginABI
 internal import PluginHost
 
-extension PluginError.Code {
-    /// A module does not do what it must; what that is was printed.
-    static let checkFailed: Self = "checkFailed"
-}
-
 /// `pluginhost check FILE`
-struct Check: Command {
+enum Check: Command {
     static let seed = OptionSpecification(
         name: "--seed", value: "number", help: "Where the generated parameters begin; a run prints its own.")
     static let noCalls = OptionSpecification(
@@ -34,28 +29,13 @@ struct Check: Command {
                 help: "The deadline of each check; one asynchronous call has a quarter. (default: 30)"), .json,
         ])
 
-    private let arguments: ParsedArguments
-    private let check: ModuleCheck
-
-    init(_ arguments: ParsedArguments) throws(PluginError) {
-        self.arguments = arguments
-        guard arguments.positionals[0] != "" else {
-            throw PluginError(.usage, "The name of the file is empty. Give the path of a shared library.")
-        }
-        let given = try arguments.wholeNumber(of: Self.seed, in: 0...UInt64.max)
-        check = ModuleCheck(
-            file: arguments.positionals[0], others: arguments.values(of: Self.with),
-            trustsEveryone: arguments.has(.trust), seed: given ?? .random(in: 0..<1_000_000_000),
-            callsActions: !arguments.has(Self.noCalls), deadline: try arguments.timeout ?? ModuleCheck.defaultDeadline)
-    }
-
-    func run(_ environment: CommandEnvironment) async throws(PluginError) {
-        let console = environment.console
-        let isJSON = arguments.has(.json)
+    static func run(_ invocation: Invocation) async throws(PluginError) {
+        let (arguments, console) = (invocation.arguments, invocation.console)
+        let check = try moduleCheck(arguments)
         let report = try await check.run { result in
-            if !isJSON { console.print(result.line(console.outputStyle)) }
+            if !invocation.isJSON { console.print(result.line(console.outputStyle)) }
         }
-        if isJSON { console.print(json(report).json) } else { console.print("seed \(check.seed)") }
+        console.print(invocation.isJSON ? record(of: report, check).json : "seed \(check.seed)")
         guard report.failures > 0 else { return }
         let name = report.module.map { "\($0.name) \($0.version)" } ?? check.file
         throw PluginError(
@@ -64,12 +44,22 @@ struct Check: Command {
                 + (report.failsBySeed ? " Run it again with '--seed \(check.seed)'." : ""))
     }
 
-    private func json(_ report: ModuleCheck.Report) -> Value {
+    private static func moduleCheck(_ arguments: ParsedArguments) throws(PluginError) -> ModuleCheck {
+        guard arguments.positionals[0] != "" else {
+            throw .usage("The name of the file is empty. Give the path of a shared library.")
+        }
+        let seed = try arguments.wholeNumber(of: seed, in: 0...UInt64.max)
+        return ModuleCheck(
+            file: arguments.positionals[0], others: arguments.values(of: with),
+            trustsEveryone: arguments.has(.trust), seed: seed ?? .random(in: 0..<1_000_000_000),
+            callsActions: !arguments.has(noCalls), deadline: try arguments.timeout ?? ModuleCheck.defaultDeadline)
+    }
+
+    private static func record(of report: ModuleCheck.Report, _ check: ModuleCheck) -> Value {
         [
-            "file": .string(check.file), "module": report.module.map { .string($0.name) } ?? nil,
-            "version": report.module.map { .string($0.version) } ?? nil,
-            "seed": .int(Int(truncatingIfNeeded: check.seed)),
-            "passed": .bool(report.failures == 0), "checks": .list(report.results.map(\.record)),
+            "file": .string(check.file), "module": .text(report.module?.name), "version": .text(report.module?.version),
+            "seed": .int(Int(truncatingIfNeeded: check.seed)), "passed": .bool(report.failures == 0),
+            "checks": .list(report.results.map(\.record)),
         ]
     }
 }

@@ -1,32 +1,64 @@
 internal import PluginABI
 
 /// One of the program's commands.
-protocol Command: Sendable {
+protocol Command: SendableMetatype {
     static var specification: CommandSpecification { get }
 
-    init(_ arguments: ParsedArguments) throws(PluginError)
-
     /// Does the work as a program of its own.
-    func run(_ environment: CommandEnvironment) async throws(PluginError)
+    static func run(_ invocation: Invocation) async throws(PluginError)
 }
 
 /// A command that asks a host something and prints the answer; it works on its own, attached, and at the prompt.
+///
+/// What it asks is the method that is named like the command (``HostMethod``), unless it has an `ask` of its own.
 protocol Question: Command {
-    var arguments: ParsedArguments { get }
+    /// What the method is given.
+    ///
+    /// - Throws: `usage`.
+    static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value]
 
-    func ask(_ service: any HostService, _ console: Console) async throws(PluginError)
-}
+    /// The answer, where it takes no host.
+    static func answerWithoutHost(_ arguments: ParsedArguments) async throws(PluginError) -> Value?
 
-/// What a command finds around itself.
-struct CommandEnvironment: Sendable {
-    let console: Console
-    let variables: [String: String]
+    static func ask(
+        _ host: any HostService, _ parameters: [String: Value], _ invocation: Invocation
+    ) async throws(PluginError)
+
+    /// Prints the answer for people or for programs.
+    static func tell(
+        _ answer: Value, to parameters: [String: Value], _ invocation: Invocation
+    ) throws(PluginError)
+
+    /// Prints the answer for people.
+    static func show(_ answer: Value, _ invocation: Invocation) throws(PluginError)
 }
 
 extension Question {
-    func run(_ environment: CommandEnvironment) async throws(PluginError) {
-        let (service, end) = try HostSession.begin(arguments, environment)
-        defer { end() }
-        try await ask(service, environment.console)
+    static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value] { [:] }
+
+    static func answerWithoutHost(_ arguments: ParsedArguments) async throws(PluginError) -> Value? { nil }
+
+    static func run(_ invocation: Invocation) async throws(PluginError) {
+        let parameters = try parameters(invocation.arguments)
+        if let answer = try await answerWithoutHost(invocation.arguments) {
+            return try tell(answer, to: parameters, invocation)
+        }
+        let host = try invocation.host()
+        defer { host.end() }
+        try await ask(host, parameters, invocation)
     }
+
+    static func ask(
+        _ host: any HostService, _ parameters: [String: Value], _ invocation: Invocation
+    ) async throws(PluginError) {
+        try tell(await host.request(specification.name, parameters), to: parameters, invocation)
+    }
+
+    static func tell(
+        _ answer: Value, to parameters: [String: Value], _ invocation: Invocation
+    ) throws(PluginError) {
+        if invocation.isJSON { invocation.console.print(answer.json) } else { try show(answer, invocation) }
+    }
+
+    static func show(_ answer: Value, _ invocation: Invocation) {}
 }

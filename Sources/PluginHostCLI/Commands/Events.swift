@@ -1,10 +1,7 @@
-internal import FoundationEssentials
-internal import Glibc
 internal import PluginABI
-internal import PluginHost
 
 /// `pluginhost events`
-struct Events: Command {
+enum Events: Command {
     static let follow = OptionSpecification(
         name: "--follow", short: "-f", help: "Go on with what happens, until the host ends.")
 
@@ -14,47 +11,24 @@ struct Events: Command {
         discussion: "The last \(EventLog.limit) changes, each on a line; with '--json' as an object.",
         options: [follow, .attach, .json])
 
-    private let arguments: ParsedArguments
-
-    init(_ arguments: ParsedArguments) { self.arguments = arguments }
-
-    func run(_ environment: CommandEnvironment) async throws(PluginError) {
-        guard let path = arguments.value(of: .attach) else {
-            throw PluginError(
-                .usage, "'events' asks a running host; name its socket with '\(OptionSpecification.attach.name)'.")
+    static func run(_ invocation: Invocation) async throws(PluginError) {
+        guard invocation.has(.attach) else {
+            throw .usage("'events' asks a running host; name its socket with '\(OptionSpecification.attach.name)'.")
         }
-        let host = try AttachedHost(path: path)
-        var answer = try await host.events(after: nil, timeout: nil)
-        show(answer, environment.console)
-        while arguments.has(Self.follow), answer["over"] != true, !environment.console.isClosed {
-            answer = try await host.events(after: answer["last"]?.int, timeout: .seconds(30))
-            show(answer, environment.console)
+        let host = try invocation.host()
+        var answer = try await host.request("events", [:])
+        show(answer, invocation)
+        while invocation.has(follow), answer["over"] != true, !invocation.console.isClosed {
+            var parameters: [String: Value] = ["timeout": 30]
+            parameters["after"] = answer["last"]?.int.map(Value.int)
+            answer = try await host.request("events", parameters)
+            show(answer, invocation)
         }
     }
 
-    private func show(_ answer: Value, _ console: Console) {
-        if let missed = answer["missed"]?.int, missed > 0 {
-            let text = "\(missed) changes came faster than they were asked for."
-            console.print(arguments.has(.json) ? Value.map(["event": "missed", "count": .int(missed)]).json : text)
-        }
-        for event in answer["events"]?.list ?? [] {
-            if arguments.has(.json) {
-                console.print(event.json)
-            } else {
-                let time = (event["time"]?.string).flatMap { try? Date($0, strategy: .iso8601) } ?? .now
-                console.print(
-                    console.outputStyle(time.timeOfDay, .dim) + "  " + (event["text"]?.string ?? "").printable)
-            }
-        }
-    }
-}
-
-extension Date {
-    /// In the local time zone: `17:04:59`.
-    var timeOfDay: String {
-        var seconds = time_t(timeIntervalSince1970)
-        var parts = tm()
-        localtime_r(&seconds, &parts)
-        return [parts.tm_hour, parts.tm_min, parts.tm_sec].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
+    private static func show(_ answer: Value, _ invocation: Invocation) {
+        let announcer = Announcer(console: invocation.console, asJSON: invocation.isJSON)
+        if let missed = answer["missed"]?.int, missed > 0 { announcer.missed(missed) }
+        for event in answer["events"]?.list ?? [] { announcer.remembered(event) }
     }
 }

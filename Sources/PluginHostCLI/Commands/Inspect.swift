@@ -1,7 +1,7 @@
 internal import PluginABI
 
 /// `pluginhost inspect FILE`
-struct Inspect: Question {
+enum Inspect: Question {
     static let specification = CommandSpecification(
         name: "inspect",
         overview: "Show everything that one file says about itself, without registering it.",
@@ -10,25 +10,15 @@ struct Inspect: Question {
         arguments: [ArgumentSpecification(name: "file", help: "The shared library.")],
         options: [.trust, .timeout, .json])
 
-    let arguments: ParsedArguments
-    private let timeout: Duration?
-
-    init(_ arguments: ParsedArguments) throws(PluginError) {
-        self.arguments = arguments
-        timeout = try arguments.timeout
+    static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value] {
+        try ["file": .string(arguments.positionals[0])].withTimeout(of: arguments)
     }
 
-    func run(_ environment: CommandEnvironment) async throws(PluginError) {
-        let inspection = Inspection(
-            file: arguments.positionals[0], trustsEveryone: arguments.has(.trust), deadline: timeout)
-        show(try await inspection.run(), environment.console)
+    static func answerWithoutHost(_ arguments: ParsedArguments) async throws(PluginError) -> Value? {
+        try await Inspection(
+            file: arguments.positionals[0], trustsEveryone: arguments.has(.trust), deadline: arguments.timeout
+        ).run()
     }
 
-    func ask(_ service: any HostService, _ console: Console) async throws(PluginError) {
-        show(try await service.inspect(arguments.positionals[0], timeout: timeout), console)
-    }
-
-    private func show(_ report: Value, _ console: Console) {
-        console.print(arguments.has(.json) ? report.json : report.outline)
-    }
+    static func show(_ answer: Value, _ invocation: Invocation) { invocation.console.print(answer.outline) }
 }

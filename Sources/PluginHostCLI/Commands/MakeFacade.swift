@@ -4,7 +4,7 @@ internal import PluginFile
 internal import PluginHost
 
 /// `pluginhost facade MODULE_OR_FILE`
-struct MakeFacade: Question {
+enum MakeFacade: Question {
     static let name = OptionSpecification(
         name: "--name", value: "type",
         help: "The name of the enum that everything stands in. (default: that of the module, and 'Facade')")
@@ -25,37 +25,29 @@ struct MakeFacade: Question {
         ],
         options: [name, isPublic] + OptionSpecification.hosting + [.timeout, .attach])
 
-    let arguments: ParsedArguments
-    private let subject: String
-    private let timeout: Duration?
-
-    init(_ arguments: ParsedArguments) throws(PluginError) {
-        self.arguments = arguments
-        subject = arguments.positionals[0]
-        timeout = try arguments.timeout
+    static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value] {
+        try ["file": .string(arguments.positionals[0])].withTimeout(of: arguments)
     }
 
-    private var isFile: Bool { subject.contains("/") || subject.hasSuffix(".so") }
+    private static func isFile(_ subject: String) -> Bool { subject.contains("/") || subject.hasSuffix(".so") }
 
-    func run(_ environment: CommandEnvironment) async throws(PluginError) {
-        guard !isFile || arguments.value(of: .attach) != nil else {
-            // No host is needed for that.
-            let inspection = Inspection(file: subject, trustsEveryone: arguments.has(.trust), deadline: timeout)
-            return try show(try await inspection.run(), environment.console)
-        }
-        let (service, end) = try HostSession.begin(arguments, environment)
-        defer { end() }
-        try await ask(service, environment.console)
+    static func answerWithoutHost(_ arguments: ParsedArguments) async throws(PluginError) -> Value? {
+        let isOfHost = !isFile(arguments.positionals[0]) || arguments.has(.attach)
+        return isOfHost ? nil : try await Inspect.answerWithoutHost(arguments)
     }
 
-    func ask(_ service: any HostService, _ console: Console) async throws(PluginError) {
-        let file = isFile ? subject : try await file(of: subject, service)
-        try show(try await service.inspect(file, timeout: timeout), console)
+    static func ask(
+        _ host: any HostService, _ parameters: [String: Value], _ invocation: Invocation
+    ) async throws(PluginError) {
+        var parameters = parameters
+        let subject = invocation.arguments.positionals[0]
+        if !isFile(subject) { parameters["file"] = .string(try await file(of: subject, host)) }
+        try show(await host.request("inspect", parameters), invocation)
     }
 
     /// The file of the module that serves under a name, or else of one that would.
-    private func file(of name: String, _ service: any HostService) async throws(PluginError) -> String {
-        let modules = try await service.list().list ?? []
+    private static func file(of name: String, _ host: any HostService) async throws(PluginError) -> String {
+        let modules = try await host.request("list", [:]).list ?? []
         let named = modules.filter { $0["name"]?.string == name }
         guard let module = named.first(where: { $0["state"] == "active" }) ?? named.first else {
             let close = didYouMean(name, modules.compactMap { $0["name"]?.string })
@@ -71,10 +63,10 @@ struct MakeFacade: Question {
         return file
     }
 
-    private func show(_ report: Value, _ console: Console) throws(PluginError) {
+    static func show(_ answer: Value, _ invocation: Invocation) throws(PluginError) {
         let facade = try Facade(
-            manifest: report["manifest"]?.json ?? "", name: arguments.value(of: Self.name),
-            isPublic: arguments.has(Self.isPublic))
-        console.printUnchanged(String(facade.text.dropLast()))
+            manifest: answer["manifest"]?.json ?? "", name: invocation.arguments.value(of: name),
+            isPublic: invocation.has(isPublic))
+        invocation.console.printUnchanged(String(facade.text.dropLast()))
     }
 }

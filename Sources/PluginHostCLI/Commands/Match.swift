@@ -2,7 +2,7 @@ internal import PluginABI
 internal import PluginHost
 
 /// `pluginhost match PATTERN URL`
-struct Match: Command {
+enum Match: Command {
     static let specification = CommandSpecification(
         name: "match",
         overview: "Show whether a URL matches the pattern of a route, and what its groups take.",
@@ -14,21 +14,18 @@ struct Match: Command {
         ],
         options: [.urlLength, .json])
 
-    private let arguments: ParsedArguments
-
-    init(_ arguments: ParsedArguments) { self.arguments = arguments }
-
-    func run(_ environment: CommandEnvironment) async throws(PluginError) {
+    static func run(_ invocation: Invocation) async throws(PluginError) {
+        let (arguments, console) = (invocation.arguments, invocation.console)
         let pattern = try URLPattern(arguments.positionals[0])
         let length = try arguments.urlLength ?? URLPattern.defaultLength
         let taken = try pattern.match(arguments.positionals[1], maximumLength: length)
-        if arguments.has(.json) {
+        if invocation.isJSON {
             let result: [String: Value] = taken.map { ["matched": true, "parameters": .map($0)] } ?? ["matched": false]
-            environment.console.print(Value.map(result).json)
+            console.print(Value.map(result).json)
         } else if let taken {
-            environment.console.print(taken.isEmpty ? "It matches." : Value.map(taken).outline)
+            console.print(taken.isEmpty ? "It matches." : Value.map(taken).outline)
         } else {
-            environment.console.print("It does not match.")
+            console.print("It does not match.")
         }
     }
 }

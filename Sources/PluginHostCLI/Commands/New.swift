@@ -2,7 +2,7 @@ internal import Foundation
 internal import PluginABI
 
 /// `pluginhost new NAME`
-struct New: Command {
+enum New: Command {
     static let language = OptionSpecification(
         name: "--language", value: "language", help: "What the module is written in: swift or c. (default: swift)")
     static let dependency = OptionSpecification(
@@ -22,24 +22,17 @@ struct New: Command {
         ],
         options: [language, dependency, folder])
 
-    private let package: ModulePackage
-
-    init(_ arguments: ParsedArguments) throws(PluginError) {
+    static func run(_ invocation: Invocation) async throws(PluginError) {
+        let arguments = invocation.arguments
         let name = try ModuleName(arguments.positionals[0])
-        let word = arguments.value(of: Self.language) ?? "swift"
+        let word = arguments.value(of: language) ?? "swift"
         guard let language = ModulePackage.Language(rawValue: word.lowercased()) else {
-            throw PluginError(
-                .usage,
-                "'\(word.shortened)' is no language that a package can be made for: swift and c are.")
+            throw .usage("'\(word.shortened)' is no language that a package can be made for: swift and c are.")
         }
-        package = ModulePackage(
-            name: name, language: language,
-            dependency: try PackageDependency(arguments.value(of: Self.dependency)),
-            folder: URL(filePath: arguments.value(of: Self.folder) ?? name.text).standardizedFileURL.path)
-    }
-
-    func run(_ environment: CommandEnvironment) async throws(PluginError) {
+        let package = ModulePackage(
+            name: name, language: language, dependency: try PackageDependency(arguments.value(of: dependency)),
+            folder: URL(filePath: arguments.value(of: folder) ?? name.text).standardizedFileURL.path)
         try package.write()
-        for file in package.files { environment.console.print("\(package.folder)/\(file.path)".printable) }
+        for file in package.files { invocation.console.print("\(package.folder)/\(file.path)".printable) }
     }
 }

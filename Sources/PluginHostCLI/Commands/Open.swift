@@ -1,7 +1,7 @@
 internal import PluginABI
 
 /// `pluginhost open URL`
-struct Open: Question {
+enum Open: Question {
     static let local = OptionSpecification(
         name: "--local", help: "Open it as this program itself would, not as a remote caller.")
 
@@ -14,17 +14,13 @@ struct Open: Question {
         ],
         options: [local] + OptionSpecification.hosting + [.timeout, .attach, .json])
 
-    let arguments: ParsedArguments
-    private let timeout: Duration?
-
-    init(_ arguments: ParsedArguments) throws(PluginError) {
-        self.arguments = arguments
-        timeout = try arguments.timeout
+    static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value] {
+        try [
+            "url": .string(arguments.positionals[0]), "local": .bool(arguments.has(local)),
+        ].withTimeout(of: arguments)
     }
 
-    func ask(_ service: any HostService, _ console: Console) async throws(PluginError) {
-        let result = try await service.open(
-            arguments.positionals[0], [:], isLocal: arguments.has(Self.local), timeout: timeout)
-        console.printResult(result, asJSON: arguments.has(.json))
+    static func tell(_ answer: Value, to parameters: [String: Value], _ invocation: Invocation) {
+        invocation.console.printResult(answer, asJSON: invocation.isJSON)
     }
 }

@@ -1,7 +1,7 @@
 internal import PluginABI
 
 /// `pluginhost post EVENT [name=value …]`
-struct Post: Question {
+enum Post: Question {
     static let sticky = OptionSpecification(
         name: "--sticky", help: "Keep the event for modules that come later.")
 
@@ -18,28 +18,19 @@ struct Post: Question {
         ],
         options: OptionSpecification.hosting + [sticky, .timeout, .attach, .json])
 
-    let arguments: ParsedArguments
-    private let event: String
-    private let parameters: [String: Value]
-    private let timeout: Duration?
-
-    init(_ arguments: ParsedArguments) throws(PluginError) {
-        self.arguments = arguments
-        event = arguments.positionals[0]
-        parameters = try Call.parameters(arguments.positionals.dropFirst())
-        timeout = try arguments.timeout
+    static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value] {
+        try [
+            "event": .string(arguments.positionals[0]), "sticky": .bool(arguments.has(sticky)),
+            "parameters": .map(namedValues(arguments.positionals.dropFirst())),
+        ].withTimeout(of: arguments)
     }
 
-    func ask(_ service: any HostService, _ console: Console) async throws(PluginError) {
-        let outcome = try await service.post(
-            event, parameters, sticky: arguments.has(Self.sticky), timeout: timeout)
-        guard !arguments.has(.json) else { return console.print(outcome.json) }
-        let count = outcome["delivered"]?.int ?? 0
-        console.print("\(count) \(count == 1 ? "subscriber" : "subscribers")")
-        for failure in outcome["failures"]?.list ?? [] {
+    static func show(_ answer: Value, _ invocation: Invocation) {
+        invocation.console.print(counted(answer["delivered"]?.int ?? 0, "subscriber"))
+        for failure in answer["failures"]?.list ?? [] {
             let source = failure["source"]?.string ?? "the program"
             let message = "\(failure["message"]?.string ?? "") (\(failure["code"]?.string ?? ""))"
-            console.print("failed in \(source): \(message)".printable)
+            invocation.console.print("failed in \(source): \(message)".printable)
         }
     }
 }

@@ -11,48 +11,33 @@ struct Prompt: Sendable {
         Versions.self,
     ]
 
-    let service: any HostService
+    let host: any HostService
     let console: Console
-    private let lines = InputLines()
-
-    init(service: any HostService, console: Console) { (self.service, self.console) = (service, console) }
 
     /// Standard input is a terminal, and this program is in its foreground.
     static var isPossible: Bool { isatty(0) == 1 && tcgetpgrp(0) == getpgrp() }
 
     /// Returns when the person wants to quit.
     func run() async {
-        while true {
-            do throws(PluginError) {
-                guard let words = try await lines.words(Self.text, console) else { return }
-                switch words[0] {
-                case "quit", "exit": return
-                case "help": console.print(Self.help(words.dropFirst().first))
-                default: await perform(words[0], Array(words.dropFirst()))
-                }
-            } catch {
-                console.report(error, asJSON: false)
-            }
+        var lines = InputLines()
+        await lines.takeCommands(Self.text, console, asJSON: false) { name, words async throws(PluginError) in
+            if name == "help" { console.print(Self.help(words.first)) } else { await perform(name, words) }
         }
     }
 
     private func perform(_ name: String, _ words: [String]) async {
-        let asJSON = words.contains(OptionSpecification.json.name)
         do throws(PluginError) {
             guard let command = Self.commands.first(where: { $0.specification.name == name }) else {
                 let names = Self.commands.map { $0.specification.name } + ["help", "quit"]
                 let close = didYouMean(name, names)
-                throw PluginError(.usage, "There is no command '\(name.shortened)'.\(close)")
+                throw .usage("There is no command '\(name.shortened)'.\(close)")
             }
-            let specification = Self.atPrompt(command.specification)
-            let parsed = try ArgumentParser(command: specification).parse(words)
-            if parsed.has(.help) {
-                console.print(Self.help(name))
-            } else {
-                try await command.init(parsed).ask(service, console)
-            }
+            let arguments = try ArgumentParser(command: Self.atPrompt(command.specification)).parse(words)
+            if arguments.has(.help) { return console.print(Self.help(name)) }
+            let parameters = try command.parameters(arguments)
+            try await command.ask(host, parameters, Invocation(arguments: arguments, console: console, variables: [:]))
         } catch {
-            console.report(error, asJSON: asJSON)
+            console.report(error, asJSON: words.contains(OptionSpecification.json.name))
         }
     }
 
@@ -69,7 +54,7 @@ struct Prompt: Sendable {
         if let command = commands.first(where: { $0.specification.name == name }) {
             return page.page(of: atPrompt(command.specification))
         }
-        let usages = commands.map { page.usage(of: atPrompt($0.specification)) }
+        let usages = commands.map { page.usage(of: atPrompt($0.specification)).joined(separator: " ") }
         return (usages + ["help [<command>]", "quit"]).joined(separator: "\n")
     }
 }

@@ -1,7 +1,7 @@
 internal import PluginABI
 
 /// `pluginhost release OBJECT`
-struct Release: Question {
+enum Release: Question {
     static let specification = CommandSpecification(
         name: "release",
         overview: "Let go of an object that a call has returned; who else holds it keeps it.",
@@ -9,16 +9,12 @@ struct Release: Question {
         arguments: [ArgumentSpecification(name: "object", help: "The number that stands behind \"object\".")],
         options: OptionSpecification.hosting + [.attach, .json])
 
-    let arguments: ParsedArguments
-    private let object: Int
-
-    init(_ arguments: ParsedArguments) throws(PluginError) {
-        self.arguments = arguments
-        object = try Call.object(arguments.positionals[0])
+    static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value] {
+        ["object": .int(try Call.handle(arguments.positionals[0]))]
     }
 
-    func ask(_ service: any HostService, _ console: Console) async throws(PluginError) {
-        try await service.release(object)
-        if arguments.has(.json) { console.print(Value.map(["released": .int(object)]).json) }
+    static func tell(_ answer: Value, to parameters: [String: Value], _ invocation: Invocation) {
+        guard invocation.isJSON, let object = parameters["object"] else { return }
+        invocation.console.print(Value.map(["released": object]).json)
     }
 }

@@ -1,7 +1,7 @@
 internal import PluginABI
 
 /// `pluginhost remove NAME`
-struct Remove: Question {
+enum Remove: Question {
     static let force = OptionSpecification(name: "--force", help: "Do it even if other modules depend on it.")
     static let dryRun = OptionSpecification(name: "--dry-run", help: "Say what would be done, and do nothing.")
 
@@ -14,23 +14,17 @@ struct Remove: Question {
         arguments: [ArgumentSpecification(name: "name", help: "The name of the module.")],
         options: OptionSpecification.hosting + [force, dryRun, .attach, .json])
 
-    let arguments: ParsedArguments
-
-    init(_ arguments: ParsedArguments) { self.arguments = arguments }
-
-    func ask(_ service: any HostService, _ console: Console) async throws(PluginError) {
-        let change = try await service.remove(
-            arguments.positionals[0], force: arguments.has(Self.force), dryRun: arguments.has(Self.dryRun))
-        console.printChange(change, arguments)
+    static func parameters(_ arguments: ParsedArguments) -> [String: Value] {
+        [
+            "name": .string(arguments.positionals[0]), "force": .bool(arguments.has(force)),
+            "dryRun": .bool(arguments.has(dryRun)),
+        ]
     }
-}
 
-extension Console {
     /// What a removal or a rollback has done, or would do.
-    func printChange(_ change: Value, _ arguments: ParsedArguments) {
-        if arguments.has(.json) { return print(change.json) }
-        if arguments.has(Remove.dryRun) { print("Nothing is done now. Otherwise it") }
-        let indent = arguments.has(Remove.dryRun) ? "  " : ""
-        for step in change["steps"]?.list ?? [] { print(indent + (step.string ?? "").printable) }
+    static func show(_ answer: Value, _ invocation: Invocation) {
+        if invocation.has(dryRun) { invocation.console.print("Nothing is done now. Otherwise it") }
+        let indent = invocation.has(dryRun) ? "  " : ""
+        for step in answer.texts("steps") { invocation.console.print(indent + step.printable) }
     }
 }

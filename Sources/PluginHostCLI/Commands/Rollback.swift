@@ -1,7 +1,7 @@
 internal import PluginABI
 
 /// `pluginhost rollback NAME`
-struct Rollback: Question {
+enum Rollback: Question {
     static let version = OptionSpecification(
         name: "--to", value: "version", help: "One of the 'versions' instead of the one before.")
 
@@ -14,14 +14,11 @@ struct Rollback: Question {
         arguments: [ArgumentSpecification(name: "name", help: "The name of the module.")],
         options: OptionSpecification.hosting + [version, Remove.force, Remove.dryRun, .attach, .json])
 
-    let arguments: ParsedArguments
-
-    init(_ arguments: ParsedArguments) { self.arguments = arguments }
-
-    func ask(_ service: any HostService, _ console: Console) async throws(PluginError) {
-        let change = try await service.rollback(
-            arguments.positionals[0], to: arguments.value(of: Self.version), force: arguments.has(Remove.force),
-            dryRun: arguments.has(Remove.dryRun))
-        console.printChange(change, arguments)
+    static func parameters(_ arguments: ParsedArguments) -> [String: Value] {
+        var parameters = Remove.parameters(arguments)
+        parameters["version"] = arguments.value(of: version).map(Value.string)
+        return parameters
     }
+
+    static func show(_ answer: Value, _ invocation: Invocation) { Remove.show(answer, invocation) }
 }

@@ -4,7 +4,7 @@ internal import PluginABI
 internal import PluginHost
 
 /// `pluginhost run`
-struct Run: Command {
+enum Run: Command {
     static let socket = OptionSpecification(
         name: "--socket", value: "path", help: "Answer other commands ('--attach') on a Unix socket at this path.")
 
@@ -36,24 +36,23 @@ struct Run: Command {
             + "at a prompt.",
         options: OptionSpecification.hosting + [socket, maxCalls, timeout, trace, profile, navigate, .json])
 
-    private let arguments: ParsedArguments
-
-    init(_ arguments: ParsedArguments) { self.arguments = arguments }
-
-    func run(_ environment: CommandEnvironment) async throws(PluginError) {
-        let announcer = Announcer(console: environment.console, asJSON: arguments.has(.json))
-        let log = try arguments.log(to: environment.console, from: .info)
-        let configuration = try arguments.configuration(environment: environment.variables, log: log)
-        if let file = arguments.value(of: Self.trace) { try Self.write("", to: file) }
+    static func run(_ invocation: Invocation) async throws(PluginError) {
+        let (arguments, console) = (invocation.arguments, invocation.console)
+        let announcer = Announcer(console: console, asJSON: invocation.isJSON)
+        let log = try arguments.log(to: console, from: .info)
+        let configuration = try arguments.configuration(environment: invocation.variables, log: log)
+        let traceFile = arguments.value(of: trace)
+        if let traceFile { try write("", to: traceFile) }
         var limits = ControlServer.Limits()
-        if let calls = try maxCalls { limits.calls.shared = calls }
+        if let calls = try arguments.wholeNumber(of: maxCalls, "calls", in: 1...4096) { limits.calls.shared = calls }
         let stop = try StopRequest()
-        buffer(environment.console)
+        beginBuffering(invocation)
         var navigation: NavigationPrompt?
-        let host = try HostSession.started(configuration) { (host) throws(PluginError) in
-            guard arguments.has(Self.navigate) else { return }
-            navigation = try NavigationPrompt(host, console: environment.console, asJSON: arguments.has(.json))
+        let service = try LocalHost(starting: configuration) { (host) throws(PluginError) in
+            guard invocation.has(navigate) else { return }
+            navigation = try NavigationPrompt(host, console: console, asJSON: invocation.isJSON)
         }
+        let host = service.host
         defer { host.shutdown() }
         let watcher = arguments.value(of: .config).map { path in
             ConfigurationWatcher(ConfigurationFile(path: path), host, log: log)
@@ -62,56 +61,45 @@ struct Run: Command {
         let suspension = host.installSignalEvents()
         defer { suspension.cancel() }
         // The threads that write stop with the rest: what modules have said to it is written before.
-        let console = environment.console
         let flushing = host.on("host.suspended") { _ in console.flush() }
         defer { flushing.cancel() }
         let changes = host.changes
         announcer.started(host.modules)
         announcer.watching(configuration.folders)
 
-        let service = LocalHost(host: host, trustsEveryone: configuration.trustsEveryone)
         var server: ControlServer?
-        if let path = arguments.value(of: Self.socket) {
-            let methods = ControlMethods(service: service)
+        if let path = arguments.value(of: socket) {
             server = try ControlServer(path: path, limits: limits, log: log) {
                 method, parameters async throws(RPCError) in
-                try await methods.handle(method, parameters)
+                try await service.answer(method, parameters)
             }
             announcer.listening(path)
         }
-        Self.takeBackSignals(log)
+        takeBackSignals(log)
         let follower = Task(executorPreference: BlockingExecutor.shared) {
             for await change in changes {
                 service.changes.add(change)
                 announcer.changed(change)
-                Self.takeBackSignals(log)
+                takeBackSignals(log)
             }
         }
-        if let navigation {
-            Task(executorPreference: BlockingExecutor.shared) {
-                await navigation.run()
-                stop.stop()
-            }
-        } else if Prompt.isPossible {
-            let prompt = Prompt(service: service, console: environment.console)
-            Task(executorPreference: BlockingExecutor.shared) {
-                await prompt.run()
+        if navigation != nil || Prompt.isPossible {
+            let prompt = Prompt(host: service, console: console)
+            Task(executorPreference: BlockingExecutor.shared) { [navigation] in
+                if let navigation { await navigation.run() } else { await prompt.run() }
                 stop.stop()
             }
         }
         stop.wait()
         stop.hasBegun()
-        environment.console.promptAnswered()
+        console.promptAnswered()
         announcer.stopping()
         service.changes.finish()
         server?.stop()
         follower.cancel()
         host.shutdown()
-        if arguments.has(Self.profile) {
-            let table = ProfileTable(profile: host.profile, console: environment.console)
-            environment.console.print(arguments.has(.json) ? host.profile.record.json : table.text)
-        }
-        if let file = arguments.value(of: Self.trace) { try Self.write(host.profile.chromeTrace, to: file) }
+        if invocation.has(profile) { console.printProfile(host.profile.record, asJSON: invocation.isJSON) }
+        if let traceFile { try write(host.profile.chromeTrace, to: traceFile) }
     }
 
     /// A module that ignores SIGTERM must not make the program immortal.
@@ -122,20 +110,15 @@ struct Run: Command {
             LogEntry(
                 level: .warning,
                 message:
-                    "A module has changed what \(names.joined(separator: " and ")) does; that ends the program again."
-            ))
-    }
-
-    private var maxCalls: Int? {
-        get throws(PluginError) { try arguments.wholeNumber(of: Self.maxCalls, "calls", in: 1...4096) }
+                    "A module has changed what \(names.joined(separator: " and ")) does. It ends the program again."))
     }
 
     /// A module that logs must not wait for whoever reads.
-    private func buffer(_ console: Console) {
-        let asJSON = arguments.has(.json)
-        let logsJSON = arguments.value(of: .log) == "json"
+    private static func beginBuffering(_ invocation: Invocation) {
+        let asJSON = invocation.isJSON
+        let logsJSON = invocation.arguments.value(of: .log) == "json"
         let reason = "nobody read them in time (\(ConsoleStream.bufferLimit) bytes wait at most)"
-        console.beginBuffering { lines in
+        invocation.console.beginBuffering { lines in
             asJSON
                 ? Value.map(["event": "lost", "lines": .int(lines)]).json : "\(lines) lines were lost here: \(reason)."
         } _: { lines in
@@ -147,43 +130,6 @@ struct Run: Command {
     private static func write(_ text: String, to file: String) throws(PluginError) {
         do { try Data(text.utf8).write(to: URL(filePath: file)) } catch {
             throw PluginError(.unreadable, "The trace \(file) cannot be written.")
-        }
-    }
-}
-
-/// Tells what happens to a running host: in lines with the time for people, in objects for programs.
-private struct Announcer: Sendable {
-    let console: Console
-    let asJSON: Bool
-
-    func started(_ modules: [ModuleStatus]) {
-        let records = modules.map(\.record)
-        if asJSON {
-            emit(["event": "started", "modules": .list(records)], "")
-        } else {
-            console.print(ModuleTable(modules: records, style: console.outputStyle, width: console.width).text)
-        }
-    }
-
-    func watching(_ folders: [String]) {
-        let names = folders.map(\.printable).joined(separator: ", ")
-        emit(["event": "watching", "folders": .list(folders.map { .string($0) })], "Watching \(names)")
-    }
-
-    func listening(_ path: String) {
-        emit(["event": "listening", "socket": .string(path)], "Listening on \(path.printable)")
-    }
-
-    func changed(_ change: HostChange) { emit(change.record, change.description.printable) }
-
-    func stopping() { emit(["event": "stopping"], "Stopping") }
-
-    private func emit(_ record: Value, _ text: String) {
-        if asJSON, case .map(var entries) = record {
-            entries["time"] = .string(Date.now.ISO8601Format())
-            console.print(Value.map(entries).json)
-        } else {
-            console.print(console.outputStyle(Date.now.timeOfDay, .dim) + "  " + text)
         }
     }
 }

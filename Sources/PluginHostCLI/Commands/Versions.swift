@@ -1,7 +1,7 @@
 internal import PluginABI
 
 /// `pluginhost versions NAME`
-struct Versions: Question {
+enum Versions: Question {
     static let specification = CommandSpecification(
         name: "versions",
         overview: "Show the versions of a module that are kept, the newest first.",
@@ -9,33 +9,20 @@ struct Versions: Question {
         arguments: [ArgumentSpecification(name: "name", help: "The name of the module.")],
         options: OptionSpecification.hosting + [.attach, .json])
 
-    let arguments: ParsedArguments
-
-    init(_ arguments: ParsedArguments) { self.arguments = arguments }
-
-    func ask(_ service: any HostService, _ console: Console) async throws(PluginError) {
-        let versions = try await service.versions(arguments.positionals[0])
-        guard !arguments.has(.json) else { return console.print(versions.json) }
-        let list = (versions.list ?? []).filter { $0["error"] == nil }
-        let leftOut = (versions.list ?? []).compactMap { $0["error"]?["message"]?.string }
-        defer { Self.tell(leftOut, console) }
-        guard !list.isEmpty else {
-            let condition = leftOut.isEmpty ? "is kept" : "can be put back"
-            return console.print("No version of \(arguments.positionals[0].shortened) \(condition).")
-        }
-        var table = TextTable(
-            titles: ["VERSION", "KEPT", "SIZE", "NOTE", "FILE"], style: console.outputStyle, width: console.width)
-        for version in list {
-            table.add([
-                version["version"]?.string ?? "", version["kept"]?.string ?? "",
-                (version["bytes"]?.int ?? 0).inBytes, version["serving"] == true ? "serves" : "-",
-                version["file"]?.string ?? "",
-            ])
-        }
-        console.print(table.text)
+    static func parameters(_ arguments: ParsedArguments) -> [String: Value] {
+        ["name": .string(arguments.positionals[0])]
     }
 
-    private static func tell(_ leftOut: [String], _ console: Console) {
+    static func show(_ answer: Value, _ invocation: Invocation) {
+        let console = invocation.console
+        let list = (answer.list ?? []).filter { $0["error"] == nil }
+        let leftOut = (answer.list ?? []).compactMap { $0["error"]?["message"]?.string }
+        if list.isEmpty {
+            let condition = leftOut.isEmpty ? "is kept" : "can be put back"
+            console.print("No version of \(invocation.arguments.positionals[0].shortened) \(condition).")
+        } else {
+            console.print(.versions, of: .list(list))
+        }
         guard !leftOut.isEmpty else { return }
         console.print("\(counted(leftOut.count, "kept version")) left out:")
         for reason in Set(leftOut).sorted() { console.print("  \(reason.printable)") }

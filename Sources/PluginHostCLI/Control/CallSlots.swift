@@ -37,6 +37,7 @@ final class CallSlots: Sendable {
     }
 
     private struct State {
+        let limits: Limits
         var clients: [Int: Client] = [:]
         /// Clients with calls that wait; the one whose turn it is comes first.
         var turns: [Int] = []
@@ -45,44 +46,104 @@ final class CallSlots: Sendable {
         var orphans = 0
         var waiting = 0
         var lastWaiter = 0
+
+        init(_ limits: Limits) { self.limits = limits }
+
+        /// The client, which is forgotten when it has neither calls that run nor such that wait.
+        subscript(_ number: Int) -> Client {
+            get { clients[number] ?? Client() }
+            set { clients[number] = newValue.running == 0 && newValue.waiters.isEmpty ? nil : newValue }
+        }
+
+        func hasPlace(_ client: Int) -> Bool {
+            guard orphans < limits.orphans else { return false }
+            let running = self[client].running
+            return running == 0 || running < limits.perClient && sharedRunning < limits.shared
+        }
+
+        mutating func begin(_ client: Int) {
+            self[client].running += 1
+            if self[client].running > 1 { sharedRunning += 1 }
+        }
+
+        mutating func end(_ client: Int) {
+            let hadGone = self[client].hasGone
+            self[client].running -= 1
+            if hadGone { orphans -= 1 }
+            if hadGone || self[client].running > 0 { sharedRunning -= 1 }
+        }
+
+        /// Returns those that wait for the client.
+        mutating func abandon(_ client: Int) -> [Waiter] {
+            let waiters = self[client].waiters
+            waiting -= waiters.count
+            turns.removeAll { $0 == client }
+            self[client].waiters = []
+            let running = self[client].running
+            guard running > 0 else { return waiters }
+            self[client].hasGone = true
+            orphans += running
+            sharedRunning += 1
+            return waiters
+        }
+
+        mutating func append(_ waiter: Waiter, of client: Int) {
+            waiting += 1
+            if self[client].waiters.isEmpty { turns.append(client) }
+            self[client].waiters.append(waiter)
+        }
+
+        mutating func removeWaiter(of client: Int, at place: Int) -> Waiter {
+            waiting -= 1
+            defer { if self[client].waiters.isEmpty { turns.removeAll { $0 == client } } }
+            return self[client].waiters.remove(at: place)
+        }
+
+        /// Lets in whom there is a place for, by turns.
+        mutating func admitNext() -> [Waiter] {
+            var admitted: [Waiter] = []
+            while let client = turns.first(where: hasPlace) {
+                admitted.append(removeWaiter(of: client, at: 0))
+                begin(client)
+                // Whoever waits further on stands behind the others.
+                if let place = turns.firstIndex(of: client) { turns.append(turns.remove(at: place)) }
+            }
+            return admitted
+        }
     }
 
     private let limits: Limits
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let timer = SerialThread("host.patience")
 
-    init(_ limits: Limits) { self.limits = limits }
+    init(_ limits: Limits) {
+        self.limits = limits
+        state = Mutex(State(limits))
+    }
 
     /// Enters, now or after a short wait. Whoever has entered leaves.
     ///
     /// - Throws: `overloaded`.
     func enter(_ client: Int) async throws(PluginError) {
-        if enterAtOnce(client) { return }
-        let hasEntered = await withUnsafeContinuation { wait(client, $0) }
-        guard hasEntered else {
-            let orphans = state.withLock { $0.orphans }
-            guard orphans < limits.orphans else {
-                throw PluginError(
-                    .overloaded,
-                    "\(orphans) calls still run whose clients have gone, and no more calls begin before some of them end: "
-                        + "'list --all' shows which modules they are in.")
-            }
+        if await withUnsafeContinuation({ ask(client, $0) }) { return }
+        let orphans = state.withLock { $0.orphans }
+        guard orphans < limits.orphans else {
             throw PluginError(
                 .overloaded,
-                "\(limits.shared) calls run already, which is the limit of the control socket ('--max-calls'), besides the "
-                    + "first one of each client; one client runs \(limits.perClient) at most. Try again when some "
-                    + "have ended.")
+                "\(orphans) calls still run whose clients have gone, and no more calls begin before some of them end: "
+                    + "'list --all' shows which modules they are in.")
         }
+        throw PluginError(
+            .overloaded,
+            "\(limits.shared) calls run already, which is the limit of the control socket ('--max-calls'), besides the "
+                + "first one of each client; one client runs \(limits.perClient) at most. Try again when some "
+                + "have ended.")
     }
 
     func leave(_ client: Int) {
-        let admitted: [Waiter] = state.withLock { state in
-            state.clients[client, default: Client()].running -= 1
-            let present = state.clients[client, default: Client()]
-            if present.hasGone { state.orphans -= 1 }
-            if present.hasGone || present.running > 0 { state.sharedRunning -= 1 }
-            forgetIfUnused(client, &state)
-            return admitNext(&state)
+        let admitted = state.withLock { state in
+            state.end(client)
+            return state.admitNext()
         }
         for waiter in admitted { waiter.continuation.resume(returning: true) }
     }
@@ -90,98 +151,30 @@ final class CallSlots: Sendable {
     /// Notes that a client has gone. Its calls that run give up the client's own place for a shared one, and those that
     /// wait are refused.
     func clientHasGone(_ client: Int) {
-        let refused: [Waiter] = state.withLock { state in
-            guard let present = state.clients[client] else { return [] }
-            state.clients[client]?.waiters = []
-            state.waiting -= present.waiters.count
-            state.turns.removeAll { $0 == client }
-            if present.running > 0 {
-                state.clients[client]?.hasGone = true
-                state.orphans += present.running
-                state.sharedRunning += 1
+        for waiter in state.withLock({ $0.abandon(client) }) { waiter.continuation.resume(returning: false) }
+    }
+
+    /// Answers at once whether a call may begin, or lets it wait.
+    private func ask(_ client: Int, _ continuation: UnsafeContinuation<Bool, Never>) {
+        let (answer, number): (Bool?, Int) = state.withLock { state in
+            if state[client].waiters.isEmpty, state.hasPlace(client) {
+                state.begin(client)
+                return (true, 0)
             }
-            forgetIfUnused(client, &state)
-            return present.waiters
-        }
-        for waiter in refused { waiter.continuation.resume(returning: false) }
-    }
-
-    private func enterAtOnce(_ client: Int) -> Bool {
-        state.withLock { state in
-            guard state.clients[client]?.waiters.isEmpty ?? true, hasPlace(client, state) else { return false }
-            begin(client, &state)
-            return true
-        }
-    }
-
-    private func hasPlace(_ client: Int, _ state: borrowing State) -> Bool {
-        let running = state.clients[client]?.running ?? 0
-        guard state.orphans < limits.orphans else { return false }
-        return running == 0 || running < limits.perClient && state.sharedRunning < limits.shared
-    }
-
-    private func begin(_ client: Int, _ state: inout State) {
-        state.clients[client, default: Client()].running += 1
-        if state.clients[client, default: Client()].running > 1 { state.sharedRunning += 1 }
-    }
-
-    private func wait(_ client: Int, _ continuation: UnsafeContinuation<Bool, Never>) {
-        enum Decision {
-            case entered
-            case waits(Int)
-            case refused
-        }
-        let decision: Decision = state.withLock { state in
-            // A place may have become free since it was asked for.
-            if state.clients[client]?.waiters.isEmpty ?? true, hasPlace(client, state) {
-                begin(client, &state)
-                return .entered
-            }
-            guard state.waiting < limits.waiting else { return .refused }
-            state.waiting += 1
+            guard state.waiting < limits.waiting else { return (false, 0) }
             state.lastWaiter += 1
-            if state.clients[client, default: Client()].waiters.isEmpty { state.turns.append(client) }
-            state.clients[client, default: Client()].waiters.append(
-                Waiter(number: state.lastWaiter, continuation: continuation))
-            return .waits(state.lastWaiter)
+            state.append(Waiter(number: state.lastWaiter, continuation: continuation), of: client)
+            return (nil, state.lastWaiter)
         }
-        switch decision {
-        case .entered: continuation.resume(returning: true)
-        case .refused: continuation.resume(returning: false)
-        case .waits(let number): timer.async(after: limits.patience) { self.giveUp(number, of: client) }
-        }
+        if let answer { return continuation.resume(returning: answer) }
+        timer.async(after: limits.patience) { self.giveUp(number, of: client) }
     }
 
     private func giveUp(_ number: Int, of client: Int) {
         let waiter: Waiter? = state.withLock { state in
-            guard let place = state.clients[client]?.waiters.firstIndex(where: { $0.number == number }) else {
-                return nil
-            }
-            state.waiting -= 1
-            defer {
-                if state.clients[client, default: Client()].waiters.isEmpty { state.turns.removeAll { $0 == client } }
-                forgetIfUnused(client, &state)
-            }
-            return state.clients[client, default: Client()].waiters.remove(at: place)
+            let place = state[client].waiters.firstIndex { $0.number == number }
+            return place.map { state.removeWaiter(of: client, at: $0) }
         }
         waiter?.continuation.resume(returning: false)
-    }
-
-    /// Lets in whom there is a place for, by turns.
-    private func admitNext(_ state: inout State) -> [Waiter] {
-        var admitted: [Waiter] = []
-        while let place = state.turns.firstIndex(where: { hasPlace($0, state) }) {
-            let client = state.turns.remove(at: place)
-            admitted.append(state.clients[client, default: Client()].waiters.removeFirst())
-            state.waiting -= 1
-            begin(client, &state)
-            if !state.clients[client, default: Client()].waiters.isEmpty { state.turns.append(client) }
-        }
-        return admitted
-    }
-
-    private func forgetIfUnused(_ client: Int, _ state: inout State) {
-        guard let present = state.clients[client], present.running == 0, present.waiters.isEmpty else { return }
-        state.clients[client] = nil
     }
 }

@@ -38,9 +38,9 @@ final class ClientLoad: Sendable {
     ///
     /// - Throws: `overloaded`.
     func admit() throws(RPCError) {
-        if value >= limit { throw Self.overloaded("this client", limit) }
+        if value >= limit { throw Self.unread("this client", limit) }
         if value > 0, total.bytes.load(ordering: .relaxed) >= limitInAll {
-            throw Self.overloaded("all clients", limitInAll)
+            throw Self.unread("all clients", limitInAll)
         }
     }
 
@@ -56,20 +56,16 @@ final class ClientLoad: Sendable {
             return
         }
         remove(count)
-        throw .host(
-            PluginError(
-                .overloaded,
-                "The request was carried out, and its answer is lost: it has \(count) bytes, and "
-                    + (isFull
-                        ? "\(mine - count) wait for this client to be read, where at most \(limit) may wait. "
-                        : "\(all - count) wait for all clients to be read, where at most \(limitInAll) may wait. ")
-                    + "Read the answers, or ask for less."))
+        throw .overloaded(
+            "The request was carried out, and its answer is lost: it has \(count) bytes, and "
+                + (isFull
+                    ? "\(mine - count) wait for this client to be read, where at most \(limit) may wait. "
+                    : "\(all - count) wait for all clients to be read, where at most \(limitInAll) may wait. ")
+                + "Read the answers, or ask for less.")
     }
 
-    private static func overloaded(_ clients: String, _ limit: Int) -> RPCError {
-        .host(
-            PluginError(
-                .overloaded,
-                "More than \(limit) bytes of answers wait for \(clients) to be read. Read them, then try again."))
+    private static func unread(_ clients: String, _ limit: Int) -> RPCError {
+        .overloaded(
+            "More than \(limit) bytes of answers wait for \(clients) to be read. Read them, then try again.")
     }
 }

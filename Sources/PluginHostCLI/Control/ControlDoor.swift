@@ -67,7 +67,7 @@ final class ControlDoor {
 
     /// Tells a client why it cannot be served, and closes it.
     func turnAway(_ descriptor: CInt, _ message: String) {
-        var line = RPCError.host(PluginError(.overloaded, message)).response(id: .null).json + "\n"
+        var line = RPCError.overloaded(message).response(id: .null).json + "\n"
         line.withUTF8 { _ = send(descriptor, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)) }
         Glibc.close(descriptor)
     }

@@ -49,7 +49,7 @@ final class ControlRequests: Sendable {
     ) -> RPCEndpoint {
         RPCEndpoint(
             handler: { [handler, calls] method, parameters async throws(RPCError) in
-                guard !ControlMethods.hostsOwn.contains(method) else { return try await handler(method, parameters) }
+                guard Self.runsModules(method) else { return try await handler(method, parameters) }
                 // A task of its own: a preference for other threads, within the same task, moves no function there that
                 // runs where its caller does.
                 let call = Task(executorPreference: calls) { () async -> Result<Value, RPCError> in
@@ -64,18 +64,18 @@ final class ControlRequests: Sendable {
                 }.get()
             },
             gate: { method async throws(RPCError) in
-                if isReserve, !ControlMethods.neverWaiting.contains(method) {
-                    throw .host(
-                        PluginError(
-                            .overloaded,
-                            "This host serves \(self.limits.connections) clients, and none of them is idle. Until one "
-                                + "ends, it answers only \(ControlMethods.neverWaiting.sorted().joined(separator: ", "))."
-                        ))
+                if isReserve, HostMethod.named[method]?.waits != false {
+                    throw .overloaded(
+                        "This host serves \(self.limits.connections) clients, and none of them is idle. Until one ends, it "
+                            + "answers only \(HostMethod.all.filter { !$0.waits }.map(\.name).joined(separator: ", "))."
+                    )
                 }
                 return try await self.admit(method, of: client, load)
             },
             executor: executor, load: load, longTexts: longTexts)
     }
+
+    private static func runsModules(_ method: String) -> Bool { HostMethod.named[method]?.runsModules ?? true }
 
     /// Lets a request begin. Returns what its end calls.
     ///
@@ -84,7 +84,7 @@ final class ControlRequests: Sendable {
         _ method: String, of client: Int, _ load: ClientLoad
     ) async throws(RPCError) -> @Sendable () -> Void {
         try load.admit()
-        guard !ControlMethods.hostsOwn.contains(method) else { return {} }
+        guard Self.runsModules(method) else { return {} }
         do throws(PluginError) { try await slots.enter(client) } catch { throw .host(error) }
         if Task.isCancelled {  // The client has gone meanwhile, and its calls that run have been counted.
             slots.leave(client)
@@ -92,10 +92,8 @@ final class ControlRequests: Sendable {
         }
         guard callThreads.hasThread else {
             slots.leave(client)
-            throw .host(
-                PluginError(
-                    .overloaded,
-                    "The system has no thread left for the call. \(ProcessLimits.ofThreads)"))
+            throw .overloaded(
+                "The system has no thread left for the call. \(ProcessLimits.ofThreads)")
         }
         return { [slots] in slots.leave(client) }
     }

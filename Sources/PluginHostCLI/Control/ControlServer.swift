@@ -1,3 +1,4 @@
+internal import CPluginHost
 internal import Dispatch
 internal import Glibc
 internal import PluginABI
@@ -45,8 +46,6 @@ final class ControlServer: Sendable {
     struct Inbox {
         var answers: [Answer] = []
         var stopsAt: ContinuousClock.Instant?
-        var hasStopped = false
-        var stopWaiters: [DispatchSemaphore] = []
     }
 
     struct Answer {
@@ -55,28 +54,19 @@ final class ControlServer: Sendable {
         let line: String?
     }
 
-    let path: String
     private let inbox = Mutex(Inbox())
-    /// The end that wakes the thread, and the end that it waits at.
-    private let wake: (sender: CInt, receiver: CInt)
+    private let loopHasEnded = DispatchSemaphore(value: 0)
+    /// What the thread waits at, to be woken.
+    let wakeDescriptor = plugin_host_wake_create()
 
     init(
         path: String, limits: Limits = Limits(), log: @escaping @Sendable (LogEntry) -> Void = { _ in },
         handler: @escaping RPCEndpoint.Handler
     ) throws(PluginError) {
-        var pair: [CInt] = [-1, -1]
-        let kind = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        guard socketpair(AF_UNIX, kind, 0, &pair) == 0 else {
-            throw PluginError(.cannotListen, "No sockets are left: \(String(cString: strerror(errno))).")
+        guard wakeDescriptor >= 0 else {
+            throw PluginError(.cannotListen, "No descriptors are left: \(String(cString: strerror(errno))).")
         }
-        wake = (pair[0], pair[1])
-        let listener: ListeningSocket
-        do { listener = try ListeningSocket(path: path) } catch {
-            close(pair[0])
-            close(pair[1])
-            throw error
-        }
-        self.path = path
+        let listener = try ListeningSocket(path: path)
         let requests = ControlRequests(limits: limits, handler: handler)
         do throws(PluginError) {
             try DetachedThread.start("host.control") { [self] in
@@ -89,56 +79,33 @@ final class ControlServer: Sendable {
         }
     }
 
-    deinit {
-        close(wake.sender)
-        close(wake.receiver)
-    }
+    deinit { close(wakeDescriptor) }
 
     /// Takes no more requests, removes the socket, and returns when all that run are answered or `grace` has passed.
     ///
     /// Blocks this thread.
     func stop(grace: Duration = .seconds(2)) {
-        let waiter = DispatchSemaphore(value: 0)
-        let hasStopped = inbox.withLock { inbox in
-            if !inbox.hasStopped { inbox.stopWaiters.append(waiter) }
-            if inbox.stopsAt == nil { inbox.stopsAt = .now + grace }
-            return inbox.hasStopped
-        }
-        guard !hasStopped else { return }
-        wakeUp()
-        waiter.wait()
+        inbox.withLock { $0.stopsAt = $0.stopsAt ?? .now + grace }
+        plugin_host_wake(wakeDescriptor)
+        loopHasEnded.wait()
+        // For others who stop it, too.
+        loopHasEnded.signal()
     }
 
     // For the loop and its tasks
 
-    var wakeDescriptor: CInt { wake.receiver }
-
     func deliver(_ answer: Answer) {
         inbox.withLock { $0.answers.append(answer) }
-        wakeUp()
+        plugin_host_wake(wakeDescriptor)
     }
 
     func takeAnswers() -> (answers: [Answer], stopsAt: ContinuousClock.Instant?) {
-        var ignored: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
-        while recv(wake.receiver, &ignored, 32, Int32(MSG_DONTWAIT)) > 0 {}
+        plugin_host_wake_clear(wakeDescriptor)
         return inbox.withLock { inbox in
             defer { inbox.answers = [] }
             return (inbox.answers, inbox.stopsAt)
         }
     }
 
-    func loopEnded() {
-        let waiters = inbox.withLock { inbox in
-            inbox.hasStopped = true
-            defer { inbox.stopWaiters = [] }
-            return inbox.stopWaiters
-        }
-        for waiter in waiters { waiter.signal() }
-    }
-
-    /// A full buffer means that the thread has been woken already.
-    private func wakeUp() {
-        var byte: UInt8 = 1
-        _ = send(wake.sender, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
-    }
+    func loopEnded() { loopHasEnded.signal() }
 }

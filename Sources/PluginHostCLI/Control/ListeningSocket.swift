@@ -6,12 +6,7 @@ struct ListeningSocket: Sendable {
     let path: String
     let descriptor: CInt
     /// What the path must still name when it is removed.
-    private let identity: Identity
-
-    private struct Identity: Equatable {
-        let device: dev_t
-        let inode: ino_t
-    }
+    private let file: (device: dev_t, inode: ino_t)
 
     /// Replaces the socket of a host that is gone; refuses to replace that of a living one, and any other file.
     init(path: String) throws(PluginError) {
@@ -29,24 +24,26 @@ struct ListeningSocket: Sendable {
         // The file takes its mode from the socket, so it never has another one.
         guard descriptor >= 0, fchmod(descriptor, 0o600) == 0 else { throw Self.failure(path, errno) }
         let error = UnixSocket.bind(descriptor, to: path)
-        guard error == 0, let file = Self.status(path), listen(descriptor, 64) == 0 else {
+        guard error == 0, let file = fileStatus(path, followingLink: false), listen(descriptor, 64) == 0 else {
             let code = error == 0 ? errno : error
             close(descriptor)
             throw Self.failure(path, code)
         }
         self.path = path
         self.descriptor = descriptor
-        identity = Identity(device: file.st_dev, inode: file.st_ino)
+        self.file = (file.st_dev, file.st_ino)
     }
 
     /// Stops listening and removes the file, unless it has become another one.
     func remove() {
-        if let file = Self.status(path), Identity(device: file.st_dev, inode: file.st_ino) == identity { unlink(path) }
+        if let present = fileStatus(path, followingLink: false), (present.st_dev, present.st_ino) == file {
+            unlink(path)
+        }
         close(descriptor)
     }
 
     private static func removeStale(_ path: String) throws(PluginError) {
-        guard let file = status(path) else { return }
+        guard let file = fileStatus(path, followingLink: false) else { return }
         guard file.st_mode & S_IFMT == S_IFSOCK else {
             throw PluginError(
                 .cannotListen, "\(path) exists and is no socket. Choose another path, or move the file away.")
@@ -72,11 +69,6 @@ struct ListeningSocket: Sendable {
             usleep(10_000)
         }
         return folder
-    }
-
-    private static func status(_ path: String) -> stat? {
-        var file = stat()
-        return lstat(path, &file) == 0 ? file : nil
     }
 
     private static func failure(_ path: String, _ code: CInt) -> PluginError {

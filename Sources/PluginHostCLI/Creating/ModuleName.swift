@@ -12,17 +12,13 @@ struct ModuleName: Sendable {
         guard isWord, let first = text.utf8.first, (0x41...0x5A).contains(first & 0xDF) else {
             let example = text.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.drop { $0.isNumber }
             let hint = example.isEmpty ? "" : " '\(example.prefix(1).uppercased() + example.dropFirst())' would do."
-            throw PluginError(
-                .usage, "'\(text.shortened)' is no name for a module: a letter, then letters, digits and '_'.\(hint)")
+            throw .usage("'\(text.shortened)' is no name for a module: a letter, then letters, digits and '_'.\(hint)")
         }
         guard text.utf8.count <= 64 else {
-            throw PluginError(
-                .usage,
-                "The name of a module has 64 letters at most; '\(text.shortened)' has \(text.utf8.count).")
+            throw .usage("The name of a module has 64 letters at most; '\(text.shortened)' has \(text.utf8.count).")
         }
         guard !Self.taken.contains(text.lowercased()), !text.lowercased().hasPrefix("plugin_") else {
-            throw PluginError(
-                .usage,
+            throw .usage(
                 "'\(text.shortened)' already means something in Swift or in PluginHost. '\(text)Module' would do.")
         }
         self.text = text

@@ -1,11 +1,6 @@
 internal import Foundation
 internal import PluginABI
 
-extension PluginError.Code {
-    /// Something is there already, or cannot be written.
-    static let cannotCreate: Self = "cannotCreate"
-}
-
 /// The package of a new module: its files and what is in them.
 struct ModulePackage: Sendable {
     enum Language: String, Sendable, CaseIterable {

@@ -1,13 +1,7 @@
+internal import FoundationEssentials
 internal import Glibc
 internal import PluginABI
 internal import PluginHost
-
-extension PluginError.Code {
-    /// The process that looked at the file died.
-    static let inspectionCrashed: Self = "inspectionCrashed"
-    /// The process that looked at the file came to no end.
-    static let inspectionTimedOut: Self = "inspectionTimedOut"
-}
 
 /// A process that reports over a private pipe, and that is gone, with all its descendants in its group, when it has
 /// been collected.
@@ -21,11 +15,17 @@ struct ChildProcess {
         case overdue
     }
 
+    /// How many bytes of a report are read.
+    private static let reportLimit = 64 << 20
+
     private let process: pid_t
     private let report: CInt
 
-    /// Starts a program. What it prints on standard output goes to this process's standard error.
-    init(executable: String, arguments: [String], environment: [String: String]) throws(PluginError) {
+    /// Starts this program, or another one. What it prints on standard output goes to this process's standard error.
+    init(executable: String = "/proc/self/exe", arguments: [String]) throws(PluginError) {
+        var environment = ProcessInfo.processInfo.environment
+        // A crash is an answer; a report by the Swift runtime would only delay it.
+        environment["SWIFT_BACKTRACE"] = "enable=no"
         var pair: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &pair) == 0 else {
             throw Self.failure(errno)
@@ -63,8 +63,8 @@ struct ChildProcess {
         report = pair[0]
     }
 
-    /// Reads the report, `limit` bytes at most, and waits for the end; kills the whole group when `deadline` has passed.
-    consuming func collect(deadline: Duration, limit: Int) -> (report: [UInt8], ending: Ending) {
+    /// Reads the report and waits for the end; kills the whole group when `deadline` has passed.
+    consuming func collect(deadline: Duration) -> (report: [UInt8], ending: Ending) {
         let end = ContinuousClock.now + deadline
         var bytes: [UInt8] = []
         var isOpen = true
@@ -73,7 +73,7 @@ struct ChildProcess {
         while !hasEnded, ContinuousClock.now < end {
             var ready = pollfd(fd: isOpen ? report : -1, events: Int16(POLLIN), revents: 0)
             if poll(&ready, 1, pause) > 0 {
-                isOpen = Self.read(report, into: &bytes, limit: limit)
+                isOpen = readReport(into: &bytes)
             } else {
                 pause = min(pause * 2, 20)
             }
@@ -83,7 +83,7 @@ struct ChildProcess {
         kill(-process, SIGKILL)
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0, errno == EINTR {}
-        while isOpen { isOpen = Self.read(report, into: &bytes, limit: limit) }
+        while isOpen { isOpen = readReport(into: &bytes) }
         close(report)
         if isOverdue { return (bytes, .overdue) }
         let signal = status & 0x7F
@@ -96,10 +96,10 @@ struct ChildProcess {
     }
 
     /// Reads what is there without waiting; false at the end, where nothing is left, and beyond the limit.
-    private static func read(_ descriptor: CInt, into bytes: inout [UInt8], limit: Int) -> Bool {
+    private func readReport(into bytes: inout [UInt8]) -> Bool {
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
-        let count = recv(descriptor, &chunk, chunk.count, Int32(MSG_DONTWAIT))
-        guard count > 0, bytes.count < limit else { return false }
+        let count = recv(report, &chunk, chunk.count, Int32(MSG_DONTWAIT))
+        guard count > 0, bytes.count < Self.reportLimit else { return false }
         bytes += chunk[..<count]
         return true
     }
@@ -108,7 +108,7 @@ struct ChildProcess {
         // The program starts itself by its link in /proc.
         if code == ENOENT, access("/proc/self", F_OK) != 0 {
             return PluginError(
-                "processFailed",
+                .processFailed,
                 "A process cannot be started: /proc is not mounted. Mount it: mount -t proc "
                     + "proc /proc")
         }
@@ -118,6 +118,6 @@ struct ChildProcess {
             case EMFILE, ENFILE: " \(ProcessLimits.ofDescriptors)"
             default: ""
             }
-        return PluginError("processFailed", "A process cannot be started: \(String(cString: strerror(code))).\(limits)")
+        return PluginError(.processFailed, "A process cannot be started: \(String(cString: strerror(code))).\(limits)")
     }
 }

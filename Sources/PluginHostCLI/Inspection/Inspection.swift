@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import Glibc
 internal import PluginABI
 internal import PluginFile
@@ -7,11 +6,10 @@ internal import PluginHost
 /// Looks at one file in a process of its own, so that a module that crashes or hangs is an answer and no accident.
 struct Inspection: Sendable {
     static let defaultDeadline = Duration.seconds(10)
-    private static let reportLimit = 64 << 20
 
     let file: String
     let deadline: Duration
-    /// What is started; it writes an ``InspectionReport`` on the report descriptor.
+    /// What is started; it reports as ``InspectionChild`` does.
     var executable = "/proc/self/exe"
     var arguments: [String]
 
@@ -36,21 +34,19 @@ struct Inspection: Sendable {
                 "There is no file “\(file.shortened)”: a path has at most \(PATH_MAX - 1) bytes, and this one has "
                     + "\(file.utf8.count).")
         }
-        var status = stat()
-        if stat(file, &status) != 0, errno == ENOENT, lstat(file, &status) != 0 {
+        if fileStatus(file) == nil, errno == ENOENT, fileStatus(file, followingLink: false) == nil {
             throw PluginError(.fileNotFound, "There is no file \(file).")
         }
-        var environment = ProcessInfo.processInfo.environment
-        // A crash is this command's answer; a report by the Swift runtime would only delay it.
-        environment["SWIFT_BACKTRACE"] = "enable=no"
-        let child = try ChildProcess(executable: executable, arguments: arguments, environment: environment)
-        let (bytes, ending) = child.collect(deadline: deadline, limit: Self.reportLimit)
-        if let report = InspectionReport(bytes) { return try report.outcome.get() }
+        let child = try ChildProcess(executable: executable, arguments: arguments)
+        let (bytes, ending) = child.collect(deadline: deadline)
+        let told = try? Value(jsonMessage: bytes)
+        if let report = told?["report"] { return report }
+        if let error = told?["error"], error["code"]?.string != nil { throw PluginError(error) }
         switch ending {
         case .overdue:
             throw PluginError(
                 .inspectionTimedOut,
-                "\(file) was not read in \(deadline.formattedSeconds); its code hangs, or needs a longer '--timeout'.")
+                "\(file) was not read in \(inSeconds(deadline)); its code hangs, or needs a longer '--timeout'.")
         case .killed(let signal):
             throw PluginError(
                 .inspectionCrashed,
@@ -60,40 +56,5 @@ struct Inspection: Sendable {
                 .inspectionCrashed,
                 "\(file) ends the process with exit code \(code) when its code is run. A host would end with it.")
         }
-    }
-}
-
-/// What the child tells its parent: `{"report": …}` or `{"error": …}`, on one line.
-struct InspectionReport {
-    let outcome: Result<Value, PluginError>
-
-    init(_ outcome: Result<Value, PluginError>) { self.outcome = outcome }
-
-    /// nil where the text is not complete.
-    init?(_ bytes: [UInt8]) {
-        guard bytes.last == UInt8(ascii: "\n"), let value = try? Value(jsonMessage: bytes) else { return nil }
-        if let report = value["report"] {
-            outcome = .success(report)
-        } else if let error = value["error"], let code = error["code"]?.string {
-            let message = error["message"]?.string ?? ""
-            outcome = .failure(PluginError(.init(rawValue: code), message, source: error["source"]?.string))
-        } else {
-            return nil
-        }
-    }
-
-    var text: String {
-        switch outcome {
-        case .success(let report): Value.map(["report": report]).json + "\n"
-        case .failure(let error): Value.map(["error": error.record]).json + "\n"
-        }
-    }
-}
-
-extension Duration {
-    /// "10 s", "0.5 s".
-    fileprivate var formattedSeconds: String {
-        let seconds = self / .seconds(1)
-        return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
     }
 }

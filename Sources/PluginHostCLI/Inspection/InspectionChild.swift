@@ -1,4 +1,3 @@
-internal import CPluginHost
 internal import Glibc
 internal import PluginABI
 internal import PluginHost
@@ -8,35 +7,22 @@ enum InspectionChild {
     /// The hidden word in front of its arguments.
     static let word = "inspect-in-this-process"
 
-    /// The arguments are `trust` or `check`, the seconds after which the kernel ends the process, and the file.
+    /// The arguments are `trust` or `check`, the seconds after which the kernel ends the process, and the file. The report
+    /// is `{"report": …}` or `{"error": …}`.
     static func run(_ arguments: [String]) -> Never {
         guard arguments.count == 3, let seconds = UInt32(arguments[1]) else { _exit(ExitCode.usage.rawValue) }
-        // Should the parent be gone, nobody else ends a module that hangs.
-        alarm(seconds)
+        ChildReport.begin(endingAfter: seconds)
         forgetInheritedDescriptors()
-        _ = fcntl(ChildProcess.reportDescriptor, F_SETFD, FD_CLOEXEC)
-        do {
+        do throws(PluginError) {
             let report = try PluginHost.inspect(file: arguments[2], trustsEveryone: arguments[0] == "trust")
-            write(InspectionReport(.success(report.json)).text)
+            ChildReport.end(with: ["report": report.json])
         } catch {
-            write(InspectionReport(.failure(error)).text)
+            ChildReport.end(with: ["error": error.record])
         }
-        plugin_host_end(0)
     }
 
     /// Connections that the parent accepted while it started this process.
     private static func forgetInheritedDescriptors() {
         for descriptor in ChildProcess.reportDescriptor + 1..<256 { close(descriptor) }
-    }
-
-    /// Adds to the report. When the parent is gone that does nothing: what ends this process then is not a signal.
-    static func write(_ text: String) {
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes {
-                send(ChildProcess.reportDescriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            if count > 0 { rest.removeFirst(count) } else if errno != EINTR { return }
-        }
     }
 }

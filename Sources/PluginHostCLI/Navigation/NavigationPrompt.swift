@@ -25,7 +25,6 @@ struct NavigationPrompt: Sendable {
     private let navigator: Navigator
     private let presenter: TerminalPresenter
     private let console: Console
-    private let lines = InputLines()
 
     /// Registers a navigator, so that modules can open pages as well.
     init(_ host: PluginHost, console: Console, asJSON: Bool) throws(PluginError) {
@@ -37,20 +36,15 @@ struct NavigationPrompt: Sendable {
 
     /// Returns when the person wants to quit, or the input ends.
     func run() async {
-        while true {
-            do throws(PluginError) {
-                guard let words = try await lines.words(Self.text, console) else { return }
-                if words[0] == "quit" || words[0] == "exit" { return }
-                try await withTaskExecutorPreference(BlockingExecutor.shared) { () async throws(PluginError) in
-                    try await perform(words[0], words.dropFirst())
-                }
-            } catch {
-                console.report(error, asJSON: presenter.asJSON)
-            }
+        var lines = InputLines()
+        await lines.takeCommands(
+            Self.text, console, asJSON: presenter.asJSON
+        ) { name, words async throws(PluginError) in
+            try await perform(name, words)
         }
     }
 
-    private func perform(_ name: String, _ words: ArraySlice<String>) async throws(PluginError) {
+    private func perform(_ name: String, _ words: [String]) async throws(PluginError) {
         switch name {
         case "open": try await open(words, by: navigator.layers.isEmpty ? .presentInNewStack : .push)
         case "push": try await open(words, by: .push)
@@ -72,18 +66,18 @@ struct NavigationPrompt: Sendable {
             let names = [
                 "open", "push", "present", "stack", "pop", "dismiss", "root", "do", "emit", "show", "help", "quit",
             ]
-            throw PluginError(.usage, "There is no command '\(name.shortened)'.\(didYouMean(name, names))")
+            throw .usage("There is no command '\(name.shortened)'.\(didYouMean(name, names))")
         }
     }
 
-    private func open(_ words: ArraySlice<String>, by transition: Transition) async throws(PluginError) {
+    private func open(_ words: [String], by transition: Transition) async throws(PluginError) {
         let (page, parameters) = try Self.named(words, "a page")
         let onClose: Navigator.Completion = { tell(page, $0) }
         if page.contains(":") {
             try await navigator.open(page, parameters, by: transition, origin: .remote, onClose: onClose)
         } else {
             guard let names = page.targetAndAction else {
-                throw PluginError(.usage, "'\(page.shortened)' is no page; write a URL, or target/action.")
+                throw .usage("'\(page.shortened)' is no page; write a URL, or target/action.")
             }
             try await navigator.open(names.target, names.action, parameters, by: transition, onClose: onClose)
         }
@@ -96,19 +90,19 @@ struct NavigationPrompt: Sendable {
 
     // MARK: Words
 
-    private static func count(_ words: ArraySlice<String>) throws(PluginError) -> Int {
+    private static func count(_ words: [String]) throws(PluginError) -> Int {
         guard let word = words.first else { return 1 }
         guard words.count == 1, let count = Int(word), count > 0 else {
-            throw PluginError(.usage, "'\(words.joined(separator: " "))' is no number of pages.")
+            throw .usage("'\(words.joined(separator: " "))' is no number of pages.")
         }
         return count
     }
 
     private static func named(
-        _ words: ArraySlice<String>, _ what: String
+        _ words: [String], _ what: String
     ) throws(PluginError) -> (name: String, parameters: [String: Value]) {
-        guard let name = words.first else { throw PluginError(.usage, "Say \(what). 'help' shows how.") }
-        return (name, try Call.parameters(words.dropFirst()))
+        guard let name = words.first else { throw .usage("Say \(what). 'help' shows how.") }
+        return (name, try namedValues(words.dropFirst()))
     }
 
     // MARK: What comes of it

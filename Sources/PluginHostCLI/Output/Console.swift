@@ -84,3 +84,10 @@ final class Console: Sendable {
         }
     }
 }
+
+extension Console {
+    /// Prints what an action has returned.
+    func printResult(_ result: Value, asJSON: Bool) {
+        if asJSON { print(Value.map(["result": result]).json) } else { printUnchanged(result.readable) }
+    }
+}

@@ -30,57 +30,27 @@ enum ExitCode: Int32, Sendable {
 extension ExitCode {
     /// The code of an error. Codes that a module brings are its own and mean that its action failed.
     init(_ error: PluginError) {
-        self = error.source == nil ? Self.table[error.code] ?? .failed : .failed
+        self = error.source == nil ? ExitCode(error.code) : .failed
     }
 
-    private static let table: [PluginError.Code: ExitCode] = [
-        .usage: .usage,
-
-        .invalidURL: .badData,
-        .invalidPattern: .badData,
-        .missingParameter: .badData,
-        .unknownParameter: .badData,
-        .mistypedParameter: .badData,
-        .invalidValue: .badData,
-        .invalidFile: .badData,
-        .openFailed: .badData,
-        .invalidDescription: .badData,
-        .incompatible: .badData,
-        .invalidManifest: .badData,
-        .inspectionCrashed: .badData,
-        .inspectionTimedOut: .badData,
-        .checkFailed: .badData,
-
-        .fileNotFound: .noInput,
-        .unreadable: .noInput,
-
-        .unknownTarget: .unavailable,
-        .unknownService: .unavailable,
-        .unknownModule: .unavailable,
-        .moduleUnavailable: .unavailable,
-        .noVersionKept: .unavailable,
-        .unknownAction: .unavailable,
-        .unknownObject: .unavailable,
-        .hostStopped: .unavailable,
-        .quarantined: .unavailable,
-        .cannotAttach: .unavailable,
-
-        .outOfResources: .outOfResources,
-
-        .cannotListen: .cannotCreate,
-        .cannotCreate: .cannotCreate,
-
-        .deadlineExceeded: .tryAgain,
-        .cancelled: .tryAgain,
-        .overloaded: .tryAgain,
-
-        .notRemote: .refused,
-        .refused: .refused,
-        .required: .refused,
-        .interceptorMissing: .refused,
-        .pageRefused: .refused,
-        .untrusted: .refused,
-
-        .invalidConfiguration: .badConfiguration,
-    ]
+    private init(_ code: PluginError.Code) {
+        self =
+            switch code {
+            case .usage: .usage
+            case .invalidURL, .invalidPattern, .missingParameter, .unknownParameter, .mistypedParameter, .invalidValue,
+                .invalidFile, .openFailed, .invalidDescription, .incompatible, .invalidManifest, .inspectionCrashed,
+                .inspectionTimedOut, .checkFailed:
+                .badData
+            case .fileNotFound, .unreadable: .noInput
+            case .unknownTarget, .unknownService, .unknownModule, .moduleUnavailable, .noVersionKept, .unknownAction,
+                .unknownObject, .hostStopped, .quarantined, .cannotAttach:
+                .unavailable
+            case .outOfResources: .outOfResources
+            case .cannotListen, .cannotCreate: .cannotCreate
+            case .deadlineExceeded, .cancelled, .overloaded: .tryAgain
+            case .notRemote, .refused, .required, .interceptorMissing, .pageRefused, .untrusted: .refused
+            case .invalidConfiguration: .badConfiguration
+            default: .failed
+            }
+    }
 }

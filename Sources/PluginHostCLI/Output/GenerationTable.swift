@@ -1,57 +1,37 @@
-internal import FoundationEssentials
 internal import PluginABI
 
-/// The generations as a table for people, from the record that `list --all` gives.
-struct GenerationTable: Sendable {
-    let record: Value
-    var style: Style = .plain
-    /// Where longer lines are cut; nil for never.
-    var width: Int? = nil
+extension RecordTable {
+    /// The generations, from the records that `list --all` gives.
+    static let generations = RecordTable(
+        whenEmpty: "No modules.",
+        columns: [
+            .number("GENERATION", "generation"), .text("MODULE", "name", absent: "-"),
+            .text("VERSION", "version", absent: "-"), .state, .text("SINCE", "since", absent: "-"),
+            Column(title: "CALLS") { "\($0["calls"]?.list?.count ?? 0)" }, .number("OBJECTS", "objects"),
+            .size("MAPPED", "mappedBytes"), .text("FILE", "file", absent: "-"),
+        ],
+        notes: { generation in
+            let calls = (generation["calls"]?.list ?? []).map { Note(text: text(of: $0), colour: .dim) }
+            guard generation["state"] == "draining", let reason = generation["reason"]?.string else { return calls }
+            return calls + [Note(text: reason, colour: .yellow)]
+        })
 
-    private static let stateColumn = 3
-
-    var text: String {
-        let generations = record["generations"]?.list ?? []
-        if generations.isEmpty { return "No modules." }
-        var table = TextTable(
-            titles: ["GENERATION", "MODULE", "VERSION", "STATE", "SINCE", "CALLS", "OBJECTS", "MAPPED", "FILE"],
-            style: style, width: width)
-        for generation in generations {
-            let state = generation["state"]?.string ?? "-"
-            let calls = generation["calls"]?.list ?? []
-            table.add([
-                "\(generation["generation"]?.int ?? 0)", generation["name"]?.string ?? "-",
-                generation["version"]?.string ?? "-", state, generation["since"]?.string ?? "-", "\(calls.count)",
-                "\(generation["objects"]?.int ?? 0)", (generation["mappedBytes"]?.int ?? 0).inBytes,
-                generation["file"]?.string ?? "-",
-            ]) { [style] cell, column in
-                column == Self.stateColumn ? style(cell, Style.colour(ofState: state)) : cell
-            }
-            for call in calls { table.addNote(style(Self.note(of: call).printable, .dim)) }
-            if state == "draining", let reason = generation["reason"]?.string {
-                table.addNote(style(reason.printable, .yellow))
-            }
-        }
-        let (count, bytes) = (record["retired"]?["count"]?.int ?? 0, record["retired"]?["mappedBytes"]?.int ?? 0)
-        return "\(table.text)\n\(count) \(count == 1 ? "generation" : "generations") retired, \(bytes.inBytes) mapped"
-    }
-
-    private static func note(of call: Value) -> String {
-        var note = "runs \(call["action"]?.string ?? "")"
-        if let caller = call["caller"]?.string { note += " for \(caller)" }
-        if let since = call["since"]?.string { note += " since \(since)" }
-        return note
+    private static func text(of call: Value) -> String {
+        var text = "runs \(call["action"]?.string ?? "")"
+        if let caller = call["caller"]?.string { text += " for \(caller)" }
+        if let since = call["since"]?.string { text += " since \(since)" }
+        return text
     }
 }
 
-extension Int {
-    /// A number of bytes: `1.4 MiB`.
-    var inBytes: String {
-        var (size, unit) = (Double(self), 0)
-        let units = ["B", "KiB", "MiB", "GiB", "TiB"]
-        while size >= 1024, unit + 1 < units.count { (size, unit) = (size / 1024, unit + 1) }
-        let tenths = Int((size * 10).rounded())
-        return unit == 0 || tenths >= 1000
-            ? "\(tenths / 10) \(units[unit])" : "\(tenths / 10).\(tenths % 10) \(units[unit])"
+extension Console {
+    /// Prints the answer of `list --all`: the generations, and what the retired ones take in all.
+    func printGenerations(_ answer: Value) {
+        let table = text(of: .generations, answer["generations"] ?? [])
+        guard answer["generations"]?.list?.isEmpty == false, let retired = answer["retired"] else {
+            return print(table)
+        }
+        let count = counted(retired["count"]?.int ?? 0, "generation")
+        print("\(table)\n\(count) retired, \((retired["mappedBytes"]?.int ?? 0).inBytes) mapped")
     }
 }

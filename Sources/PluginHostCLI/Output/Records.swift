@@ -4,6 +4,27 @@ internal import PluginHost
 
 // What `--json` and the control socket say about modules, changes and errors.
 
+extension Value {
+    /// Null where there is no text.
+    static func text(_ text: String?) -> Value { text.map(Value.string) ?? .null }
+
+    static func texts(_ texts: [String]) -> Value { .list(texts.map(Value.string)) }
+
+    static func time(_ time: Date) -> Value { .string(time.ISO8601Format()) }
+
+    /// In seconds; null where there is no duration.
+    static func seconds(_ duration: Duration?) -> Value { duration.map { .double($0 / .seconds(1)) } ?? .null }
+
+    /// A result as people want to see it: text as it is, everything else as JSON.
+    var readable: String {
+        switch self {
+        case .string(let text): text
+        case .bytes(let bytes): bytes.base64
+        default: json
+        }
+    }
+}
+
 extension PluginError {
     /// For people, on one line.
     var line: String {
@@ -13,19 +34,34 @@ extension PluginError {
 }
 
 extension ModuleStatus {
-    var record: Value {
-        var entries: [String: Value] = [
-            "name": name.map { .string($0) } ?? .null,
-            "version": version.map { .string($0) } ?? .null,
-            "state": .string(state),
-            "file": .string(file),
-            "targets": .list(targets.map { .string($0) }),
-            "since": .string(since.ISO8601Format()),
-        ]
-        if let generation { entries["generation"] = .int(generation) }
-        if let error { entries["error"] = error.record }
-        if let note { entries["note"] = .string(note) }
+    var record: Value { .map(entries) }
+
+    /// With the interceptors that it offers, and what those that take effect have done.
+    func record(with active: [InterceptorStatus]) -> Value {
+        guard !interceptors.isEmpty else { return record }
+        var entries = entries
+        entries["interceptors"] = .list(
+            interceptors.map { name in
+                let used = state == "active" ? active.filter { $0.module == self.name && $0.name == name } : []
+                return [
+                    "name": .string(name), "scopes": .texts(used.map(\.scope.description)),
+                    "overruns": .int(used.reduce(0) { $0 + $1.overruns }),
+                    "lastOverrun": .text(used.compactMap(\.lastOverrun).last),
+                    "overdue": .texts(used.flatMap(\.overdueCalls)),
+                ]
+            })
         return .map(entries)
+    }
+
+    private var entries: [String: Value] {
+        var entries: [String: Value] = [
+            "name": .text(name), "version": .text(version), "state": .string(state), "file": .string(file),
+            "targets": .texts(targets), "since": .time(since),
+        ]
+        entries["generation"] = generation.map(Value.int)
+        entries["error"] = error?.record
+        entries["note"] = note.map(Value.string)
+        return entries
     }
 }
 
@@ -33,36 +69,16 @@ extension GenerationStatus {
     var record: Value {
         [
             "generation": .int(number), "name": .string(name), "version": .string(version), "file": .string(file),
-            "state": .string(state.rawValue), "created": .string(created.ISO8601Format()),
-            "since": .string(since.ISO8601Format()), "reason": .string(reason), "objects": .int(objects),
-            "mappedBytes": .int(mappedBytes),
+            "state": .string(state.rawValue), "created": .time(created), "since": .time(since),
+            "reason": .string(reason), "objects": .int(objects), "mappedBytes": .int(mappedBytes),
             "calls": .list(
                 calls.map { call in
                     [
-                        "action": .string(call.action), "caller": call.caller.map { .string($0) } ?? .null,
-                        "callingModule": call.callingModule.map { .string($0) } ?? .null,
-                        "since": .string(call.since.ISO8601Format()),
+                        "action": .string(call.action), "caller": .text(call.caller),
+                        "callingModule": .text(call.callingModule), "since": .time(call.since),
                     ]
                 }),
         ]
-    }
-}
-
-extension ModuleStatus {
-    /// With the interceptors that it offers, and what those that take effect have done.
-    func record(with active: [InterceptorStatus]) -> Value {
-        guard case .map(var entries) = record, !interceptors.isEmpty else { return record }
-        entries["interceptors"] = .list(
-            interceptors.map { name in
-                let used = state == "active" ? active.filter { $0.module == self.name && $0.name == name } : []
-                return [
-                    "name": .string(name), "scopes": .list(used.map { .string($0.scope.description) }),
-                    "overruns": .int(used.reduce(0) { $0 + $1.overruns }),
-                    "lastOverrun": used.compactMap(\.lastOverrun).last.map(Value.string) ?? .null,
-                    "overdue": .list(used.flatMap(\.overdueCalls).map(Value.string)),
-                ]
-            })
-        return .map(entries)
     }
 }
 
@@ -75,7 +91,7 @@ extension HostChange {
         case .removed(let generation, let reason):
             ["event": "removed", "generation": generation.record, "reason": .string(reason)]
         case .failed(let module, let other):
-            ["event": "failed", "module": module.record, "goingOn": other.map { .string($0) } ?? .null]
+            ["event": "failed", "module": module.record, "goingOn": .text(other)]
         case .waiting(let module): ["event": "waiting", "module": module.record]
         case .superseded(let module): ["event": "superseded", "module": module.record]
         case .drainOverdue(let generation): ["event": "drainOverdue", "generation": generation.record]
@@ -84,8 +100,7 @@ extension HostChange {
             ["event": "routesChanged", "file": .string(file), "routes": .int(count)]
         case .servicesChanged(let file, let count):
             ["event": "servicesChanged", "file": .string(file), "services": .int(count)]
-        case .configurationChanged(let modules):
-            ["event": "configurationChanged", "modules": .list(modules.map { .string($0) })]
+        case .configurationChanged(let modules): ["event": "configurationChanged", "modules": .texts(modules)]
         case .problem(let error): ["event": "problem", "error": error.record]
         }
     }
@@ -94,8 +109,7 @@ extension HostChange {
 extension PlannedChange {
     func record(isDryRun: Bool) -> Value {
         [
-            "module": .string(module), "dryRun": .bool(isDryRun), "moved": .list(moved.map { .string($0) }),
-            "restored": restored.map { .string($0) } ?? .null,
+            "module": .string(module), "dryRun": .bool(isDryRun), "moved": .texts(moved), "restored": .text(restored),
             "stopping": .list(
                 stopping.map { stop in
                     ["name": .string(stop.name), "version": .string(stop.version), "reason": .string(stop.reason)]
@@ -104,10 +118,10 @@ extension PlannedChange {
                 starting.map { start in
                     [
                         "name": .string(start.name), "version": .string(start.version), "file": .string(start.file),
-                        "previous": start.previous.map { .string($0) } ?? .null,
+                        "previous": .text(start.previous),
                     ]
                 }),
-            "steps": .list(description.split(separator: "\n").map { .string(String($0)) }),
+            "steps": .texts(description.split(separator: "\n").map(String.init)),
         ]
     }
 }
@@ -115,31 +129,18 @@ extension PlannedChange {
 extension KeptModule {
     var record: Value {
         [
-            "name": .string(name), "version": .string(version), "file": .string(file),
-            "kept": .string(kept.ISO8601Format()), "bytes": .int(bytes), "serving": .bool(isServing),
+            "name": .string(name), "version": .string(version), "file": .string(file), "kept": .time(kept),
+            "bytes": .int(bytes), "serving": .bool(isServing),
         ]
     }
 }
 
-extension Value {
-    /// A result as people want to see it: text as it is, everything else as JSON.
-    var readable: String {
-        switch self {
-        case .string(let text): text
-        case .bytes(let bytes): bytes.base64
-        default: json
-        }
-    }
-}
-
 extension ActionStatistics {
-    /// Durations in seconds.
     var record: Value {
-        func seconds(_ duration: Duration?) -> Value { duration.map { .double($0 / .seconds(1)) } ?? .null }
-        return [
+        [
             "module": .string(module), "action": .string(action), "calls": .int(calls), "errors": .int(errors),
-            "measured": .int(measured), "median": seconds(median), "percentile99": seconds(percentile99),
-            "maximum": seconds(maximum),
+            "measured": .int(measured), "median": .seconds(median), "percentile99": .seconds(percentile99),
+            "maximum": .seconds(maximum),
         ]
     }
 }
@@ -150,7 +151,7 @@ extension ServiceInfo {
             "name": .string(name), "version": .string(version), "module": .string(module), "target": .string(target),
             "priority": .int(priority), "singleton": .bool(isSingleton), "summary": .string(summary),
         ]
-        if let file { entries["file"] = .string(file) }
+        entries["file"] = file.map(Value.string)
         return .map(entries)
     }
 }
@@ -159,10 +160,32 @@ extension RouteStatus {
     var record: Value {
         var entries: [String: Value] = [
             "pattern": .string(pattern), "action": .string(action), "owner": .string(owner),
-            "summary": .string(summary), "defaults": .map(defaults),
-            "overlaps": .list(overlaps.map { .string($0) }), "overlapsComplete": .bool(overlapsAreComplete),
+            "summary": .string(summary), "defaults": .map(defaults), "overlaps": .texts(overlaps),
+            "overlapsComplete": .bool(overlapsAreComplete),
         ]
-        if let name { entries["name"] = .string(name) }
+        entries["name"] = name.map(Value.string)
         return .map(entries)
+    }
+}
+
+extension HostProfile {
+    var record: Value {
+        let entries = entries.map { entry -> Value in
+            [
+                "phase": .string(entry.phase.rawValue), "name": .string(entry.name), "module": .text(entry.module),
+                "start": .seconds(entry.start), "duration": .seconds(entry.duration),
+            ]
+        }
+        return ["event": "profile", "entries": .list(entries), "dropped": .int(dropped)]
+    }
+}
+
+extension LogEntry {
+    /// For programs; written at this moment.
+    var record: Value {
+        [
+            "time": .string(Date.now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))),
+            "level": .string("\(level)"), "module": .text(module), "call": .text(call), "message": .string(message),
+        ]
     }
 }

@@ -31,34 +31,20 @@ extension String {
     /// The text as a terminal may get it: lines and columns, the sequences of ``Style``, and every other control
     /// character as an escape. Names are made printable where a line is put together; this is what stands behind that.
     var harmless: String {
-        guard unicodeScalars.contains(where: { $0.isTerminalControl && $0 != "\n" && $0 != "\t" }) else { return self }
-        var text = ""
-        var rest = unicodeScalars[...]
-        while let scalar = rest.first {
-            if scalar == "\u{1B}", let end = Self.endOfStyle(rest) {
-                text.unicodeScalars.append(contentsOf: rest[..<end])
-                rest = rest[end...]
-                continue
-            }
-            rest.removeFirst()
-            if scalar == "\n" || scalar == "\t" || !scalar.isTerminalControl {
-                text.unicodeScalars.append(scalar)
-            } else {
-                text += String(scalar).printable
-            }
+        guard unicodeScalars.contains(where: \.isHarmful) else { return self }
+        let parts = split(separator: "\u{1B}", omittingEmptySubsequences: false)
+        return parts.dropFirst().reduce(Self.escaped(parts[0])) { text, part in
+            // A sequence that sets colours, `ESC [ 31 m`, and no other one.
+            let isStyle = part.prefixMatch(of: /\[[0-9]{0,2}m/) != nil
+            return text + (isStyle ? "\u{1B}" : "\u{1B}".printable) + Self.escaped(part)
         }
-        return text
     }
 
-    /// Where a sequence that sets colours, `ESC [ 31 m`, is over; nil for any other.
-    private static func endOfStyle(_ text: Substring.UnicodeScalarView) -> String.Index? {
-        var rest = text.dropFirst()
-        guard rest.popFirst() == "[" else { return nil }
-        for _ in 0..<3 {
-            guard let scalar = rest.popFirst() else { return nil }
-            if scalar == "m" { return rest.startIndex }
-            guard ("0"..."9").contains(scalar) else { return nil }
-        }
-        return nil
+    private static func escaped(_ text: Substring) -> String {
+        text.unicodeScalars.map { $0.isHarmful ? String($0).printable : String($0) }.joined()
     }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isHarmful: Bool { isTerminalControl && self != "\n" && self != "\t" }
 }

@@ -1,6 +1,6 @@
+import PluginFile
 internal import Glibc
 internal import PluginABI
-internal import PluginFile
 internal import PluginHost
 internal import Synchronization
 
@@ -49,18 +49,13 @@ struct ConfigurationFile: Sendable {
         guard descriptor >= 0 else { throw unreadable(errno) }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = Glibc.read(descriptor, &chunk, chunk.count)
-            if count < 0, errno == EINTR { continue }
+        while case let count = readMore(descriptor, into: &bytes), count != 0 {
             if count < 0, errno == EAGAIN {
                 var pipe = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
                 guard poll(&pipe, 1, Self.pipePatience) > 0 else { throw unreadable(ETIMEDOUT) }
                 continue
             }
-            guard count >= 0 else { throw unreadable(errno) }
-            if count == 0 { return bytes }
-            bytes += chunk[..<count]
+            guard count > 0 else { throw unreadable(errno) }
             guard bytes.count <= Self.sizeLimit else {
                 throw PluginError(
                     .invalidConfiguration,
@@ -68,6 +63,7 @@ struct ConfigurationFile: Sendable {
                         + "the path of what is larger.")
             }
         }
+        return bytes
     }
 
     private func unreadable(_ code: CInt) -> PluginError {
@@ -76,21 +72,13 @@ struct ConfigurationFile: Sendable {
             "The configuration \(path) cannot be read: \(String(cString: strerror(code))).")
     }
 
-    /// What changes whenever the file is replaced or written; nil where there is none.
-    fileprivate var identity: Identity? {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        return Identity(
-            device: status.st_dev, inode: status.st_ino, size: status.st_size,
-            modified: withUnsafeBytes(of: status.st_mtim, Array.init))
-    }
-
-    fileprivate struct Identity: Equatable {
-        let device: dev_t
-        let inode: ino_t
-        let size: off_t
-        /// The bytes of the time of the last change.
-        let modified: [UInt8]
+    /// Numbers that change whenever the file is replaced or written; nil where there is none.
+    fileprivate var identity: [Int]? {
+        fileStatus(path).map { status in
+            [
+                Int(status.st_dev), Int(status.st_ino), status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
+            ]
+        }
     }
 }
 
@@ -105,8 +93,8 @@ final class ConfigurationWatcher: @unchecked Sendable {
     private let queue = SerialThread("host.config")
     private let isStopped = Atomic(false)
     /// What was read last, and what was seen last: a file is read when it has stopped changing.
-    private var taken: ConfigurationFile.Identity?
-    private var seen: ConfigurationFile.Identity?
+    private var taken: [Int]?
+    private var seen: [Int]?
 
     init(_ file: ConfigurationFile, _ host: PluginHost, log: @escaping @Sendable (LogEntry) -> Void) {
         self.file = file

@@ -20,24 +20,23 @@ final class EventLog: Sendable {
     private let timers = SerialThread("host.events")
 
     func add(_ change: HostChange) {
-        let waiters = state.withLock { state in
+        guard case .map(var event) = change.record else { return }
+        event["time"] = .time(.now)
+        event["text"] = .string(change.description)
+        update { [event] state in
             state.last += 1
-            guard case .map(var event) = change.record else { return [Int: AsyncStream<Void>.Continuation]() }
-            event["number"] = .int(state.last)
-            event["time"] = .string(Date.now.ISO8601Format())
-            event["text"] = .string(change.description)
-            state.events.append(.map(event))
+            state.events.append(.map(event.merging(["number": .int(state.last)]) { $1 }))
             if state.events.count > Self.limit { state.events.removeFirst() }
-            defer { state.waiters = [:] }
-            return state.waiters
         }
-        for waiter in waiters.values { waiter.finish() }
     }
 
     /// Nobody waits from now on.
-    func finish() {
+    func finish() { update { $0.isOver = true } }
+
+    /// Changes the state, and wakes whoever waits for that.
+    private func update(_ change: (inout State) -> Void) {
         let waiters = state.withLock { state in
-            state.isOver = true
+            change(&state)
             defer { state.waiters = [:] }
             return state.waiters
         }

@@ -112,17 +112,17 @@ import Testing
 
     @Test func `parameters are JSON where they can be, else text`() throws {
         let words = ["A", "b", "n=2", "s=x", "q=\"2\"", "e=", "l=[1,true]", "x=a=b", "z=null"]
-        let call = try Call(ArgumentParser(command: Call.specification).parse(words))
+        let call = try Call.parameters(ArgumentParser(command: Call.specification).parse(words))
         let expected: [String: Value] = [
             "n": 2, "s": "x", "q": "2", "e": "", "l": [1, true], "x": "a=b", "z": nil,
         ]
-        #expect(call.parameters == expected)
+        #expect(call["parameters"] == .map(expected))
     }
 
     @Test(arguments: [["x"], ["=1"], ["a=1", "a=2"]])
     func `a word that is no parameter, or comes twice, is a usage error`(words: [String]) throws {
         let parsed = try ArgumentParser(command: Call.specification).parse(["A", "b"] + words)
-        let error = #expect(throws: PluginError.self) { try Call(parsed) }
+        let error = #expect(throws: PluginError.self) { try Call.parameters(parsed) }
         #expect(error?.code == .usage)
     }
 }

@@ -108,7 +108,7 @@ import Testing
     @Test func `routes says which routes were not compared with all others`() {
         func text(_ isComplete: Bool) -> String {
             let route: Value = ["pattern": "a://h/:x(a)", "overlaps": [], "overlapsComplete": .bool(isComplete)]
-            return RouteTable(routes: [route]).text
+            return RecordTable.routes.text([route])
         }
         #expect(text(false).contains("too large to be compared with all"))
         #expect(!text(true).contains("compared"))

@@ -34,7 +34,9 @@ import Testing
                 hasBegun.signal()
                 try? await Task.sleep(for: .seconds(600))
                 return .bool(Task.isCancelled)
-            default: return try await ControlMethods(service: StubService()).handle(method, parameters)
+            case "list": return [["name": "A"]]
+            case "call": throw .host(PluginError(.unknownTarget, "There is no target missing."))
+            default: throw .unknownMethod("There is no method '\(method)'.")
             }
         }
     }
@@ -429,15 +431,12 @@ import Testing
     @Test func `the client side gives results and errors as the host did`() async throws {
         let server = try server()
         let host = try AttachedHost(path: path)
-        #expect(try await host.list() == [["name": "A"]])
-        #expect(try await host.call("A", "b", ["x": 1], timeout: .seconds(1.5)) == ["A", "b", ["x": 1], 1.5])
-        #expect(try await host.open("u", [:], isLocal: true, timeout: nil) == ["u", [:], true])
-        let error = await #expect(throws: PluginError.self) {
-            try await host.call("missing", "b", [:], timeout: nil)
-        }
+        #expect(try await host.request("list", [:]) == [["name": "A"]])
+        #expect(try await host.request("echo", ["x": 1, "timeout": 1.5]) == ["x": 1, "timeout": 1.5])
+        let error = await #expect(throws: PluginError.self) { try await host.request("call", ["target": "missing"]) }
         #expect(error == PluginError(.unknownTarget, "There is no target missing."))
         server.stop()
-        let gone = await #expect(throws: PluginError.self) { try await host.list() }
+        let gone = await #expect(throws: PluginError.self) { try await host.request("list", [:]) }
         #expect(gone?.code == .hostStopped)
         #expect(throws: PluginError.self) { try AttachedHost(path: path) }
     }

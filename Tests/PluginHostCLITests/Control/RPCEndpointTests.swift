@@ -75,28 +75,61 @@ import Testing
     }
 }
 
-@Suite struct ControlMethodsTests {
-    private let methods = ControlMethods(service: StubService())
+@Suite struct HostMethodTests {
+    private let folder = TemporaryFolder()
+    private let service: LocalHost
+
+    init() throws {
+        var configuration = PluginHost.Configuration(folders: [])
+        configuration.stateFolder = folder.path
+        service = try LocalHost(starting: configuration) { (host) throws(PluginError) in
+            try host.register(
+                Manifest("A", version: "1.0.0") {
+                    Target("A") {
+                        Action("b", .required("x", Int.self)) { x in x }.remote()
+                        Action("secret") { "hidden" }
+                    }
+                    Service("S", version: "1.2.0", target: "A")
+                })
+        }
+    }
+
+    private func error(_ method: String, _ parameters: Value?) async -> RPCError? {
+        await #expect(throws: RPCError.self) { try await service.answer(method, parameters) }
+    }
 
     @Test func `each method reaches the host with its parameters`() async throws {
-        #expect(try await methods.handle("list", nil) == [["name": "A"]])
+        defer { service.end() }
+        #expect(try await service.answer("list", nil)[0]?["name"] == "A")
+        #expect(try await service.answer("list", ["all": true])["retired"]?["count"] == 0)
+        #expect(try await service.answer("routes", nil) == [])
+        #expect(try await service.answer("services", [:])[0]?["name"] == "S")
         let call: Value = ["target": "A", "action": "b", "parameters": ["x": 1], "timeout": 1.5]
-        #expect(try await methods.handle("call", call) == ["A", "b", ["x": 1], 1.5])
-        let service: Value = ["service": "S", "version": "1.0.0", "action": "b", "parameters": ["x": 1]]
-        #expect(try await methods.handle("call", service) == ["S", "1.0.0", "b", ["x": 1]])
-        #expect(try await methods.handle("call", ["service": "S", "action": "b"]) == ["S", nil, "b", [:]])
-        #expect(try await methods.handle("open", ["url": "u"]) == ["u", [:], false])
-        #expect(try await methods.handle("open", ["url": "u", "local": true]) == ["u", [:], true])
-        #expect(try await methods.handle("services", nil) == [["name": "S"]])
-        #expect(try await methods.handle("stats", nil) == [["action": "A/b"]])
-        #expect(try await methods.handle("inspect", ["file": "f"]) == "f")
-        #expect(try await methods.handle("list", ["all": true]) == ["generations": []])
-        #expect(try await methods.handle("remove", ["name": "A", "dryRun": true]) == ["A", false, true])
-        #expect(try await methods.handle("rollback", ["name": "A", "force": true]) == ["A", nil, true, false])
-        #expect(
-            try await methods.handle("rollback", ["name": "A", "version": "1.0.0"]) == ["A", "1.0.0", false, false])
-        #expect(try await methods.handle("versions", ["name": "A"]) == ["A"])
-        #expect(try await methods.handle("events", ["after": 7, "timeout": 2]) == [7, 2.0])
+        #expect(try await service.answer("call", call) == 1)
+        let named: Value = ["service": "S", "version": "1.0.0", "action": "b", "parameters": ["x": 2]]
+        #expect(try await service.answer("call", named) == 2)
+        #expect(try await service.answer("stats", nil).list?.contains { $0["action"] == "A/b" } == true)
+        #expect(try await service.answer("open", ["url": "app://A/b?x=3"]) == 3)
+        #expect(try await service.answer("open", ["url": "app://A/secret", "local": true]) == "hidden")
+        #expect(try await service.answer("post", ["event": "something", "sticky": true])["delivered"] == 0)
+        #expect(try await service.answer("versions", ["name": "A"]) == [])
+        #expect(try await service.answer("events", ["after": 7, "timeout": 0.01])["last"] == 0)
+    }
+
+    @Test(
+        arguments: [
+            ("call", ["target": "missing", "action": "b"], "unknownTarget"),
+            ("call", ["service": "S", "version": "2.0.0", "action": "b"], "unknownService"),
+            ("call", ["object": 7, "action": "b"], "unknownObject"), ("release", ["object": 7], "unknownObject"),
+            ("open", ["url": "app://A/secret"], "notRemote"), ("inspect", ["file": "/nonexistent.so"], "fileNotFound"),
+            ("remove", ["name": "B", "dryRun": true], "unknownModule"),
+            ("rollback", ["name": "B", "version": "1.0.0", "force": true], "noVersionKept"),
+        ] as [(String, Value, Value)])
+    func `an error of the host keeps its code`(method: String, parameters: Value, code: Value) async {
+        defer { service.end() }
+        let error = await error(method, parameters)
+        #expect(error?.code == -32000 && error?.data?["code"] == code, "\(error?.data?.json ?? "")")
+        #expect(error?.reported.code.rawValue == code.string)
     }
 
     @Test(
@@ -108,69 +141,14 @@ import Testing
             ("list", ["x": 1]), ("remove", nil), ("rollback", ["name": "A", "version": 1]), ("events", ["after": "x"]),
         ] as [(String, Value?)])
     func `parameters that do not fit are refused`(method: String, parameters: Value?) async {
-        let error = await #expect(throws: RPCError.self) { try await methods.handle(method, parameters) }
-        #expect(error?.code == -32602)
+        defer { service.end() }
+        #expect(await error(method, parameters)?.code == -32602)
     }
 
     @Test func `an unknown method is named, with a suggestion`() async {
-        let error = await #expect(throws: RPCError.self) { try await methods.handle("lst", nil) }
+        defer { service.end() }
+        let error = await error("lst", nil)
         #expect(error?.code == -32601)
         #expect(error?.message == "There is no method 'lst'. Did you mean “list”?")
     }
-}
-
-/// Gives back what it is asked.
-struct StubService: HostService {
-    func routes() async throws(PluginError) -> Value { [] }
-
-    func services() async throws(PluginError) -> Value { [["name": "S"]] }
-
-    func statistics() async throws(PluginError) -> Value { [["action": "A/b"]] }
-
-    func list() async throws(PluginError) -> Value { [["name": "A"]] }
-
-    func generations() async throws(PluginError) -> Value { ["generations": []] }
-
-    func remove(_ name: String, force: Bool, dryRun: Bool) async throws(PluginError) -> Value {
-        [.string(name), .bool(force), .bool(dryRun)]
-    }
-
-    func rollback(_ name: String, to version: String?, force: Bool, dryRun: Bool) async throws(PluginError) -> Value {
-        [.string(name), version.map { .string($0) } ?? .null, .bool(force), .bool(dryRun)]
-    }
-
-    func versions(_ name: String) async throws(PluginError) -> Value { [.string(name)] }
-
-    func events(after number: Int?, timeout: Duration?) async throws(PluginError) -> Value {
-        [number.map { .int($0) } ?? .null, timeout.map { .double($0 / .seconds(1)) } ?? .null]
-    }
-
-    func call(
-        _ target: String, _ action: String, _ parameters: [String: Value], timeout: Duration?
-    ) async throws(PluginError) -> Value {
-        if target == "missing" { throw PluginError(.unknownTarget, "There is no target missing.") }
-        return [.string(target), .string(action), .map(parameters), timeout.map { .double($0 / .seconds(1)) } ?? nil]
-    }
-
-    func callService(
-        _ name: String, from version: String?, _ action: String, _ parameters: [String: Value], timeout: Duration?
-    ) async throws(PluginError) -> Value {
-        [.string(name), version.map(Value.string) ?? nil, .string(action), .map(parameters)]
-    }
-
-    func callObject(
-        _ object: Int, _ action: String, _ parameters: [String: Value], timeout: Duration?
-    ) async throws(PluginError) -> Value { [.int(object), .string(action), .map(parameters)] }
-
-    func release(_ object: Int) async throws(PluginError) {}
-
-    func open(
-        _ url: String, _ parameters: [String: Value], isLocal: Bool, timeout: Duration?
-    ) async throws(PluginError) -> Value { [.string(url), .map(parameters), .bool(isLocal)] }
-
-    func post(
-        _ event: String, _ parameters: [String: Value], sticky: Bool, timeout: Duration?
-    ) async throws(PluginError) -> Value { [.string(event), .map(parameters), .bool(sticky)] }
-
-    func inspect(_ file: String, timeout: Duration?) async throws(PluginError) -> Value { .string(file) }
 }

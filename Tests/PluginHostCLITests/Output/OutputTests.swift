@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test func `a table is aligned, and says why a module failed`() {
-        let table = ModuleTable(modules: [
+        let table = RecordTable.modules.text([
             ["name": "A", "version": "1.0.0", "state": "active", "targets": ["A", "B"], "file": "/p/A.so"],
             [
                 "name": nil, "version": nil, "state": "failed", "targets": [], "file": "/p/b\u{1B}[2J.so",
@@ -36,12 +36,12 @@ import Testing
             "-       -        failed  -        /p/b\\u{1b}[2J.so",
             "  no\\nELF",
         ]
-        #expect(table.text.split(separator: "\n").map(String.init) == expected)
+        #expect(table.split(separator: "\n").map(String.init) == expected)
     }
 
     @Test func `a table on a terminal is cut and has colours`() {
         let module: Value = ["name": "A", "version": "1", "state": "active", "targets": [], "file": "/long/path/A.so"]
-        let text = ModuleTable(modules: [module], style: Style(isEnabled: true), width: 45).text
+        let text = RecordTable.modules.text([module], style: Style(isEnabled: true), width: 45)
         #expect(text.contains("\u{1B}[32mactive\u{1B}[0m"))
         #expect(text.contains("…") && text.hasSuffix("A.so"))
     }

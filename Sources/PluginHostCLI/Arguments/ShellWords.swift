@@ -11,7 +11,7 @@ func shellWords(_ line: String) throws(PluginError) -> [String] {
         case (let character, let open?) where character == open: quote = nil
         case ("\\", nil):
             guard let escaped = rest.popFirst() else {
-                throw PluginError(.usage, "The line ends with a backslash.")
+                throw .usage("The line ends with a backslash.")
             }
             word = (word ?? "") + String(escaped)
         case ("\\", "\"") where rest.first == "\"" || rest.first == "\\":
@@ -25,7 +25,7 @@ func shellWords(_ line: String) throws(PluginError) -> [String] {
         default: word = (word ?? "") + String(character)
         }
     }
-    if let quote { throw PluginError(.usage, "The quote \(quote) is not closed.") }
+    if let quote { throw .usage("The quote \(quote) is not closed.") }
     if let word { words.append(word) }
     return words
 }

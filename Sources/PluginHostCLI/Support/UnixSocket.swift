@@ -1,12 +1,4 @@
 internal import Glibc
-internal import PluginABI
-
-extension PluginError.Code {
-    /// The control socket cannot be made.
-    static let cannotListen: Self = "cannotListen"
-    /// No host answers on the socket.
-    static let cannotAttach: Self = "cannotAttach"
-}
 
 /// The system calls on Unix stream sockets.
 enum UnixSocket {
@@ -22,6 +14,17 @@ enum UnixSocket {
     /// Binds. The corresponding C function is `bind`; the result is 0 or what it leaves in `errno`.
     static func bind(_ descriptor: CInt, to path: String) -> CInt {
         withAddress(of: path) { Glibc.bind(descriptor, $0, $1) == 0 ? 0 : errno } ?? ENAMETOOLONG
+    }
+
+    /// Writes all of a text, and waits for whoever reads. The corresponding C function is `send`; the result is 0 or what
+    /// it leaves in `errno`, without a signal where nobody reads.
+    static func send(_ text: String, to descriptor: CInt) -> CInt {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            if count > 0 { rest.removeFirst(count) } else if errno != EINTR { return errno }
+        }
+        return 0
     }
 
     /// The longest path that a socket can have.

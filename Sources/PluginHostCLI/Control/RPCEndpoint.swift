@@ -2,31 +2,6 @@ internal import PluginABI
 internal import PluginFile
 internal import PluginHost
 
-/// Why a JSON-RPC request has no result.
-struct RPCError: Error, Sendable {
-    let code: Int
-    let message: String
-    var data: Value? = nil
-
-    static func parse(_ message: String) -> RPCError { RPCError(code: -32700, message: message) }
-    static func invalidRequest(_ message: String) -> RPCError { RPCError(code: -32600, message: message) }
-    static func unknownMethod(_ message: String) -> RPCError { RPCError(code: -32601, message: message) }
-    static func invalidParameters(_ message: String) -> RPCError { RPCError(code: -32602, message: message) }
-
-    /// An error of the host or of a module. Its own code is under `data`.
-    static func host(_ error: PluginError) -> RPCError {
-        var data: [String: Value] = ["code": .string(error.code.rawValue)]
-        if let source = error.source { data["source"] = .string(source) }
-        return RPCError(code: -32000, message: error.message, data: .map(data))
-    }
-
-    func response(id: Value) -> Value {
-        var error: [String: Value] = ["code": .int(code), "message": .string(message)]
-        error["data"] = data
-        return ["jsonrpc": "2.0", "id": id, "error": .map(error)]
-    }
-}
-
 /// Answers JSON-RPC 2.0 messages, one a line: requests, notifications, and batches of them.
 struct RPCEndpoint: Sendable {
     typealias Handler = @Sendable (_ method: String, _ parameters: Value?) async throws(RPCError) -> Value

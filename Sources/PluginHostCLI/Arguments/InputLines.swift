@@ -1,0 +1,43 @@
+internal import Glibc
+internal import PluginABI
+
+/// The lines of standard input, be it a terminal or a pipe.
+struct InputLines {
+    /// What was read, and belongs to lines that nobody has asked for yet.
+    private var rest: [UInt8] = []
+
+    /// Takes commands, each a line of words, for which a terminal is asked; reports why one of them failed. Returns at the
+    /// end of the input, and after `quit` or `exit`. Blocks this thread while nothing is typed.
+    mutating func takeCommands(
+        _ prompt: String, _ console: Console, asJSON: Bool,
+        perform: (_ name: String, _ words: [String]) async throws(PluginError) -> Void
+    ) async {
+        while true {
+            if isatty(0) == 1 { console.prompt(prompt) }
+            let line = next()
+            console.promptAnswered()
+            guard let line else { return }
+            do throws(PluginError) {
+                let words = try shellWords(line)
+                guard let name = words.first else { continue }
+                if name == "quit" || name == "exit" { return }
+                try await perform(name, Array(words.dropFirst()))
+            } catch {
+                console.report(error, asJSON: asJSON)
+            }
+        }
+    }
+
+    /// The next line without its end; nil at the end of the input.
+    private mutating func next() -> String? {
+        while true {
+            if let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                defer { rest.removeSubrange(...end) }
+                return String(decoding: rest[..<end], as: UTF8.self)
+            }
+            if readMore(0, into: &rest) > 0 { continue }
+            defer { rest = [] }
+            return rest.isEmpty ? nil : String(decoding: rest, as: UTF8.self)
+        }
+    }
+}

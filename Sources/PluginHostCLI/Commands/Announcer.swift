@@ -1,0 +1,53 @@
+internal import FoundationEssentials
+internal import PluginABI
+internal import PluginHost
+
+/// Tells what happens to a running host: in lines with the time for people, in objects for programs.
+struct Announcer: Sendable {
+    let console: Console
+    let asJSON: Bool
+
+    func started(_ modules: [ModuleStatus]) {
+        let records = Value.list(modules.map(\.record))
+        if asJSON {
+            announce(["event": "started", "modules": records], "")
+        } else {
+            console.print(.modules, of: records)
+        }
+    }
+
+    func watching(_ folders: [String]) {
+        let names = folders.map(\.printable).joined(separator: ", ")
+        announce(["event": "watching", "folders": .texts(folders)], "Watching \(names)")
+    }
+
+    func listening(_ path: String) {
+        announce(["event": "listening", "socket": .string(path)], "Listening on \(path.printable)")
+    }
+
+    func changed(_ change: HostChange) { announce(change.record, change.description.printable) }
+
+    func stopping() { announce(["event": "stopping"], "Stopping") }
+
+    /// Something that the ``EventLog`` of a host has remembered.
+    func remembered(_ event: Value) {
+        guard !asJSON else { return console.print(event.json) }
+        let time = (event["time"]?.string).flatMap { try? Date($0, strategy: .iso8601) }
+        printLine((event["text"]?.string ?? "").printable, time ?? .now)
+    }
+
+    func missed(_ count: Int) {
+        let record: Value = ["event": "missed", "count": .int(count)]
+        console.print(asJSON ? record.json : "\(count) changes came faster than they were asked for.")
+    }
+
+    private func announce(_ record: Value, _ text: String) {
+        guard asJSON, case .map(var entries) = record else { return printLine(text, .now) }
+        entries["time"] = .time(.now)
+        console.print(Value.map(entries).json)
+    }
+
+    private func printLine(_ text: String, _ time: Date) {
+        console.print(console.outputStyle(time.timeOfDay, .dim) + "  " + text)
+    }
+}

@@ -1,0 +1,68 @@
+internal import PluginABI
+
+// What else a host has, from the records that the methods of these names give.
+extension RecordTable {
+    static let routes = RecordTable(
+        whenEmpty: "No routes.",
+        columns: [
+            .text("PATTERN", "pattern"), .text("ACTION", "action"), .text("OWNER", "owner"),
+            .text("SUMMARY", "summary"),
+        ],
+        notes: { route in
+            let overlaps = route.texts("overlaps").joined(separator: ", ")
+            var notes = overlaps.isEmpty ? [] : [Note(text: "overlaps \(overlaps)", colour: .yellow)]
+            if route["overlapsComplete"] == false {
+                notes.append(
+                    Note(text: "may overlap others: too large to be compared with all of them", colour: .yellow))
+            }
+            return notes
+        })
+
+    static let services = RecordTable(
+        whenEmpty: "No services.",
+        columns: [
+            .text("SERVICE", "name"), .text("VERSION", "version"), .text("MODULE", "module"),
+            .text("TARGET", "target"), .number("PRIORITY", "priority"),
+            Column(title: "SUMMARY") { service in
+                let kind = service["singleton"] == true ? "singleton" : ""
+                let file = service["file"]?.string.map { "from \($0)" } ?? ""
+                return [kind, file, service["summary"]?.string ?? ""].filter { !$0.isEmpty }.joined(separator: ", ")
+            },
+        ])
+
+    static let statistics = RecordTable(
+        whenEmpty: "No calls yet.",
+        columns: [
+            .text("MODULE", "module"), .number("CALLS", "calls"), .number("ERRORS", "errors"),
+            .duration("MEDIAN", "median"), .duration("99 %", "percentile99"), .duration("MAXIMUM", "maximum"),
+            .text("ACTION", "action"),
+        ])
+
+    /// The kept versions of a module.
+    static let versions = RecordTable(columns: [
+        .text("VERSION", "version"), .text("KEPT", "kept"), .size("SIZE", "bytes"),
+        Column(title: "NOTE") { $0["serving"] == true ? "serves" : "-" }, .text("FILE", "file"),
+    ])
+
+    /// Where the time has gone, from the entries of a profile.
+    static let profile = RecordTable(columns: [
+        .text("PHASE", "phase"), .milliseconds("START MS", "start"), .milliseconds("TIME MS", "duration"),
+        .text("MODULE", "module"), .text("NAME", "name"),
+    ])
+}
+
+extension RecordTable.Column {
+    fileprivate static func milliseconds(_ title: String, _ key: String) -> Self {
+        Self(title: title) { inMilliseconds(seconds: $0[key]?.double ?? 0) }
+    }
+}
+
+extension Console {
+    /// Prints where the time has gone, from the record of a profile.
+    func printProfile(_ record: Value, asJSON: Bool) {
+        if asJSON { return print(record.json) }
+        let entries = (record["entries"]?.list ?? []).sorted { ($0["start"]?.double ?? 0) < ($1["start"]?.double ?? 0) }
+        let dropped = record["dropped"]?.int ?? 0
+        print(text(of: .profile, .list(entries)) + (dropped > 0 ? "\n  and \(dropped) more" : ""))
+    }
+}

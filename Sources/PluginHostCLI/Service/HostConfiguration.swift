@@ -1,0 +1,49 @@
+internal import PluginABI
+internal import PluginHost
+
+extension ParsedArguments {
+    /// What the options say about a host, with `log` as the place for its diagnostics.
+    func configuration(
+        environment: [String: String], log: @escaping @Sendable (LogEntry) -> Void
+    ) throws(PluginError) -> PluginHost.Configuration {
+        var configuration = PluginHost.Configuration(folders: folders(environment: environment))
+        configuration.includesSubfolders = has(.recursive)
+        configuration.trustsEveryone = has(.trust)
+        configuration.retriesQuarantined = has(.retry)
+        configuration.log = log
+        if let size = try wholeNumber(of: .maxFileSize, "bytes", in: 1...Int.max) {
+            configuration.maximumFileBytes = size
+        }
+        if let schemes = try schemes { configuration.schemes = schemes }
+        if let file = value(of: .config) {
+            let contents = try ConfigurationFile(path: file).read()
+            configuration.moduleConfiguration = contents.modules
+            configuration.interceptors = contents.interceptors
+            if let length = contents.maximumURLLength { configuration.maximumURLLength = length }
+        }
+        if let length = try urlLength { configuration.maximumURLLength = length }
+        if let timeout = try timeout { configuration.asyncTimeout = timeout }
+        return configuration
+    }
+
+    /// Where the host's log goes: to standard error, in the form and from the level of the options.
+    func log(
+        to console: Console, from level: LogLevel
+    ) throws(PluginError) -> @Sendable (LogEntry) -> Void {
+        let form = value(of: .log) ?? "text"
+        guard ["text", "json"].contains(form) else {
+            throw .usage("The value '\(form.shortened)' of '--log' is neither 'text' nor 'json'.")
+        }
+        var least = level
+        if let word = value(of: .logLevel) {
+            guard let level = LogLevel.allCases.first(where: { "\($0)" == word }) else {
+                throw .usage("The value '\(word.shortened)' of '--log-level' is none of debug, info, warning, error.")
+            }
+            least = level
+        }
+        return { [least] entry in
+            guard entry.level >= least else { return }
+            if form == "json" { console.diagnose(entry.record.json) } else { console.log(entry) }
+        }
+    }
+}

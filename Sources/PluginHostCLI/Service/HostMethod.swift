@@ -1,0 +1,126 @@
+internal import PluginABI
+internal import PluginHost
+
+/// One method of a host: what commands ask, and what the control socket answers. Methods are named like the commands, and
+/// give what these print with `--json`.
+struct HostMethod: Sendable {
+    let name: String
+    /// The names of its parameters.
+    let parameters: [String]
+    /// Whether it runs code of modules on behalf of a call, and so takes as long as that does.
+    let runsModules: Bool
+    /// Whether its answer waits for something that happens, or for code of modules.
+    var waits: Bool { runsModules || name == "events" }
+    let answer: @Sendable (LocalHost, MethodParameters) async throws -> Value
+
+    static let named = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+
+    static let all = [
+        HostMethod("list", ["all"]) { service, parameters in
+            try parameters.flag("all") ? service.generations : service.modules
+        },
+        HostMethod("routes") { service, _ in .list(service.host.routes.map(\.record)) },
+        HostMethod("services") { service, _ in .list(service.host.services.map(\.record)) },
+        HostMethod("stats") { service, _ in .list(service.host.statistics.map(\.record)) },
+        HostMethod(
+            "call", ["target", "service", "version", "object", "action", "parameters", "timeout"], runsModules: true
+        ) { service, parameters in
+            try await service.objects.keep(service.call(parameters))
+        },
+        HostMethod("open", ["url", "parameters", "local", "timeout"], runsModules: true) { service, parameters in
+            let result = try await service.host.open(
+                parameters.text("url"), Parameters(parameters.map("parameters")),
+                origin: parameters.flag("local") ? .local : .remote, timeout: parameters.timeout)
+            return service.objects.keep(result)
+        },
+        HostMethod("post", ["event", "parameters", "sticky", "timeout"], runsModules: true) { service, parameters in
+            try await service.host.post(
+                parameters.text("event"), Parameters(parameters.map("parameters")), sticky: parameters.flag("sticky"),
+                timeout: parameters.timeout
+            ).value
+        },
+        HostMethod("inspect", ["file", "timeout"], runsModules: true) { service, parameters in
+            try await Inspection(
+                file: parameters.text("file"), trustsEveryone: service.trustsEveryone, deadline: parameters.timeout
+            ).run()
+        },
+        HostMethod("remove", ["name", "force", "dryRun"]) { service, parameters in
+            let (name, force) = try (parameters.text("name"), parameters.flag("force"))
+            let isDryRun = try parameters.flag("dryRun")
+            return try service.host.remove(name, force: force, dryRun: isDryRun).record(isDryRun: isDryRun)
+        },
+        HostMethod("rollback", ["name", "version", "force", "dryRun"]) { service, parameters in
+            let (name, version) = try (parameters.text("name"), parameters.text(ifGiven: "version"))
+            let (force, isDryRun) = try (parameters.flag("force"), parameters.flag("dryRun"))
+            return try service.host.rollback(name, to: version, force: force, dryRun: isDryRun)
+                .record(isDryRun: isDryRun)
+        },
+        HostMethod("versions", ["name"]) { service, parameters in
+            let name = try parameters.text("name")
+            // What is left out stands behind the others, with its error alone.
+            let leftOut = service.host.keptVersionsLeftOut(of: name).map { Value.map(["error": $0.record]) }
+            return .list(service.host.keptVersions(of: name).map(\.record) + leftOut)
+        },
+        HostMethod("events", ["after", "timeout"]) { service, parameters in
+            try await service.changes.events(
+                after: parameters.number(ifGiven: "after"), waitingAtMost: parameters.timeout)
+        },
+        HostMethod("release", ["object"], runsModules: true) { service, parameters in
+            try service.objects.release(parameters.number("object"))
+            return .null
+        },
+    ]
+
+    private init(
+        _ name: String, _ parameters: [String] = [], runsModules: Bool = false,
+        answer: @escaping @Sendable (LocalHost, MethodParameters) async throws -> Value
+    ) {
+        (self.name, self.parameters, self.runsModules, self.answer) = (name, parameters, runsModules, answer)
+    }
+}
+
+extension LocalHost {
+    fileprivate var modules: Value {
+        let interceptors = host.interceptors
+        return .list(host.modules.map { $0.record(with: interceptors) })
+    }
+
+    /// Every generation, those that drain and were retired included, and what the retired ones take in all.
+    fileprivate var generations: Value {
+        let retired = host.retiredTotal
+        return [
+            "generations": .list(host.generations.map(\.record)),
+            "retired": ["count": .int(retired.count), "mappedBytes": .int(retired.mappedBytes)],
+        ]
+    }
+
+    /// Calls an action of a target, of a service in at least a version, or of an object that a call has returned.
+    fileprivate func call(_ parameters: MethodParameters) async throws -> Value {
+        if let object = try parameters.number(ifGiven: "object") {
+            let call = try ActionCall(parameters)
+            return try await objects.object(object).call(call.action, call.parameters, timeout: call.timeout)
+        }
+        if let service = try parameters.text(ifGiven: "service") {
+            let version = try parameters.text(ifGiven: "version")
+            let call = try ActionCall(parameters)
+            return try await host.service(service, from: version).call(
+                call.action, call.parameters, timeout: call.timeout)
+        }
+        let target = try parameters.text("target")
+        let call = try ActionCall(parameters)
+        return try await host.call(target, call.action, call.parameters, timeout: call.timeout)
+    }
+
+    /// What is called, whatever has the action.
+    private struct ActionCall {
+        let action: String
+        let parameters: Parameters
+        let timeout: Duration?
+
+        init(_ parameters: MethodParameters) throws(RPCError) {
+            action = try parameters.text("action")
+            self.parameters = try Parameters(parameters.map("parameters"))
+            timeout = try parameters.timeout
+        }
+    }
+}

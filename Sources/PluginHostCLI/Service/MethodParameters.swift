@@ -1,0 +1,47 @@
+internal import PluginABI
+internal import PluginFile
+internal import PluginHost
+
+/// The named parameters of a request, each checked as it is read.
+struct MethodParameters {
+    private let fields: [String: Value]
+
+    /// - Throws: `invalidParameters` for what is no object, and for entries that are not `known`.
+    init(_ parameters: Value?, known: [String]) throws(RPCError) {
+        guard let fields = parameters.map(\.map) ?? [:] else {
+            throw .invalidParameters("The params are an object with named entries.")
+        }
+        if let unknown = fields.keys.sorted().first(where: { !known.contains($0) }) {
+            throw .invalidParameters("There is no param '\(unknown.shortened)'.\(didYouMean(unknown, known))")
+        }
+        self.fields = fields
+    }
+
+    func text(_ name: String) throws(RPCError) -> String { try required(name, "a string", \.string) }
+    func text(ifGiven name: String) throws(RPCError) -> String? { try optional(name, "a string", \.string) }
+    func number(_ name: String) throws(RPCError) -> Int { try required(name, "a whole number", \.int) }
+    func number(ifGiven name: String) throws(RPCError) -> Int? { try optional(name, "a whole number", \.int) }
+    func map(_ name: String) throws(RPCError) -> [String: Value] { try optional(name, "an object", \.map) ?? [:] }
+    func flag(_ name: String) throws(RPCError) -> Bool { try optional(name, "true or false", \.bool) ?? false }
+
+    var timeout: Duration? {
+        get throws(RPCError) {
+            try optional("timeout", "a positive number of seconds") { $0.double.flatMap(Duration.init(timeout:)) }
+        }
+    }
+
+    private func optional<Result>(
+        _ name: String, _ what: String, _ read: (Value) -> Result?
+    ) throws(RPCError) -> Result? {
+        fields[name] == nil ? nil : try required(name, what, read)
+    }
+
+    private func required<Result>(
+        _ name: String, _ what: String, _ read: (Value) -> Result?
+    ) throws(RPCError) -> Result {
+        guard let result = fields[name].flatMap(read) else {
+            throw .invalidParameters("The param '\(name)' must be \(what).")
+        }
+        return result
+    }
+}
