@@ -1,6 +1,5 @@
 import CPluginABI
 import PluginABI
-import PluginFile
 
 /// What a URL leads to. Borrows from the URL and from the table.
 struct URLResolution {
