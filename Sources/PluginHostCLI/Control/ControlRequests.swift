@@ -45,7 +45,7 @@ final class ControlRequests: Sendable {
     ///
     /// - Parameter isReserve: Whether the client has one of the places that are kept for the host's own methods.
     func endpoint(
-        for client: Int, _ load: ClientLoad, _ executor: ClientExecutor, isReserve: Bool
+        for client: Int, _ load: ClientLoad, _ executor: ClientExecutor, isReserve: Bool = false
     ) -> RPCEndpoint {
         RPCEndpoint(
             handler: { [handler, calls] method, parameters async throws(RPCError) in

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import PluginHostCLI
+@testable import TestSupport
 
 @Suite struct RPCEndpointTests {
     private let endpoint = RPCEndpoint { method, parameters async throws(RPCError) in
@@ -76,10 +77,11 @@ import Testing
 }
 
 @Suite struct HostMethodTests {
-    private let folder = TemporaryFolder()
+    private let folder: TemporaryFolder
     private let service: LocalHost
 
     init() throws {
+        folder = try TemporaryFolder()
         var configuration = PluginHost.Configuration(folders: [])
         configuration.stateFolder = folder.path
         service = try LocalHost(starting: configuration) { (host) throws(PluginError) in

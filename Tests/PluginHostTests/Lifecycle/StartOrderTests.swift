@@ -1,4 +1,5 @@
 import PluginABI
+import PluginFile
 import Testing
 
 @testable import PluginHost
