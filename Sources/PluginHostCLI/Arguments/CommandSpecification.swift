@@ -7,6 +7,9 @@ struct OptionSpecification: Sendable {
     var value: String? = nil
     var repeats = false
     let help: String
+
+    /// How the help lists the option.
+    var label: String { (short.map { "\($0), " } ?? "") + name + (value.map { " <\($0)>" } ?? "") }
 }
 
 /// What a command takes besides options.

@@ -75,10 +75,3 @@ struct HelpPage: Sendable {
         return (lines + [line ?? ""]).joined(separator: "\n")
     }
 }
-
-extension OptionSpecification {
-    /// How the help lists the option.
-    var label: String {
-        (short.map { "\($0), " } ?? "") + name + (value.map { " <\($0)>" } ?? "")
-    }
-}

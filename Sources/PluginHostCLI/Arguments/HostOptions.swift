@@ -1,5 +1,4 @@
 internal import PluginABI
-internal import PluginHost
 
 extension OptionSpecification {
     static let plugins = OptionSpecification(
@@ -71,11 +70,17 @@ extension ParsedArguments {
     var schemes: Set<String>? {
         get throws(PluginError) {
             guard has(.scheme) else { return nil }
-            for scheme in values(of: .scheme) where !scheme.isURLScheme {
+            for scheme in values(of: .scheme) where !Self.isURLScheme(scheme) {
                 throw .usage("'\(scheme.shortened)' is no URL scheme: a letter, then letters, digits, '+', '-' or '.'.")
             }
             return Set(values(of: .scheme).map { $0.lowercased() })
         }
+    }
+
+    /// As RFC 3986 says.
+    private static func isURLScheme(_ text: String) -> Bool {
+        text.first?.isPlainLetter == true
+            && text.allSatisfy { $0.isPlainLetter || $0.isPlainDigit || "+-.".contains($0) }
     }
 }
 
@@ -85,18 +90,6 @@ extension Duration {
         guard seconds > 0, seconds < 1e9 else { return nil }
         self = .seconds(seconds)
     }
-}
-
-extension String {
-    /// As RFC 3986 says.
-    fileprivate var isURLScheme: Bool {
-        guard let first = utf8.first, first.isLetter else { return false }
-        return utf8.allSatisfy { $0.isLetter || (48...57).contains($0) || [43, 45, 46].contains($0) }
-    }
-}
-
-extension UInt8 {
-    fileprivate var isLetter: Bool { (65...90).contains(self) || (97...122).contains(self) }
 }
 
 extension [String: Value] {

@@ -1,21 +1,18 @@
-internal import Glibc
 internal import PluginABI
 internal import PluginHost
-internal import Synchronization
 
 /// Performs the actions of a module, in one of several ways.
 struct ActionCheck: Sendable {
     private static let threads = 4
 
     let module: CheckedModule
-    let seed: UInt64
     let host: PluginHost
-    /// How long an asynchronous action may take.
-    let timeout: Duration
     /// Is told what comes next, so that somebody knows when it is the last.
     let progress: @Sendable (String) -> Void
 
     private var manifest: CheckedManifest { module.manifest }
+    private var seed: UInt64 { module.check.seed }
+    private var timeout: Duration { module.callTimeout }
 
     /// Something that answers every call, for parameters that are objects.
     private var callback: Object { host.callback { arguments in arguments.first ?? nil }.object }
@@ -187,21 +184,15 @@ struct ActionCheck: Sendable {
     // MARK: Threads
 
     func concurrent(_ result: inout CheckResult) async {
-        let rounds = 25
         var values = SeededValues(seed: seed)
         let calls = await calls(&values)
+        let synchronous = Array(repeating: calls.filter { !$0.action.isAsync }, count: 25).flatMap(\.self)
+        let all = synchronous + calls.filter(\.action.isAsync)
         await withTaskGroup { group in
             for thread in 0..<Self.threads {
                 group.addTask {
                     var values = SeededValues(seed: seed &+ UInt64(thread))
-                    for _ in 0..<rounds {
-                        for call in calls where !call.action.isAsync {
-                            _ = await outcome(call, ordinary(call.action, &values))
-                        }
-                    }
-                    for call in calls where call.action.isAsync {
-                        _ = await outcome(call, ordinary(call.action, &values))
-                    }
+                    for call in all { _ = await outcome(call, ordinary(call.action, &values)) }
                 }
             }
         }

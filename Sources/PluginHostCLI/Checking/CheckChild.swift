@@ -4,7 +4,7 @@ internal import PluginABI
 internal import PluginHost
 
 /// What the child process of a check does: runs one step, reports, and ends.
-struct CheckChild: Codable {
+struct CheckChild: Codable, Sendable {
     /// The hidden word in front of its only argument: a folder of its own, in which what it does is written down. Arguments
     /// are bounded, and manifests may be longer.
     static let word = "check-in-this-process"
@@ -37,11 +37,9 @@ struct CheckChild: Codable {
         ChildReport.begin(endingAfter: child.seconds + 1)
         endWithParent(removing: folder)
         PluginHost.installFatalSignalReport()
-        let module = CheckedModule(
-            manifest: CheckedManifest(manifest), files: child.files, trustsEveryone: child.trustsEveryone,
-            folder: folder, callTimeout: step.callTimeout(of: .seconds(Int(child.seconds))))
+        let module = CheckedModule(manifest: CheckedManifest(manifest), check: child, folder: folder)
         let output = CheckedOutput(folder: folder)
-        var result = await perform(step, module, child.seed)
+        var result = await perform(step, module)
         // Once is enough to say.
         if step == .lifecycle || step == .replies { output.examine(&result) }
         ChildReport.end(with: result.record)
@@ -61,7 +59,7 @@ struct CheckChild: Codable {
         }
     }
 
-    private static func perform(_ step: CheckStep, _ module: CheckedModule, _ seed: UInt64) async -> CheckResult {
+    private static func perform(_ step: CheckStep, _ module: CheckedModule) async -> CheckResult {
         var result = CheckResult(check: step.rawValue)
         if step == .lifecycle {
             LifecycleCheck(module: module, started: { ChildReport.add(["started": true]) }).run(&result)
@@ -70,9 +68,7 @@ struct CheckChild: Codable {
         let log = CheckedModule.Log()
         do throws(PluginError) {
             let host = try module.start(log: log)
-            let check = ActionCheck(
-                module: module, seed: seed, host: host, timeout: module.callTimeout,
-                progress: { ChildReport.add(["at": .string($0)]) })
+            let check = ActionCheck(module: module, host: host) { ChildReport.add(["at": .string($0)]) }
             switch step {
             case .lifecycle: break
             case .unknown: await check.unknown(&result)

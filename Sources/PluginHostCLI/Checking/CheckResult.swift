@@ -2,7 +2,7 @@ internal import PluginABI
 
 /// What came out of one check.
 struct CheckResult: Sendable {
-    enum Outcome: String, Sendable, CaseIterable {
+    enum Outcome: String, Sendable {
         case pass, warning, failure, skipped
     }
 
@@ -37,13 +37,13 @@ struct CheckResult: Sendable {
 
     /// For people.
     func line(_ style: Style) -> String {
-        let word: String
-        switch outcome {
-        case .pass: word = style("pass   ", .dim)
-        case .skipped: word = style("skipped", .dim)
-        case .warning: word = style("warning", .yellow)
-        case .failure: word = style("FAILURE", .red)
-        }
+        let word =
+            switch outcome {
+            case .pass: style("pass   ", .dim)
+            case .skipped: style("skipped", .dim)
+            case .warning: style("warning", .yellow)
+            case .failure: style("FAILURE", .red)
+            }
         let name = check + String(repeating: " ", count: max(1, 12 - check.count))
         let messages = findings.isEmpty ? [summary] : sorted.prefix(Self.lineLimit).map(\.message)
         // Those behind the first stand below it.
@@ -70,9 +70,9 @@ extension CheckResult {
     /// As the child tells it.
     init(_ check: String, told: Value) {
         self.check = check
-        summary = told["summary"]?.string ?? ""
-        findings = (told["findings"]?.list ?? []).map {
-            Finding(isFailure: $0["failure"] == true, message: $0["message"]?.string ?? "")
+        summary = told.text("summary")
+        findings = told.list("findings").map {
+            Finding(isFailure: $0["failure"] == true, message: $0.text("message"))
         }
     }
 }

@@ -3,39 +3,41 @@ internal import PluginABI
 /// What the checks need of a manifest that a host has taken already.
 struct CheckedManifest: Sendable {
     struct Parameter: Sendable {
-        let name: String
-        let kind: Value.Kind
-        let isRequired: Bool
+        fileprivate let record: Value
+        var name: String { record.text("name") }
+        var kind: Value.Kind { record.kind("type") }
+        var isRequired: Bool { record["required"] == true }
     }
 
     struct Action: Sendable {
-        let name: String
-        let isAsync: Bool
-        let isRemote: Bool
-        let result: Value.Kind
-        let parameters: [Parameter]
+        fileprivate let record: Value
+        var name: String { record.text("name") }
+        var isAsync: Bool { record["async"] == true }
+        var isRemote: Bool { record["remote"] == true }
+        var result: Value.Kind { record.kind("result") }
+        var parameters: [Parameter] { record.list("parameters").map(Parameter.init) }
     }
 
     /// A target or a type of objects.
     struct Group: Sendable {
-        let name: String
-        let actions: [Action]
+        fileprivate let record: Value
+        var name: String { record.text("name") }
+        var actions: [Action] { record.list("actions").map(Action.init) }
     }
 
-    let name: String
-    let version: String
-    let targets: [Group]
-    let types: [Group]
-    let events: [Action]
-    let requires: [String]
+    private let record: Value
 
-    init(_ manifest: Value) {
-        name = manifest["name"]?.string ?? ""
-        version = manifest["version"]?.string ?? ""
-        targets = (manifest["targets"]?.list ?? []).map(Group.init)
-        types = (manifest["types"]?.list ?? []).map(Group.init)
-        events = (manifest["events"]?.list ?? []).map(Action.init)
-        requires = (manifest["requires"]?.list ?? []).filter { $0["optional"] != true }
+    init(_ manifest: Value) { record = manifest }
+
+    var name: String { record.text("name") }
+    var version: String { record.text("version") }
+    var targets: [Group] { record.list("targets").map(Group.init) }
+    var types: [Group] { record.list("types").map(Group.init) }
+    var events: [Action] { record.list("events").map(Action.init) }
+
+    /// The modules and services without which it does not start.
+    var requires: [String] {
+        record.list("requires").filter { $0["optional"] != true }
             .compactMap { $0["module"]?.string ?? $0["service"]?.string }
     }
 
@@ -47,28 +49,11 @@ struct CheckedManifest: Sendable {
     }
 }
 
-extension CheckedManifest.Group {
-    fileprivate init(_ value: Value) {
-        name = value["name"]?.string ?? ""
-        actions = (value["actions"]?.list ?? []).map(CheckedManifest.Action.init)
-    }
-}
-
 extension CheckedManifest.Action {
     /// One of which no more than the name is known.
-    init(named name: String) {
-        self.init(name: name, isAsync: false, isRemote: false, result: .any, parameters: [])
-    }
+    init(named name: String) { record = ["name": .string(name)] }
+}
 
-    fileprivate init(_ value: Value) {
-        name = value["name"]?.string ?? ""
-        isAsync = value["async"] == true
-        isRemote = value["remote"] == true
-        result = value["result"]?.string.flatMap(Value.Kind.init) ?? .any
-        parameters = (value["parameters"]?.list ?? []).map { parameter in
-            CheckedManifest.Parameter(
-                name: parameter["name"]?.string ?? "", kind: parameter["type"]?.string.flatMap(Value.Kind.init) ?? .any,
-                isRequired: parameter["required"] == true)
-        }
-    }
+extension Value {
+    fileprivate func kind(_ key: String) -> Kind { self[key]?.string.flatMap(Kind.init) ?? .any }
 }

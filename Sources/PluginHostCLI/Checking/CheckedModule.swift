@@ -7,13 +7,15 @@ internal import Synchronization
 /// A module in a host of its own, with those that it requires, in the child process of a check.
 struct CheckedModule: Sendable {
     let manifest: CheckedManifest
-    /// The file, then those of other modules that it requires.
-    let files: [String]
-    let trustsEveryone: Bool
+    /// What is checked, and how.
+    let check: CheckChild
     /// A folder of this check's own, which its parent removes.
     let folder: String
+
+    private var files: [String] { check.files }
+
     /// How long an asynchronous call may take.
-    let callTimeout: Duration
+    var callTimeout: Duration { check.step.callTimeout(of: .seconds(Int(check.seconds))) }
 
     /// What the host has written to its log.
     final class Log: Sendable {
@@ -36,7 +38,7 @@ struct CheckedModule: Sendable {
             folders: Array(Set(files.map { ($0 as NSString).deletingLastPathComponent })).sorted())
         let paths = Set(files)
         configuration.takesFile = { paths.contains($0) }
-        configuration.trustsEveryone = trustsEveryone
+        configuration.trustsEveryone = check.trustsEveryone
         configuration.watches = false
         configuration.environment = "check"
         configuration.asyncTimeout = callTimeout

@@ -5,10 +5,11 @@ internal import PluginABI
 enum FileChecks {
     /// All of them, of what `inspect` says about a file.
     static func all(_ report: Value, file: String) -> [CheckResult] {
-        [libraries(report, file), symbols(report), names(CheckedManifest(report["manifest"] ?? nil), file)]
+        [
+            libraries(report["elf"] ?? nil, file), symbols(report["elf"] ?? nil),
+            names(CheckedManifest(report["manifest"] ?? nil), file),
+        ]
     }
-
-    private static func strings(_ value: Value?) -> [String] { (value?.list ?? []).compactMap(\.string) }
 
     // MARK: Libraries
 
@@ -17,14 +18,14 @@ enum FileChecks {
         "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
     ]
 
-    private static func libraries(_ report: Value, _ file: String) -> CheckResult {
-        let needed = strings(report["elf"]?["needed"])
+    private static func libraries(_ elf: Value, _ file: String) -> CheckResult {
+        let needed = elf.texts("needed")
         var result = CheckResult(check: "libraries", summary: "finds the \(needed.count) that it needs")
         let folder = file.contains("/") ? String(file[..<file.lastIndex(of: "/")!]) : "."
-        let besides = strings(report["elf"]?["staged"]).map { $0.split(separator: "/").last.map(String.init) ?? $0 }
+        let besides = elf.texts("staged").map { $0.split(separator: "/").last.map(String.init) ?? $0 }
         for library in needed where !besides.contains(library) && !isInProgram(library) {
             if systemFolders.contains(where: { access("\($0)/\(library)", R_OK) == 0 }) { continue }
-            let places = strings(report["elf"]?["runpath"]).filter { !$0.hasPrefix("$ORIGIN") }
+            let places = elf.texts("runpath").filter { !$0.hasPrefix("$ORIGIN") }
             let place = places.first { access("\($0)/\(library)", R_OK) == 0 }
             result.warn(
                 "\(library) is found \(place.map { "in \($0)" } ?? "by chance"), and perhaps not on other machines. Put it "
@@ -47,8 +48,8 @@ enum FileChecks {
 
     // MARK: Symbols
 
-    private static func symbols(_ report: Value) -> CheckResult {
-        let exports = strings(report["elf"]?["exports"])
+    private static func symbols(_ elf: Value) -> CheckResult {
+        let exports = elf.texts("exports")
         var result = CheckResult(check: "symbols", summary: "nothing but the entry function is exported")
         let clashing = exports.filter { dlsym(nil, $0) != nil }
         if !clashing.isEmpty {
@@ -118,7 +119,7 @@ enum FileChecks {
     }
 
     private static func isHostName(_ name: String) -> Bool {
-        name.count <= 63 && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
+        name.count <= 63 && name.allSatisfy { $0.isPlainLetter || $0.isPlainDigit || $0 == "-" }
             && !name.hasSuffix("-")
     }
 }

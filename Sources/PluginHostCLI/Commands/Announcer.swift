@@ -33,7 +33,7 @@ struct Announcer: Sendable {
     func remembered(_ event: Value) {
         guard !asJSON else { return console.print(event.json) }
         let time = (event["time"]?.string).flatMap { try? Date($0, strategy: .iso8601) }
-        printLine((event["text"]?.string ?? "").printable, time ?? .now)
+        printLine(event.text("text").printable, time ?? .now)
     }
 
     func missed(_ count: Int) {

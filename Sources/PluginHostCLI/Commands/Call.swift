@@ -1,5 +1,4 @@
 internal import PluginABI
-internal import PluginHost
 
 /// `pluginhost call TARGET ACTION [name=value …]`
 enum Call: Question {
@@ -57,13 +56,11 @@ enum Call: Question {
         return handle
     }
 
-    static func ask(
-        _ host: any HostService, _ parameters: [String: Value], _ invocation: Invocation
-    ) async throws(PluginError) {
+    static func ask(_ host: any HostService, _ invocation: Invocation) async throws(PluginError) {
         do throws(PluginError) {
-            try Open.tell(await host.request("call", parameters), to: parameters, invocation)
+            try Open.tell(await host.request("call", invocation.parameters), invocation)
         } catch {
-            throw hinting(error, parameters["parameters"]?.map ?? [:])
+            throw hinting(error, invocation.parameters["parameters"]?.map ?? [:])
         }
     }
 

@@ -1,5 +1,4 @@
 internal import PluginABI
-internal import PluginHost
 
 /// `pluginhost check FILE`
 enum Check: Command {

@@ -20,14 +20,10 @@ protocol Question: Command {
     /// The answer, where it takes no host.
     static func answerWithoutHost(_ arguments: ParsedArguments) async throws(PluginError) -> Value?
 
-    static func ask(
-        _ host: any HostService, _ parameters: [String: Value], _ invocation: Invocation
-    ) async throws(PluginError)
+    static func ask(_ host: any HostService, _ invocation: Invocation) async throws(PluginError)
 
     /// Prints the answer for people or for programs.
-    static func tell(
-        _ answer: Value, to parameters: [String: Value], _ invocation: Invocation
-    ) throws(PluginError)
+    static func tell(_ answer: Value, _ invocation: Invocation) throws(PluginError)
 
     /// Prints the answer for people.
     static func show(_ answer: Value, _ invocation: Invocation) throws(PluginError)
@@ -39,24 +35,25 @@ extension Question {
     static func answerWithoutHost(_ arguments: ParsedArguments) async throws(PluginError) -> Value? { nil }
 
     static func run(_ invocation: Invocation) async throws(PluginError) {
-        let parameters = try parameters(invocation.arguments)
-        if let answer = try await answerWithoutHost(invocation.arguments) {
-            return try tell(answer, to: parameters, invocation)
-        }
+        let invocation = try prepare(invocation)
+        if let answer = try await answerWithoutHost(invocation.arguments) { return try tell(answer, invocation) }
         let host = try invocation.host()
         defer { host.end() }
-        try await ask(host, parameters, invocation)
+        try await ask(host, invocation)
     }
 
-    static func ask(
-        _ host: any HostService, _ parameters: [String: Value], _ invocation: Invocation
-    ) async throws(PluginError) {
-        try tell(await host.request(specification.name, parameters), to: parameters, invocation)
+    /// With what the host's method is given.
+    static func prepare(_ invocation: Invocation) throws(PluginError) -> Invocation {
+        var invocation = invocation
+        invocation.parameters = try parameters(invocation.arguments)
+        return invocation
     }
 
-    static func tell(
-        _ answer: Value, to parameters: [String: Value], _ invocation: Invocation
-    ) throws(PluginError) {
+    static func ask(_ host: any HostService, _ invocation: Invocation) async throws(PluginError) {
+        try tell(await host.request(specification.name, invocation.parameters), invocation)
+    }
+
+    static func tell(_ answer: Value, _ invocation: Invocation) throws(PluginError) {
         if invocation.isJSON { invocation.console.print(answer.json) } else { try show(answer, invocation) }
     }
 

@@ -29,6 +29,6 @@ enum Events: Command {
     private static func show(_ answer: Value, _ invocation: Invocation) {
         let announcer = Announcer(console: invocation.console, asJSON: invocation.isJSON)
         if let missed = answer["missed"]?.int, missed > 0 { announcer.missed(missed) }
-        for event in answer["events"]?.list ?? [] { announcer.remembered(event) }
+        for event in answer.list("events") { announcer.remembered(event) }
     }
 }

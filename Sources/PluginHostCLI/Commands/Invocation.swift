@@ -7,6 +7,8 @@ struct Invocation: Sendable {
     let console: Console
     /// The program's environment.
     let variables: [String: String]
+    /// What a question gives to the host's method.
+    var parameters: [String: Value] = [:]
 
     var isJSON: Bool { arguments.has(.json) }
 

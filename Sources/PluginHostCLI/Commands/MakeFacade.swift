@@ -36,10 +36,8 @@ enum MakeFacade: Question {
         return isOfHost ? nil : try await Inspect.answerWithoutHost(arguments)
     }
 
-    static func ask(
-        _ host: any HostService, _ parameters: [String: Value], _ invocation: Invocation
-    ) async throws(PluginError) {
-        var parameters = parameters
+    static func ask(_ host: any HostService, _ invocation: Invocation) async throws(PluginError) {
+        var parameters = invocation.parameters
         let subject = invocation.arguments.positionals[0]
         if !isFile(subject) { parameters["file"] = .string(try await file(of: subject, host)) }
         try show(await host.request("inspect", parameters), invocation)
@@ -55,7 +53,7 @@ enum MakeFacade: Question {
                 .unknownModule,
                 "There is no module “\(name.shortened)”.\(close) To name a file, write './\(name.shortened)'.")
         }
-        let file = module["file"]?.string ?? ""
+        let file = module.text("file")
         guard !file.hasPrefix("(") else {
             throw PluginError(
                 .unknownModule, "\(name) is a part of the program: there is no file to read its manifest from.")

@@ -20,7 +20,7 @@ enum Open: Question {
         ].withTimeout(of: arguments)
     }
 
-    static func tell(_ answer: Value, to parameters: [String: Value], _ invocation: Invocation) {
+    static func tell(_ answer: Value, _ invocation: Invocation) {
         invocation.console.printResult(answer, asJSON: invocation.isJSON)
     }
 }

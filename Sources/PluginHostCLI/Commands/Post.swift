@@ -26,10 +26,10 @@ enum Post: Question {
     }
 
     static func show(_ answer: Value, _ invocation: Invocation) {
-        invocation.console.print(counted(answer["delivered"]?.int ?? 0, "subscriber"))
-        for failure in answer["failures"]?.list ?? [] {
+        invocation.console.print(counted(answer.number("delivered"), "subscriber"))
+        for failure in answer.list("failures") {
             let source = failure["source"]?.string ?? "the program"
-            let message = "\(failure["message"]?.string ?? "") (\(failure["code"]?.string ?? ""))"
+            let message = "\(failure.text("message")) (\(failure.text("code")))"
             invocation.console.print("failed in \(source): \(message)".printable)
         }
     }

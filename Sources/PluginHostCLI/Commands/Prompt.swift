@@ -34,8 +34,8 @@ struct Prompt: Sendable {
             }
             let arguments = try ArgumentParser(command: Self.atPrompt(command.specification)).parse(words)
             if arguments.has(.help) { return console.print(Self.help(name)) }
-            let parameters = try command.parameters(arguments)
-            try await command.ask(host, parameters, Invocation(arguments: arguments, console: console, variables: [:]))
+            let invocation = Invocation(arguments: arguments, console: console, variables: [:])
+            try await command.ask(host, command.prepare(invocation))
         } catch {
             console.report(error, asJSON: words.contains(OptionSpecification.json.name))
         }

@@ -13,8 +13,8 @@ enum Release: Question {
         ["object": .int(try Call.handle(arguments.positionals[0]))]
     }
 
-    static func tell(_ answer: Value, to parameters: [String: Value], _ invocation: Invocation) {
-        guard invocation.isJSON, let object = parameters["object"] else { return }
+    static func tell(_ answer: Value, _ invocation: Invocation) {
+        guard invocation.isJSON, let object = invocation.parameters["object"] else { return }
         invocation.console.print(Value.map(["released": object]).json)
     }
 }

@@ -69,10 +69,7 @@ enum Run: Command {
 
         var server: ControlServer?
         if let path = arguments.value(of: socket) {
-            server = try ControlServer(path: path, limits: limits, log: log) {
-                method, parameters async throws(RPCError) in
-                try await service.answer(method, parameters)
-            }
+            server = try ControlServer(path: path, limits: limits, log: log, handler: service.answer)
             announcer.listening(path)
         }
         takeBackSignals(log)

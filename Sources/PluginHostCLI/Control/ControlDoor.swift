@@ -5,7 +5,6 @@ internal import PluginHost
 /// Where clients of the control socket come in, or are told why they cannot.
 final class ControlDoor {
     private let listener: ListeningSocket
-    private let limits: ControlServer.Limits
     private let log: @Sendable (LogEntry) -> Void
     /// Kept open for the moment in which there is no other: it is closed to accept a client, who is told.
     private var spare: CInt = open("/dev/null", O_RDONLY | O_CLOEXEC)
@@ -14,9 +13,8 @@ final class ControlDoor {
     /// When something was last told, by what it is about.
     private var told: [String: ContinuousClock.Instant] = [:]
 
-    init(listener: ListeningSocket, limits: ControlServer.Limits, log: @escaping @Sendable (LogEntry) -> Void) {
+    init(listener: ListeningSocket, log: @escaping @Sendable (LogEntry) -> Void) {
         self.listener = listener
-        self.limits = limits
         self.log = log
     }
 

@@ -22,7 +22,7 @@ final class ControlLoop {
         self.limits = limits
         self.requests = requests
         self.log = log
-        door = ControlDoor(listener: listener, limits: limits, log: log)
+        door = ControlDoor(listener: listener, log: log)
     }
 
     deinit { chunk.deallocate() }
@@ -198,7 +198,7 @@ final class ControlLoop {
             for: number, connection.load, connection.executor, isReserve: connection.isReserve)
         let begun = Task(executorPreference: connection.executor) { [server] in
             let answer = await endpoint.answer(line)
-            server.deliver(ControlServer.Answer(connection: number, task: task, line: answer))
+            server.deliver((connection: number, task: task, line: answer))
         }
         connection.add(begun, number: task, lineBytes: line.count)
     }

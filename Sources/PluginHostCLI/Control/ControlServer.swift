@@ -48,11 +48,7 @@ final class ControlServer: Sendable {
         var stopsAt: ContinuousClock.Instant?
     }
 
-    struct Answer {
-        let connection: Int
-        let task: Int
-        let line: String?
-    }
+    typealias Answer = (connection: Int, task: Int, line: String?)
 
     private let inbox = Mutex(Inbox())
     private let loopHasEnded = DispatchSemaphore(value: 0)

@@ -6,11 +6,9 @@ struct ModuleName: Sendable {
 
     /// - Throws: `usage`, saying what is wrong with the name.
     init(_ text: String) throws(PluginError) {
-        let isWord = text.utf8.allSatisfy { byte in
-            (0x41...0x5A).contains(byte & 0xDF) || (0x30...0x39).contains(byte) || byte == 0x5F
-        }
-        guard isWord, let first = text.utf8.first, (0x41...0x5A).contains(first & 0xDF) else {
-            let example = text.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.drop { $0.isNumber }
+        let isWord = text.allSatisfy { $0.isPlainLetter || $0.isPlainDigit || $0 == "_" }
+        guard isWord, text.first?.isPlainLetter == true else {
+            let example = text.filter { $0.isPlainLetter || $0.isPlainDigit }.drop(while: \.isPlainDigit)
             let hint = example.isEmpty ? "" : " '\(example.prefix(1).uppercased() + example.dropFirst())' would do."
             throw .usage("'\(text.shortened)' is no name for a module: a letter, then letters, digits and '_'.\(hint)")
         }
@@ -34,8 +32,8 @@ struct ModuleName: Sendable {
         "do", "double", "duration", "else", "entry", "enum", "extension", "fallthrough", "false", "fileprivate", "for",
         "foundation", "foundationessentials", "func", "glibc", "guard", "hostcontext", "if", "import", "in", "init",
         "inout", "int", "internal", "is", "let", "main", "manifest", "module", "nil", "object", "observation",
-        "operator",
-        "package", "parameters", "pluginabi", "pluginhost", "plugintestkit", "private", "protocol", "public",
+        "operator", "package", "parameters", "pluginabi", "pluginhost", "plugintestkit", "private", "protocol",
+        "public",
         "regexbuilder", "repeat", "rethrows", "return", "route", "self", "static", "string", "struct", "subscript",
         "super", "swift", "switch", "synchronization", "target", "test", "testbench", "testing", "throw", "throws",
         "true", "try", "type", "typealias", "unsafepointer", "value", "var", "where", "while", "xctest",

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Glibc
 internal import PluginABI
 
 /// The package of a new module: its files and what is in them.
@@ -31,7 +32,8 @@ struct ModulePackage: Sendable {
     func write() throws(PluginError) {
         let manager = FileManager.default
         let present = (try? manager.contentsOfDirectory(atPath: folder)) ?? []
-        guard present.isEmpty, !manager.fileExists(atPath: folder) || Self.isFolder(folder) else {
+        let isFree = fileStatus(folder).map { $0.st_mode & S_IFMT == S_IFDIR } ?? true
+        guard present.isEmpty, isFree else {
             throw PluginError(
                 .cannotCreate, "\(folder) is there already, and is not overwritten. Name another folder with '--at'.")
         }
@@ -44,11 +46,6 @@ struct ModulePackage: Sendable {
         } catch {
             throw PluginError(.cannotCreate, "\(folder) cannot be written: \(error.localizedDescription)")
         }
-    }
-
-    private static func isFolder(_ path: String) -> Bool {
-        var isFolder: ObjCBool = false
-        return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
     }
 
     private var manifest: String {

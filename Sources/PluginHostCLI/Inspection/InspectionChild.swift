@@ -12,17 +12,13 @@ enum InspectionChild {
     static func run(_ arguments: [String]) -> Never {
         guard arguments.count == 3, let seconds = UInt32(arguments[1]) else { _exit(ExitCode.usage.rawValue) }
         ChildReport.begin(endingAfter: seconds)
-        forgetInheritedDescriptors()
+        // Connections that the parent accepted while it started this process.
+        for descriptor in ChildProcess.reportDescriptor + 1..<256 { close(descriptor) }
         do throws(PluginError) {
             let report = try PluginHost.inspect(file: arguments[2], trustsEveryone: arguments[0] == "trust")
             ChildReport.end(with: ["report": report.json])
         } catch {
             ChildReport.end(with: ["error": error.record])
         }
-    }
-
-    /// Connections that the parent accepted while it started this process.
-    private static func forgetInheritedDescriptors() {
-        for descriptor in ChildProcess.reportDescriptor + 1..<256 { close(descriptor) }
     }
 }

@@ -52,6 +52,11 @@ final class Console: Sendable {
     /// Writes text to standard output: byte for byte where no terminal shows it.
     func printUnchanged(_ text: String) { write(isatty(1) == 1 ? text.harmless : text, to: 1) }
 
+    /// Prints what an action has returned.
+    func printResult(_ result: Value, asJSON: Bool) {
+        if asJSON { print(Value.map(["result": result]).json) } else { printUnchanged(result.readable) }
+    }
+
     /// Writes a line to standard error.
     func diagnose(_ line: String) { write(line.harmless, to: 2) }
 
@@ -82,12 +87,5 @@ final class Console: Sendable {
         prompt.withLock { prompt in
             stream.write(prompt.isEmpty ? line + "\n" : "\r\u{1B}[K\(line)\n\(prompt)")
         }
-    }
-}
-
-extension Console {
-    /// Prints what an action has returned.
-    func printResult(_ result: Value, asJSON: Bool) {
-        if asJSON { print(Value.map(["result": result]).json) } else { printUnchanged(result.readable) }
     }
 }

@@ -18,25 +18,21 @@ final class ConsoleStream: Sendable {
         var lost = 0
         /// Whether the thread writes, or is about to.
         var isWriting = false
-    }
-
-    private struct Failure {
         var isClosed = false
         var hasFailed = false
     }
 
     private let descriptor: CInt
     private let state = Mutex(State())
-    private let failure = Mutex(Failure())
     private let thread = SerialThread("host.console")
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
 
     /// Nobody reads any more.
-    var isClosed: Bool { failure.withLock(\.isClosed) }
+    var isClosed: Bool { state.withLock(\.isClosed) }
 
     /// Something could not be written, to a full disk for instance.
-    var hasFailed: Bool { failure.withLock(\.hasFailed) }
+    var hasFailed: Bool { state.withLock(\.hasFailed) }
 
     func write(_ text: String) {
         let begins: Bool? = state.withLock { state in
@@ -101,7 +97,7 @@ final class ConsoleStream: Sendable {
                     poll(&ready, 1, -1)
                 } else if errno != EINTR {
                     let code = errno
-                    failure.withLock { if code == EPIPE { $0.isClosed = true } else { $0.hasFailed = true } }
+                    state.withLock { if code == EPIPE { $0.isClosed = true } else { $0.hasFailed = true } }
                     return
                 }
             }

@@ -30,12 +30,9 @@ enum ExitCode: Int32, Sendable {
 extension ExitCode {
     /// The code of an error. Codes that a module brings are its own and mean that its action failed.
     init(_ error: PluginError) {
-        self = error.source == nil ? ExitCode(error.code) : .failed
-    }
-
-    private init(_ code: PluginError.Code) {
         self =
-            switch code {
+            switch error.code {
+            case _ where error.source != nil: .failed
             case .usage: .usage
             case .invalidURL, .invalidPattern, .missingParameter, .unknownParameter, .mistypedParameter, .invalidValue,
                 .invalidFile, .openFailed, .invalidDescription, .incompatible, .invalidManifest, .inspectionCrashed,

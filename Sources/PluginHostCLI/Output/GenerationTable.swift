@@ -11,13 +11,13 @@ extension RecordTable {
             .size("MAPPED", "mappedBytes"), .text("FILE", "file", absent: "-"),
         ],
         notes: { generation in
-            let calls = (generation["calls"]?.list ?? []).map { Note(text: text(of: $0), colour: .dim) }
+            let calls = generation.list("calls").map { Note(text: text(of: $0), colour: .dim) }
             guard generation["state"] == "draining", let reason = generation["reason"]?.string else { return calls }
             return calls + [Note(text: reason, colour: .yellow)]
         })
 
     private static func text(of call: Value) -> String {
-        var text = "runs \(call["action"]?.string ?? "")"
+        var text = "runs \(call.text("action"))"
         if let caller = call["caller"]?.string { text += " for \(caller)" }
         if let since = call["since"]?.string { text += " since \(since)" }
         return text
@@ -31,7 +31,7 @@ extension Console {
         guard answer["generations"]?.list?.isEmpty == false, let retired = answer["retired"] else {
             return print(table)
         }
-        let count = counted(retired["count"]?.int ?? 0, "generation")
-        print("\(table)\n\(count) retired, \((retired["mappedBytes"]?.int ?? 0).inBytes) mapped")
+        let count = counted(retired.number("count"), "generation")
+        print("\(table)\n\(count) retired, \(retired.number("mappedBytes").inBytes) mapped")
     }
 }

@@ -26,7 +26,7 @@ extension RecordTable {
             Column(title: "SUMMARY") { service in
                 let kind = service["singleton"] == true ? "singleton" : ""
                 let file = service["file"]?.string.map { "from \($0)" } ?? ""
-                return [kind, file, service["summary"]?.string ?? ""].filter { !$0.isEmpty }.joined(separator: ", ")
+                return [kind, file, service.text("summary")].filter { !$0.isEmpty }.joined(separator: ", ")
             },
         ])
 
@@ -51,18 +51,12 @@ extension RecordTable {
     ])
 }
 
-extension RecordTable.Column {
-    fileprivate static func milliseconds(_ title: String, _ key: String) -> Self {
-        Self(title: title) { inMilliseconds(seconds: $0[key]?.double ?? 0) }
-    }
-}
-
 extension Console {
     /// Prints where the time has gone, from the record of a profile.
     func printProfile(_ record: Value, asJSON: Bool) {
         if asJSON { return print(record.json) }
-        let entries = (record["entries"]?.list ?? []).sorted { ($0["start"]?.double ?? 0) < ($1["start"]?.double ?? 0) }
-        let dropped = record["dropped"]?.int ?? 0
+        let entries = record.list("entries").sorted { ($0["start"]?.double ?? 0) < ($1["start"]?.double ?? 0) }
+        let dropped = record.number("dropped")
         print(text(of: .profile, .list(entries)) + (dropped > 0 ? "\n  and \(dropped) more" : ""))
     }
 }

@@ -13,7 +13,7 @@ extension RecordTable {
             .text("FILE", "file", absent: "-"),
         ],
         notes: { module in
-            let interceptors = (module["interceptors"]?.list ?? []).map(note)
+            let interceptors = module.list("interceptors").map(note)
             let error = module["error"]?["message"]?.string.map { Note(text: $0, colour: .red) }
             return interceptors + [error].compactMap(\.self)
         })
@@ -21,7 +21,7 @@ extension RecordTable {
     /// What an interceptor stands around, and whether it has run past deadlines.
     private static func note(of interceptor: Value) -> Note {
         let (scopes, overdue) = (interceptor.texts("scopes"), interceptor.texts("overdue"))
-        var text = "interceptor \(interceptor["name"]?.string ?? "")"
+        var text = "interceptor \(interceptor.text("name"))"
         text += scopes.isEmpty ? ", not in effect" : " " + scopes.joined(separator: ", ")
         if !overdue.isEmpty { text += "; past the deadline of \(overdue.joined(separator: ", ")) now" }
         if let count = interceptor["overruns"]?.int, count > 0 {

@@ -77,17 +77,17 @@ extension RecordTable.Column {
         Self(title: title) { $0[key]?.double.map(inShort) ?? "-" }
     }
 
+    /// A number of seconds, as milliseconds.
+    static func milliseconds(_ title: String, _ key: String) -> Self {
+        Self(title: title) { inMilliseconds(seconds: $0[key]?.double ?? 0) }
+    }
+
     /// The state of a module.
     static let state = Self(title: "STATE") {
         $0["state"]?.string ?? "-"
     } colour: {
         Style.colour(ofState: $0["state"]?.string ?? "-")
     }
-}
-
-extension Value {
-    /// The texts of a list in a record.
-    func texts(_ key: String) -> [String] { (self[key]?.list ?? []).compactMap(\.string) }
 }
 
 extension Console {

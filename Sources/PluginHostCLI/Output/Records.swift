@@ -5,6 +5,19 @@ internal import PluginHost
 // What `--json` and the control socket say about modules, changes and errors.
 
 extension Value {
+    /// Text of a record; empty where there is none.
+    func text(_ key: String) -> String { self[key]?.string ?? "" }
+
+    /// A number of a record; 0 where there is none.
+    func number(_ key: String) -> Int { self[key]?.int ?? 0 }
+
+    func list(_ key: String) -> [Value] { self[key]?.list ?? [] }
+
+    func texts(_ key: String) -> [String] { list(key).compactMap(\.string) }
+
+    /// A map of the entries that there are.
+    static func entries(_ entries: [String: Value?]) -> Value { .map(entries.compactMapValues(\.self)) }
+
     /// Null where there is no text.
     static func text(_ text: String?) -> Value { text.map(Value.string) ?? .null }
 
@@ -34,12 +47,17 @@ extension PluginError {
 }
 
 extension ModuleStatus {
-    var record: Value { .map(entries) }
+    var record: Value {
+        .entries([
+            "name": .text(name), "version": .text(version), "state": .string(state), "file": .string(file),
+            "targets": .texts(targets), "since": .time(since), "generation": generation.map(Value.int),
+            "error": error?.record, "note": note.map(Value.string),
+        ])
+    }
 
     /// With the interceptors that it offers, and what those that take effect have done.
     func record(with active: [InterceptorStatus]) -> Value {
-        guard !interceptors.isEmpty else { return record }
-        var entries = entries
+        guard case .map(var entries) = record, !interceptors.isEmpty else { return record }
         entries["interceptors"] = .list(
             interceptors.map { name in
                 let used = state == "active" ? active.filter { $0.module == self.name && $0.name == name } : []
@@ -51,17 +69,6 @@ extension ModuleStatus {
                 ]
             })
         return .map(entries)
-    }
-
-    private var entries: [String: Value] {
-        var entries: [String: Value] = [
-            "name": .text(name), "version": .text(version), "state": .string(state), "file": .string(file),
-            "targets": .texts(targets), "since": .time(since),
-        ]
-        entries["generation"] = generation.map(Value.int)
-        entries["error"] = error?.record
-        entries["note"] = note.map(Value.string)
-        return entries
     }
 }
 
@@ -147,24 +154,21 @@ extension ActionStatistics {
 
 extension ServiceInfo {
     var record: Value {
-        var entries: [String: Value] = [
+        .entries([
             "name": .string(name), "version": .string(version), "module": .string(module), "target": .string(target),
             "priority": .int(priority), "singleton": .bool(isSingleton), "summary": .string(summary),
-        ]
-        entries["file"] = file.map(Value.string)
-        return .map(entries)
+            "file": file.map(Value.string),
+        ])
     }
 }
 
 extension RouteStatus {
     var record: Value {
-        var entries: [String: Value] = [
+        .entries([
             "pattern": .string(pattern), "action": .string(action), "owner": .string(owner),
-            "summary": .string(summary), "defaults": .map(defaults), "overlaps": .texts(overlaps),
-            "overlapsComplete": .bool(overlapsAreComplete),
-        ]
-        entries["name"] = name.map(Value.string)
-        return .map(entries)
+            "summary": .string(summary), "defaults": Value.map(defaults), "overlaps": .texts(overlaps),
+            "overlapsComplete": .bool(overlapsAreComplete), "name": name.map(Value.string),
+        ])
     }
 }
 

@@ -4,11 +4,7 @@ internal import PluginABI
 struct RPCError: Error, Sendable {
     let code: Int
     let message: String
-    let data: Value?
-
-    private init(code: Int, message: String, data: Value? = nil) {
-        (self.code, self.message, self.data) = (code, message, data)
-    }
+    var data: Value? = nil
 
     static func parse(_ message: String) -> RPCError { RPCError(code: -32700, message: message) }
     static func invalidRequest(_ message: String) -> RPCError { RPCError(code: -32600, message: message) }
@@ -17,9 +13,8 @@ struct RPCError: Error, Sendable {
 
     /// An error of the host or of a module. Its own code is under `data`.
     static func host(_ error: PluginError) -> RPCError {
-        var data: [String: Value] = ["code": .string(error.code.rawValue)]
-        data["source"] = error.source.map(Value.string)
-        return RPCError(code: -32000, message: error.message, data: .map(data))
+        let data = Value.entries(["code": .string(error.code.rawValue), "source": error.source.map(Value.string)])
+        return RPCError(code: -32000, message: error.message, data: data)
     }
 
     /// A limit of the control socket is reached.
@@ -31,17 +26,20 @@ struct RPCError: Error, Sendable {
             .init(rawValue: data?["code"]?.string ?? "requestRefused"), message, source: data?["source"]?.string)
     }
 
+    func response(id: Value) -> Value {
+        [
+            "jsonrpc": "2.0", "id": id,
+            "error": .entries(["code": .int(code), "message": .string(message), "data": data]),
+        ]
+    }
+}
+
+extension RPCError {
     /// The error of an answer.
     init(_ record: Value?) {
         self.init(
             code: record?["code"]?.int ?? 0,
             message: record?["message"]?.string ?? "The host gave neither a result nor an error.",
             data: record?["data"])
-    }
-
-    func response(id: Value) -> Value {
-        var error: [String: Value] = ["code": .int(code), "message": .string(message)]
-        error["data"] = data
-        return ["jsonrpc": "2.0", "id": id, "error": .map(error)]
     }
 }
