@@ -3,7 +3,7 @@ import Testing
 
 /// A gate is closed until it is opened, and lets go of whoever is cancelled.
 @Suite struct GateTests {
-    @Test func `Who comes waits, and who comes later does not`() async throws {
+    @Test func `Tasks wait at a closed gate, and pass an open one`() async throws {
         let gate = Gate()
         async let first: Void = gate.pass()
         await gate.arrivals(1)
@@ -13,7 +13,7 @@ import Testing
         await gate.arrivals(2)
     }
 
-    @Test func `Who is cancelled waits no longer, whether before or after it has come`() async {
+    @Test func `A cancelled task does not wait, whether it was cancelled before or after it came`() async {
         let gate = Gate()
         let waiting = Task { try await gate.pass() }
         await gate.arrivals(1)

@@ -100,7 +100,7 @@ import Testing
         _ = try? await year
     }
 
-    @Test func `A module of the test itself is called the same way, and cannot be replaced`() async throws {
+    @Test func `A module that the test declares is called as any other, and cannot be replaced`() async throws {
         let bench = try await TestBench(.linked(Greeter.self))
         #expect(try bench.host.perform("Greeter", "greet", ["Ada"]) == "Hello, Ada!")
         let error = await #expect(throws: PluginError.self) { try await bench.replace() }

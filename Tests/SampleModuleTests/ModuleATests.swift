@@ -41,7 +41,7 @@ import Testing
         #expect(asked.calls.map(\.parameters) == [["amount": 0.5, "currency": .string(currency)]])
     }
 
-    @Test func `Without somebody who formats there is no price, and the error says who is missing`() async throws {
+    @Test func `Without a formatter there is no price, and the error names what is missing`() async throws {
         let bench = try await TestBench(.product("ModuleA"))
         let error = #expect(throws: PluginError.self) { try bench.host.perform("A", "price", ["key": "apple"]) }
         #expect(error?.code == .unknownTarget)

@@ -11,7 +11,7 @@ import Testing
         #expect(error?.code == "overflow" && error?.source == "ModuleC")
     }
 
-    @Test func `It passes a greeting on, and an error too`() async throws {
+    @Test func `It passes on a greeting, and an error`() async throws {
         let greeter = Manifest("Greeter", version: "1.0.0") {
             Target("B") {
                 Action("greet", .required("name", String.self)) { name in

@@ -43,7 +43,8 @@ final class ManifestAttack: Attack {
             guard command == "list" else { continue }
             let states = states(outcome.output)
             // Another one may have got its name or its target first: by a version, a level or a priority.
-            guard ["active", "superseded", "failed: conflict"].contains(states["m0.so"]), states.values.contains("active")
+            guard ["active", "superseded", "failed: conflict"].contains(states["m0.so"]),
+                states.values.contains("active")
             else {
                 throw Finding(message: "the manifest that was not changed is not served: \(states)")
             }

@@ -51,7 +51,7 @@ struct BadModule: Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// The same, with a deadline for each check.
+    /// A copy with a deadline for each check.
     private func within(_ seconds: Int) -> BadModule {
         var copy = self
         copy.deadline = seconds

@@ -161,7 +161,7 @@ import Testing
         #expect(last["events"]?.list?.map { $0["text"] } == [.string("\(EventLog.limit + 5)")])
     }
 
-    @Test func `Who waits gets the next one, the end, or nothing in time`() async {
+    @Test func `A waiting reader gets the next event, the end, or nothing in time`() async {
         let log = EventLog()
         async let next = log.events(after: 0, waitingAtMost: .seconds(60))
         log.add(problem("first"))
@@ -172,7 +172,7 @@ import Testing
         #expect(await end["over"] == true)
     }
 
-    @Test func `Who goes away waits no more`() async {
+    @Test func `A reader that is cancelled stops waiting`() async {
         let log = EventLog()
         let waiting = Task { await log.events(after: 0, waitingAtMost: .seconds(600)) }
         waiting.cancel()

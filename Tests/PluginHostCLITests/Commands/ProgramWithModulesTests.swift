@@ -171,7 +171,7 @@ import Testing
         _ = try host.wait()
     }
 
-    @Test func `list --recursive shows the modules in folders below, too`() throws {
+    @Test func `list --recursive also shows the modules in subfolders`() throws {
         try FileManager.default.createDirectory(atPath: "\(folder.path)/below", withIntermediateDirectories: false)
         try add("FixtureModule", as: "below/Fixture")
         #expect(try run("list", "--json").json?.list?.count == 2)

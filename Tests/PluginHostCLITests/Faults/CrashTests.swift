@@ -95,7 +95,7 @@ import Testing
         for step in Self.steps { #expect(outcome.module("\(step).so")?["state"] == "quarantined") }
     }
 
-    @Test func `A module that ends the program while it is loaded is quarantined as well`() throws {
+    @Test func `A module that ends the program while it is loaded is quarantined`() throws {
         try CModule(entry: "_exit(0);").build(into: program.plugins, as: "leaving.so")
         #expect(try program.run("list", "--json").output.isEmpty)
         #expect(try program.run("list", "--json").module("leaving.so")?["state"] == "quarantined")

@@ -321,7 +321,7 @@ import Testing
 
     // MARK: The journal's own folder
 
-    @Test func `A full state folder is told at the start, and the modules are loaded all the same`() throws {
+    @Test func `A full state folder is reported at the start, and the modules are still loaded`() throws {
         let faults = try Faults()
         try CModule().build(into: program.plugins, as: "good.so")
         try faults.begin(.full, "\(program.folder.path)/.local/state")

@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHostCLI
 
 @Suite(.timeLimit(.minutes(10))) struct ConsoleStreamTests {
-    @Test func `who prints to a pipe that nobody reads does not wait, and a line says how much was lost`() throws {
+    @Test func `Printing to a pipe that nobody reads does not block, and a line says how much was lost`() throws {
         // As the program does: the pipe is closed while something is still to be written to it.
         signal(SIGPIPE, SIG_IGN)
         var ends: [CInt] = [-1, -1]

@@ -141,7 +141,7 @@ import Testing
         #expect(count <= Int((ContinuousClock.now - start) / .milliseconds(100)) + 1)
     }
 
-    @Test func `Changes that never end are told all the same`() throws {
+    @Test func `Changes that never pause are still reported`() throws {
         let plugins = try folder.folder("plugins")
         let watcher = watch(plugins, quietTime: .milliseconds(100))
         defer { watcher.stop() }

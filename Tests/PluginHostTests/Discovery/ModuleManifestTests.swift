@@ -148,7 +148,7 @@ import Testing
         #expect(refusal(#"{"name":"M","version":"1.0.0","summary":"\#(brackets)"}"#) == "")
     }
 
-    @Test func `The published schema knows the same words`() throws {
+    @Test func `The published schema and the parser accept the same words`() throws {
         let path = URL(filePath: "\(headers)/manifest.schema.json")
         let schema = try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: path)) as? [String: Any])
         let definitions = try #require(schema["$defs"] as? [String: [String: Any]])

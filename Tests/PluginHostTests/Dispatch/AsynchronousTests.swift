@@ -18,7 +18,7 @@ import Testing
         #expect(try await host.call("Echo", "nothingAsync") == nil)
     }
 
-    @Test func `call takes synchronous actions too`() async throws {
+    @Test func `call takes synchronous actions as well as asynchronous ones`() async throws {
         #expect(try await host.call("B", "greet", ["x"]) == "Hello, x!")
         await #expect(throws: PluginError.self) { try await host.call("B", "greet") }
     }

@@ -172,7 +172,7 @@ import Testing
 
     /// The completion may need a lock that the canceller holds: Swift's runtime holds one while it cancels a task, and
     /// takes it to resume the task.
-    @Test func `Who cancels a call waits for nobody who is telling its outcome`() throws {
+    @Test func `Cancelling a call does not wait for a thread that is delivering its outcome`() throws {
         let canceller = CModule(
             name: "Canceller",
             code: """

@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(arguments: [3, 12])
-    func `Who goes while an event is delivered does not get it, and all others do`(count: Int) throws {
+    func `A subscriber that leaves while an event is delivered does not get it, and all others do`(count: Int) throws {
         let test = try TestHost([])
         let told = Mutex<[Int]>([])
         let modules = (0..<count).map { number in
@@ -160,12 +160,12 @@ import Testing
         #expect(error?.code == .recursionLimit)
     }
 
-    @Test func `Handlers that swallow that error end soon all the same`() async throws {
+    @Test func `Handlers that swallow that error still end soon`() async throws {
         let test = try TestHost.withFixture()
         #expect(try await test.host.post("fixture.swallows").delivered == 1)
     }
 
-    @Test func `The program's own handlers end, too`() async throws {
+    @Test func `Endless handlers of the program are ended`() async throws {
         let test = try TestHost.withFixture()
         let host = test.host
         let subscription = host.on("loop") { [weak host] _ in try host?.post("loop") }
@@ -246,7 +246,7 @@ import Testing
         }
     }
 
-    @Test func `A sticky event reaches who comes later, after didStart, with the last parameters`() async throws {
+    @Test func `A sticky event reaches later subscribers after didStart, with its last parameters`() async throws {
         let test = try TestHost()
         try test.start()
         for item in ["salt", "tea"] { try await test.host.post("shop.sold", ["item": .string(item)], sticky: true) }
@@ -295,7 +295,7 @@ import Testing
         for subscription in subscriptions { subscription.cancel() }
     }
 
-    @Test func `Modules that the program registers and unregisters are events, too`() throws {
+    @Test func `Modules that the program registers and unregisters are announced as events`() throws {
         let test = try TestHost([])
         let got = Mutex<[String]>([])
         let subscriptions = ["module.added", "module.removed"].map { event in

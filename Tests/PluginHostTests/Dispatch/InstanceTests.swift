@@ -17,7 +17,7 @@ import Testing
         #expect(try host.perform("Shared", "number") == first)
     }
 
-    @Test func `A shared instance is made once also when many threads ask at the same time`() async throws {
+    @Test func `A shared instance is made once, even when many threads ask at the same time`() async throws {
         let module = CModule(
             name: "Slow",
             code: """
@@ -42,7 +42,7 @@ import Testing
         #expect(numbers == Array(repeating: 1, count: 8))
     }
 
-    @Test func `Tasks that ask for an instance at the same time get the same`() async throws {
+    @Test func `Tasks that ask for an instance at the same time get one and the same`() async throws {
         let host = host
         let numbers = try await withThrowingTaskGroup(of: Value.self) { group in
             for _ in 0..<50 { group.addTask { try await host.call("Shared", "later") } }

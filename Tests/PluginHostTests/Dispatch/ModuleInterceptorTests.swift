@@ -288,7 +288,7 @@ import Testing
         #expect(error.code == .cancelled && error.message.contains("has ended"))
     }
 
-    @Test func `An interceptor in C does the same`() throws {
+    @Test func `An interceptor in C changes a call and passes its outcome on`() throws {
         var module = CModule(
             name: "CGuard", moreManifest: "\"interceptors\": [{\"name\": \"add\"}, {\"name\": \"bad\"}],",
             moreFunctions: "{TEXT(\"~add\"), add, NULL}, {TEXT(\"~bad\"), bad, NULL}")

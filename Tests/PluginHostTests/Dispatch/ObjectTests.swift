@@ -36,7 +36,7 @@ import Testing
         #expect(#expect(throws: PluginError.self) { try link.perform("number", ["x"]) }?.code == .mistypedParameter)
     }
 
-    @Test func `An object is called without blocking, too`() async throws {
+    @Test func `An object can be called without blocking`() async throws {
         let cursor = try #require(try host.perform("Counter", "search", ["text": "pear"]).object)
         #expect(try await cursor.call("next") == "pear")
     }

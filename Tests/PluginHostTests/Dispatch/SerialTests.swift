@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func `An asynchronous circle ends, too`() async throws {
+    @Test func `A circle of asynchronous calls ends`() async throws {
         let test = try TestHost([Self.serial("M1").build(), Self.serial("M2").build()])
         let error = await #expect(throws: PluginError.self) {
             try await test.host.call("M1", "thereLater", ["M2", "M1"])

@@ -264,11 +264,11 @@ import Testing
 
     @Test func `A file that this user cannot read fails, and is loaded when it can be read`() async throws {
         await #expect(processExitsWith: .success) {
+            let bytes = try Data(contentsOf: URL(filePath: CModule().build()))
             // Root can read everything.
             if geteuid() == 0 { try #require(seteuid(65534) == 0) }
             let test = try TestHost()
-            let path = try CModule().build(into: test.plugins, as: "secret.so")
-            chmod(path, 0)
+            let path = try test.folder.file("plugins/secret.so", bytes, mode: 0)
             try test.start()
             let error = test.status("secret.so")?.error
             #expect(error?.code == .unreadable && error?.message.contains(path) == true)

@@ -147,7 +147,7 @@ import Testing
         #expect(test.status("first.so")?.error?.code == .invalidFile)
     }
 
-    @Test func `A module is gone when its file is deleted, and who calls it is told that it was there`() throws {
+    @Test func `A module is gone when its file is deleted, and its callers are told that it was there`() throws {
         unlink("\(test.plugins)/first.so")
         #expect(eventually { test.changes.contains(where: \.isRemoval) })
         #expect(test.states.isEmpty)

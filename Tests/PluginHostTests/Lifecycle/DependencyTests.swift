@@ -122,7 +122,7 @@ import Testing
         #expect(eventually { test.answer("B") == "yes" })
     }
 
-    @Test func `Who would like to have another one starts without it, and after it`() throws {
+    @Test func `A module starts without one that it requires optionally`() throws {
         let test = try TestHost()
         try module("B", requires: Self.on("A", "*", optional: true)).build(into: test.plugins, as: "b.so")
         try test.start()
@@ -164,7 +164,7 @@ import Testing
         #expect(test.answer("A") == "yes" && test.answer("B") == "yes")
     }
 
-    @Test func `What the program registers and takes away starts and stops those who require it`() throws {
+    @Test func `Modules start and stop with what they require of the program`() throws {
         let test = try TestHost()
         try module("B", requires: Self.on("Clock", "*")).build(into: test.plugins, as: "b.so")
         try CModule(name: "C", target: "Clock").build(into: test.plugins, as: "c.so")

@@ -42,7 +42,7 @@ import Testing
         #expect(eventually { test.changes.contains(where: \.isRemoval) })
     }
 
-    @Test func `It refuses while others depend on the module, and says who and why`() throws {
+    @Test func `A removal is refused while other modules depend on the module, and says which and why`() throws {
         try put("A")
         try put("B", requires: "A")
         try put("C", requires: "B")
@@ -55,7 +55,7 @@ import Testing
         #expect(throws: Never.self) { try test.host.remove("C") }
     }
 
-    @Test func `Forced it stops those who depend on it first, in order`() throws {
+    @Test func `A forced removal first stops the dependents, in order`() throws {
         try put("A")
         try put("B", requires: "A")
         try put("C", requires: "B")
@@ -103,7 +103,7 @@ import Testing
         #expect(eventually { test.answer("B") == "1.0.0" })
     }
 
-    @Test func `A dry run says the same and does nothing`() throws {
+    @Test func `A dry run reports the planned change and does nothing`() throws {
         try put("A")
         try put("B", requires: "A")
         try test.start()

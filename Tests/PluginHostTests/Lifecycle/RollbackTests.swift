@@ -61,7 +61,7 @@ import Testing
         #expect(eventually { test.host.keptVersions(of: "A").map(\.version) == ["1.3.0", "1.2.0"] })
     }
 
-    @Test func `That nothing can be kept is a problem, and the replacement happens all the same`() throws {
+    @Test func `A version that cannot be kept is reported as a problem, and the replacement still happens`() throws {
         try test.folder.folder("state")
         try test.folder.file("state/versions")
         try test.start()
@@ -148,7 +148,7 @@ import Testing
         #expect(test.answer("A") == "1.1.0" && kept == ["1.0.0"] && names == ["A.so"])
     }
 
-    @Test func `Where only one version is kept, it goes back and forward all the same`() throws {
+    @Test func `With only one kept version a rollback can still be undone`() throws {
         let test = try TestHost { configuration, _ in configuration.keptVersions = 1 }
         try test.start()
         for version in ["1.0.0", "1.1.0"] {

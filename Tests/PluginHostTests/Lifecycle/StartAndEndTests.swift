@@ -145,7 +145,8 @@ import Testing
         #expect(codes.withLock { $0 } == ["hostStopped"])
     }
 
-    @Test func `Changes end when the host is shut down, also for who asks later`() async throws {
+    @Test func `The stream of changes ends when the host is shut down, and is over for later subscribers`() async throws
+    {
         let test = try TestHost()
         try test.start()
         let early = test.host.changes

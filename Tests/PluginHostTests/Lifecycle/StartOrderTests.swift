@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `Who is refused when its turn comes blocks those who require it`() throws {
+    @Test func `A module that is refused when its turn comes blocks those that require it`() throws {
         let manifests = try ["A", "B needs A", "C"].map(manifest)
         let order = StartOrder(manifests) { manifests[$0].name != "A" }
         #expect(order.places == [2] && order.blocked == [0, 1])

@@ -36,9 +36,7 @@ import Testing
         #expect(journal.quarantinedFiles.isEmpty)
     }
 
-    @Test func `Who was killed once is suspected; twice in the same step with the same bytes is no accident`()
-        async throws
-    {
+    @Test func `A module is suspected when it was killed once, and quarantined when twice in one step`() async throws {
         await die(during: .opening)
         #expect(Journal(stateFolder: state).quarantinedFiles.map(\.isSuspected) == [true])
         await die(during: .entry)

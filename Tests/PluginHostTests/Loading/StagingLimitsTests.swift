@@ -118,7 +118,7 @@ import Testing
         #expect(staging.work.lookups == 0)
     }
 
-    @Test func `Who needs much in many folders is refused when that costs too much`() throws {
+    @Test func `A file whose libraries cost too many lookups in many folders is refused`() throws {
         let names = (0..<1000).map { "lib\($0).so" }
         let module = try NeedyModule(names: names, runpath: (0..<300).map { "$ORIGIN/\($0)" })
         let message = refusal(try folder.file("plugins/a.so", module.needing(names)))

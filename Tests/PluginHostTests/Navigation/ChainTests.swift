@@ -89,7 +89,7 @@ import Testing
         #expect(try !host.emit("links.up", ["a": 1], from: bottom).isHandled)
     }
 
-    @Test func `Who handles it stops it, and is named`() throws {
+    @Test func `A page that handles an event stops it, and is named`() throws {
         let bottom = try link("bottom", parent: link("stops", parent: link("top")))
         #expect(throws: Never.self) { try bottom.perform("itself") }
         let parent = try link("stops")
@@ -99,7 +99,7 @@ import Testing
         #expect(outcome.isHandled && outcome.handler == "Link#handle.links.up of Links" && outcome.result == "by stops")
     }
 
-    @Test func `Who passes it on can change it for those above`() throws {
+    @Test func `A page that passes an event on can change it for those above`() throws {
         let above = try link("above")
         let changes = try link("changes", parent: above)
         let outcome = try host.emit("links.up", ["a": 1], from: changes)

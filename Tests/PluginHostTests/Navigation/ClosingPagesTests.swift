@@ -104,7 +104,7 @@ import Testing
         #expect(navigator.layers.path == "Noted > Noted" && closings.isEmpty)
     }
 
-    @Test func `A page that gives no back data is closed all the same, and its opener gets the error`() async throws {
+    @Test func `A page that gives no back data is still closed, and its opener gets the error`() async throws {
         try await open("a", by: .presentInNewStack)
         try await open("broken")
         try await navigator.pop()

@@ -107,7 +107,7 @@ import Testing
         #expect(echo.calls == 2 && echo.errors == 1)
     }
 
-    @Test func `What generations before have done is counted, too`() throws {
+    @Test func `Calls of earlier generations are counted`() throws {
         let test = try TestHost()
         try CModule().build(into: test.plugins, as: "Good.so")
         try test.start()

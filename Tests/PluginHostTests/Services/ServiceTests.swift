@@ -268,7 +268,7 @@ import Testing
         #expect(test.staleReplies == 0)
     }
 
-    @Test func `Many who wait are all told`() async throws {
+    @Test func `All waiting callers are told`() async throws {
         let test = try TestHost()
         try test.start()
         let host = test.host

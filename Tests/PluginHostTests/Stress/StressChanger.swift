@@ -109,7 +109,7 @@ final class StressChanger: @unchecked Sendable {  // Used by one thread.
         try settle(before, place)
     }
 
-    /// The same once more: nothing changes.
+    /// Writes what is there once more: nothing changes.
     private func touch(_ place: Int) throws { utimes(path(place), nil) }
 
     /// Waits until only this version answers.

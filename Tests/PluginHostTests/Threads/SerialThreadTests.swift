@@ -98,7 +98,7 @@ import Testing
         close(writing)
     }
 
-    @Test func `Who ends watching wakes the thread, also where it was just about to wait`() {
+    @Test func `Ending a watch wakes the thread, even when it was just about to wait`() {
         let thread = SerialThread("test.unwatch")
         thread.hold()
         defer { thread.letGo() }
