@@ -1,6 +1,6 @@
-import PluginFile
 internal import Glibc
 internal import PluginABI
+import PluginFile
 internal import PluginHost
 internal import Synchronization
 
