@@ -337,9 +337,12 @@ import Testing
         server.stop()
     }
 
-    @Test func `one client more than there may be takes the place of an idle one, or is told`() async throws {
+    @Test(arguments: [0, 1])
+    func `one client more than there may be takes the place of an idle one, or of the reserve, or is told`(reserve: Int)
+        async throws
+    {
         var limits = ControlServer.Limits()
-        limits.connections = 2
+        (limits.connections, limits.reserve) = (2, reserve)
         let server = try server(limits: limits)
         let idle = try SocketClient(path)
         idle.send(#"{"jsonrpc":"2.0","id":1,"method":"echo"}"#)
@@ -348,9 +351,14 @@ import Testing
         for client in busy { client.send(#"{"jsonrpc":"2.0","id":1,"method":"block"}"#) }
         begin(2)
         #expect(idle.answer() == nil)
-        let refused = try SocketClient(path)
-        let error = refused.answer()?["error"]
+        let last = try SocketClient(path)
+        if reserve > 0 { last.send(#"{"jsonrpc":"2.0","id":1,"method":"call"}"#) }
+        let error = last.answer()?["error"]
         #expect(error?["data"]?["code"] == "overloaded" && error?["message"]?.string?.contains("2 clients") == true)
+        if reserve > 0 {
+            last.send(#"{"jsonrpc":"2.0","id":2,"method":"list"}"#)
+            #expect(last.answer()?["result"]?.list?.count == 1)
+        }
         open(2)
         #expect(busy.allSatisfy { $0.answer()?["id"] == 1 })
         server.stop()
