@@ -38,8 +38,7 @@ extension HostContext {
     ///   - target: The name of the target, of any module, also of one that is not there yet.
     ///   - action: The name of the action.
     public func bind(_ target: String, _ action: String) -> BoundAction {
-        let bound = host.pointee.get_extension(host, plugin_string("pluginhost.bound/1"))?
-            .assumingMemoryBound(to: plugin_bound.self)
+        let bound = host.table(plugin_string("pluginhost.bound/1"), as: plugin_bound.self)
         let number = target.withPluginString { target in
             action.withPluginString { action in bound?.pointee.bind(host, target, action) ?? 0 }
         }

@@ -101,11 +101,7 @@ extension HostContext {
     public func object(
         for url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
     ) async throws(PluginError) -> Object {
-        let result = try await call(.objectURL(url), parameters, origin: origin, timeout: timeout)
-        guard let object = result.object else {
-            throw PluginError(.invalidResult, "“\(url.shortened)” gave a value of type \(result.kind), not an object.")
-        }
-        return object
+        try await call(.objectURL(url), parameters, origin: origin, timeout: timeout).result(of: "“\(url.shortened)”")
     }
 }
 
@@ -141,9 +137,7 @@ extension HostContext {
 
     /// What the host is configured to tell this module now; empty when nothing is. It can change while the module runs.
     public var configuration: [String: Value] {
-        guard
-            let present = host.pointee.get_extension(host, plugin_string("pluginhost.configuration/1"))?
-                .assumingMemoryBound(to: plugin_configuration.self)
+        guard let present = host.table(plugin_string("pluginhost.configuration/1"), as: plugin_configuration.self)
         else { return about.flatMap { Value(copying: $0.pointee.configuration, host: host).map } ?? [:] }
         var received = ReceivedConfiguration(host: host)
         withUnsafeMutablePointer(to: &received) { received in
@@ -158,16 +152,12 @@ extension HostContext {
     }
 
     var about: UnsafePointer<plugin_context>? {
-        host.pointee.get_extension(host, plugin_string("pluginhost.context/1"))?
-            .assumingMemoryBound(to: plugin_context.self)
+        host.table(plugin_string("pluginhost.context/1"), as: plugin_context.self)
     }
 
     /// Writes a line to the host's log, with the module and the call it is about.
     public func log(_ level: LogLevel, _ message: String) {
-        guard
-            let log = host.pointee.get_extension(host, plugin_string("pluginhost.log/1"))?
-                .assumingMemoryBound(to: plugin_log.self)
-        else { return }
+        guard let log = host.table(plugin_string("pluginhost.log/1"), as: plugin_log.self) else { return }
         message.withPluginString { log.pointee.write(host, call, UInt32(level.rawValue), $0) }
     }
 }
@@ -192,4 +182,12 @@ public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
     case error
 
     public static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
+}
+
+extension UnsafePointer<plugin_host> {
+    /// The table of an extension; nil of a host that does not have it.
+    @inline(__always)
+    func table<Table>(_ identifier: plugin_string, as type: Table.Type) -> UnsafePointer<Table>? {
+        pointee.get_extension(self, identifier)?.assumingMemoryBound(to: type)
+    }
 }

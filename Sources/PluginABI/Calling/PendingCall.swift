@@ -30,15 +30,15 @@ package final class PendingCall: @unchecked Sendable {
     /// What the host cancels it by; 0 when it is over. Set before anybody waits, and so before anybody cancels.
     private let token = Atomic<plugin_token>(0)
 
-    init(host: UnsafePointer<plugin_host>) { self.host = host }
+    package init(host: UnsafePointer<plugin_host>) { self.host = host }
 
     /// Starts the call. Whoever gets the object must not let go of it before it has asked for the outcome.
     func start(_ parent: plugin_token, _ request: UnsafePointer<plugin_request>) {
         start { host.pointee.call(host, parent, request, $0, $1) }
     }
 
-    /// The same for anything that the host tells once.
-    func start(_ begin: (plugin_completion, UnsafeMutableRawPointer) -> plugin_token) {
+    /// Starts anything that the host tells once; `begin` returns the token to cancel it by.
+    package func start(_ begin: (plugin_completion, UnsafeMutableRawPointer) -> plugin_token) {
         token.store(begin(Self.completion, Unmanaged.passUnretained(self).toOpaque()), ordering: .releasing)
     }
 
@@ -73,7 +73,7 @@ package final class PendingCall: @unchecked Sendable {
 
     /// The outcome, awaited; the call is cancelled with the task.
     @inline(__always)
-    func outcome() async throws(PluginError) -> Value {
+    package func outcome() async throws(PluginError) -> Value {
         if let outcome = earlyOutcome { return try outcome.get() }
         return try await lateOutcome()
     }
@@ -94,7 +94,7 @@ package final class PendingCall: @unchecked Sendable {
     }
 
     /// The outcome; blocks this thread until it is there.
-    func wait() -> Result<Value, PluginError> {
+    package func wait() -> Result<Value, PluginError> {
         let arrived = DispatchSemaphore(value: 0)
         tell(.thread(arrived))
         arrived.wait()

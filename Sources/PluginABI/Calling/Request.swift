@@ -135,7 +135,7 @@ extension HostContext {
     }
 
     /// Receives something that the host tells once, before `begin` returns.
-    func receive(
+    package func receive(
         _ begin: (plugin_completion, UnsafeMutableRawPointer) -> Void
     ) throws(PluginError) -> Value {
         var outcome = SynchronousOutcome(host: host)
@@ -166,7 +166,8 @@ private struct SynchronousOutcome {
 }
 
 extension Result<Value, PluginError> {
-    init(
+    /// An outcome as a completion is told it.
+    package init(
         _ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?, host: UnsafePointer<plugin_host>
     ) {
         self =

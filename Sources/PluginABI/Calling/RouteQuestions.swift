@@ -40,10 +40,7 @@ extension HostContext {
     /// - Throws: ``PluginError/Code/unknownTarget``.
     @discardableResult
     public func release(_ target: String) throws(PluginError) -> Bool {
-        guard
-            let instances = host.pointee.get_extension(host, plugin_string("pluginhost.instances/1"))?
-                .assumingMemoryBound(to: plugin_instances.self)
-        else {
+        guard let instances = host.table(plugin_string("pluginhost.instances/1"), as: plugin_instances.self) else {
             throw PluginError(
                 .unknownTarget, "This host releases no instances for modules: it is of an earlier version.")
         }
@@ -54,7 +51,6 @@ extension HostContext {
     }
 
     private var routes: UnsafePointer<plugin_routes>? {
-        host.pointee.get_extension(host, plugin_string("pluginhost.routes/1"))?
-            .assumingMemoryBound(to: plugin_routes.self)
+        host.table(plugin_string("pluginhost.routes/1"), as: plugin_routes.self)
     }
 }

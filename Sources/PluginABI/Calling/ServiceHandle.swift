@@ -213,10 +213,9 @@ extension HostContext {
 
     private var services: UnsafePointer<plugin_services> {
         get throws(PluginError) {
-            guard
-                let services = host.pointee.get_extension(host, plugin_string("pluginhost.services/1"))?
-                    .assumingMemoryBound(to: plugin_services.self)
-            else { throw PluginError(.unknownService, "This host has no services: it is of an earlier version.") }
+            guard let services = host.table(plugin_string("pluginhost.services/1"), as: plugin_services.self) else {
+                throw PluginError(.unknownService, "This host has no services: it is of an earlier version.")
+            }
             return services
         }
     }

@@ -53,8 +53,7 @@ extension HostContext {
     }
 
     fileprivate var chain: UnsafePointer<plugin_chain>? {
-        host.pointee.get_extension(host, plugin_string("pluginhost.chain/1"))?
-            .assumingMemoryBound(to: plugin_chain.self)
+        host.table(plugin_string("pluginhost.chain/1"), as: plugin_chain.self)
     }
 }
 

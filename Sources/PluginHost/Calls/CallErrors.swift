@@ -18,6 +18,10 @@ extension PluginError {
             "Calls are nested more than \(PLUGIN_DEPTH_MAX) deep: modules seem to call each other without end.")
     }
 
+    static var tooManyCalls: PluginError {
+        PluginError(.recursionLimit, "More than eight million asynchronous calls are in flight.")
+    }
+
     static func revoked(_ type: ObjectTypeEntry) -> PluginError {
         PluginError(
             .generationRetired,

@@ -26,10 +26,7 @@ struct Calls: Sendable {
             serviceWaiter: makeServiceWaiter(program),
             emission: (Emission.endpoint(of: program, isAsync: false), Emission.endpoint(of: program, isAsync: true)),
             heldCalls: makeHeldCalls(program),
-            posting: .passRetained(
-                Endpoint(
-                    name: .immortal("posting of an event"), parameters: [], isAsync: true, isRemote: false,
-                    invoke: { _, _, _, _ in }, data: nil, generation: program, instances: nil, gate: nil)))
+            posting: .passRetained(Endpoint(own: "posting of an event", of: program) { _, _, _, _ in }))
         return core
     }
 
@@ -38,7 +35,27 @@ struct Calls: Sendable {
         let completion: plugin_completion
         let data: UnsafeMutableRawPointer?
 
+        /// - Parameter completion: Nil for a caller who does not want to know.
+        @inline(__always)
+        init(_ completion: plugin_completion?, _ data: UnsafeMutableRawPointer?) {
+            (self.completion, self.data) = (completion ?? { _, _, _ in }, data)
+        }
+
+        /// Nobody.
+        static var none: Receiver { Receiver(nil, nil) }
+
         func receive(_ error: PluginError) { error.lend { completion(data, nil, $0) } }
+
+        func receive(_ value: UnsafePointer<plugin_value>) { completion(data, value, nil) }
+
+        /// Tells the outcome of `body`.
+        func receive(_ body: () throws(PluginError) -> Value) {
+            do throws(PluginError) {
+                try body().lend { value in withUnsafePointer(to: value) { receive($0) } }
+            } catch {
+                receive(error)
+            }
+        }
     }
 
     /// Whether the caller can wait for an asynchronous action.
@@ -139,13 +156,34 @@ struct Calls: Sendable {
         }
     }
 
-    /// Ends a call that was not begun. If its action was found, it counts there.
+    /// Makes a call in the record that this thread has for the next one; what cannot be begun ends with what is thrown.
+    ///
+    /// - Returns: What `body` returns: a token, or 0; nil where it has not called anything, and nobody is told.
+    @inline(__always)
+    func inNextRecord(
+        _ receiver: Receiver, _ lane: Lane? = .current,
+        _ body: (Lane, CallRecord) throws(PluginError) -> plugin_token?
+    ) -> plugin_token? {
+        guard let lane, let record = lane.next else {
+            receiver.receive(.recursionLimit)
+            return 0
+        }
+        do throws(PluginError) { return try body(lane, record) } catch {
+            refuse(error, receiver, lane, record)
+            return 0
+        }
+    }
+
+    /// Ends a call that was not begun. If its action was found, it counts there, and lets go of the object.
     func refuse(_ error: PluginError, _ receiver: Receiver, _ lane: Lane, _ record: CallRecord) {
+        var object: plugin_object = 0
         if let endpoint = record.endpoint {
             lane.count(endpoint)
             lane.countError(endpoint)
+            object = record.object
         }
         record.vacate()
+        if object != 0 { _ = ObjectTable.release(object) }
         receiver.receive(error)
     }
 
@@ -155,43 +193,33 @@ struct Calls: Sendable {
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
         to receiver: Receiver
     ) -> plugin_token {
-        guard let lane = Lane.current, let record = lane.next else {
-            receiver.receive(.recursionLimit)
-            return 0
-        }
-        let isStarting = caller.isStarting.load(ordering: .relaxed)
-        if isStarting != lane.seesProposal {
-            lane.seesProposal = isStarting
-            defer { lane.seesProposal = !isStarting }
-            return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver)
-        }
-        do throws(PluginError) {
+        inNextRecord(receiver) { (lane, record) throws(PluginError) in
+            let isStarting = caller.isStarting.load(ordering: .relaxed)
+            if isStarting != lane.seesProposal {
+                lane.seesProposal = isStarting
+                defer { lane.seesProposal = !isStarting }
+                return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver)
+            }
             if !caller.isProgram { try asked.pointee.checkValues() }
             let call = Call(asked, parent: parent, from: caller, lane, mode, receiver)
-            let entries = asked.pointee.entries
-            switch asked.pointee.address {
+            return switch asked.pointee.address {
             case PLUGIN_ADDRESS_ACTION:
-                return try self.call(asked.pointee.target, asked.pointee.action, entries, call, lane, record)
-            case PLUGIN_ADDRESS_BOUND:
-                return try callBound(asked.pointee.object, entries, call, lane, record)
+                try self.call(
+                    asked.pointee.target, asked.pointee.action, asked.pointee.entries, call, lane, record)
+            case PLUGIN_ADDRESS_BOUND: try callBound(asked.pointee, call, lane, record)
             case PLUGIN_ADDRESS_URL:
-                return try open(asked.pointee, call, lane, record)
-            case PLUGIN_ADDRESS_OBJECT:
-                return try callObject(asked.pointee, call, lane, record)
-            case PLUGIN_ADDRESS_SERVICE:
-                return try callService(asked.pointee, call, lane, record)
-            case PLUGIN_ADDRESS_EVENT:
-                return try post(asked.pointee, call, from: caller, lane)
-            case PLUGIN_ADDRESS_CHAIN:
-                return try emit(asked.pointee, call, from: caller, lane, record)
+                try open(
+                    RawText(asked.pointee.target), asked.pointee.entries,
+                    asksForObject: asked.pointee.flags & PLUGIN_REQUEST_OBJECT != 0, call, lane, record)
+            case PLUGIN_ADDRESS_OBJECT: try callObject(asked.pointee, call, lane, record)
+            case PLUGIN_ADDRESS_SERVICE: try callService(asked.pointee, call, lane, record)
+            case PLUGIN_ADDRESS_EVENT: try post(asked.pointee, call, from: caller, lane)
+            case PLUGIN_ADDRESS_CHAIN: try emit(asked.pointee, call, from: caller, lane, record)
             default:
                 throw PluginError(
                     .invalidValue, "A request has the address kind \(asked.pointee.address), which is unknown.")
             }
-        } catch {
-            refuse(error, receiver, lane, record)
-            return 0
-        }
+        } ?? 0
     }
 
     /// What all kinds of address share.

@@ -11,7 +11,7 @@ extension Calls {
     enum HeldAddress {
         /// What was found, and the object that the call holds, or 0.
         case endpoint(Endpoint, instance: UnsafeMutableRawPointer?, object: plugin_object)
-        case url(String, flags: UInt32)
+        case url(String, asksForObject: Bool)
     }
 
     /// Keeps a call until then.
@@ -22,22 +22,26 @@ extension Calls {
         let parameters = Parameters(entries.map { ($0.key.text, Value(copying: $0.value, host: program.hostTable)) })
         let held = HeldCall(hold: hold, address: address, parameters: parameters, call: call, calls: self)
         occupy(record, .passUnretained(core.ownActions.heldCalls), call)
-        let address = Int(bitPattern: Unmanaged.passRetained(held).toOpaque())
-        return try Parameters(positional: [.int(address)]).withEntries { (entries, count) throws(PluginError) in
-            try invoke(core.ownActions.heldCalls, UnsafeBufferPointer(start: entries, count: count), call, lane, record)
+        let kept = Unmanaged.passRetained(held)
+        do throws(PluginError) {
+            return try Parameters(positional: [.int(Int(bitPattern: kept.toOpaque()))]).lend {
+                (entries) throws(PluginError) in
+                try invoke(core.ownActions.heldCalls, entries, call, lane, record)
+            }
+        } catch {
+            kept.release()
+            throw error
         }
     }
 
     /// What a call that waits shows, and is cancelled by: an asynchronous action of the program.
     static func makeHeldCalls(_ program: Generation) -> Endpoint {
         Endpoint(
-            name: .immortal("waiting for a module that hands its state over"),
-            parameters: [.init(ModuleManifest.Parameter(name: "call", type: .int, isRequired: true))], isAsync: true,
-            isRemote: true,
-            invoke: { _, call, arguments, _ in
-                let address = UnsafeRawPointer(bitPattern: Int(arguments![0].as.integer))!
-                Unmanaged<HeldCall>.fromOpaque(address).takeRetainedValue().begin(call!.pointee.token)
-            }, data: nil, generation: program, instances: nil, gate: nil)
+            own: "waiting for a module that hands its state over", of: program, ["call": .int], isRemote: true
+        ) { _, call, arguments, _ in
+            let address = UnsafeRawPointer(bitPattern: Int(arguments![0].as.integer))!
+            Unmanaged<HeldCall>.fromOpaque(address).takeRetainedValue().begin(call!.pointee.token)
+        }
     }
 
     /// One call that waits. Its members are only read, by who starts it.
@@ -58,13 +62,7 @@ extension Calls {
 
         func begin(_ token: plugin_token) {
             self.token = token
-            let program = calls.program
-            program.hostTable.pointee.on_cancel(
-                program.hostTable, token,
-                { data, isCancelled in
-                    let held = Unmanaged<HeldCall>.fromOpaque(data!).takeRetainedValue()
-                    if isCancelled != 0 { held.cancel() }
-                }, Unmanaged.passRetained(self).toOpaque())
+            CancelHandler.set(of: token, in: calls.program) { self.cancel() }
             do throws(PluginError) {
                 try hold.whenOver { ThreadPool.shared.run { self.proceed() } }
             } catch {
@@ -82,73 +80,48 @@ extension Calls {
 
         private func end(_ error: PluginError) {
             if case .endpoint(_, _, let object) = address, object != 0 { _ = ObjectTable.release(object) }
-            error.lend { _ = calls.reject(token, $0.pointee, from: calls.program) }
+            calls.answer(token, error)
         }
 
         private func proceed() {
             guard !running.withLock({ $0.isCancelled }), let lane = Lane.current, let record = lane.next else {
                 return end(PluginError(.cancelled, "The caller cancelled the call."))
             }
-            var next = Call(
-                parent: call.parent, timeout: call.timeout, isRemote: call.isRemote, mode: .any,
-                receiver: Receiver(completion: Self.forward, data: Unmanaged.passRetained(self).toOpaque()))
-            next.isFresh = call.isFresh
+            let receiver = Receiver(Self.forward, Unmanaged.passRetained(self).toOpaque())
+            let next = Call(
+                parent: call.parent, timeout: call.timeout, isRemote: call.isRemote, mode: .any, receiver: receiver,
+                isFresh: call.isFresh)
             do throws(PluginError) {
-                let inner =
-                    switch address {
-                    case .endpoint(let endpoint, let instance, let object):
-                        try proceed(to: endpoint, instance, object, next, lane, record)
-                    case .url(let url, let flags): try open(url, flags, next)
-                    }
+                let inner = try parameters.lend { (entries) throws(PluginError) in
+                    try proceed(entries, next, lane, record)
+                }
                 let isCancelled = running.withLock { running in
                     running.token = inner
                     return running.isCancelled
                 }
                 if isCancelled { cancel() }
             } catch {
-                record.vacate()
-                Unmanaged.passUnretained(self).release()  // What the receiver was to take over.
-                end(error)
+                calls.refuse(error, receiver, lane, record)
             }
         }
 
         private func proceed(
-            to endpoint: Endpoint, _ instance: UnsafeMutableRawPointer?, _ object: plugin_object, _ next: Call,
-            _ lane: Lane, _ record: CallRecord
+            _ entries: UnsafeBufferPointer<plugin_entry>, _ next: Call, _ lane: Lane, _ record: CallRecord
         ) throws(PluginError) -> plugin_token {
-            let endpoint = try calls.occupyAgain(record, endpoint, next, lane, object)
-            return try parameters.withEntries { (entries, count) throws(PluginError) in
-                try calls.invoke(
-                    endpoint, UnsafeBufferPointer(start: entries, count: count), next, lane, record, instance: instance)
-            }
-        }
-
-        private func open(_ url: String, _ flags: UInt32, _ next: Call) throws(PluginError) -> plugin_token {
-            var url = url
-            return try parameters.withEntries { entries, count in
-                url.withUTF8 { text in
-                    text.withMemoryRebound(to: CChar.self) { text in
-                        var request = plugin_request()
-                        request.size = UInt32(MemoryLayout<plugin_request>.size)
-                        request.address = PLUGIN_ADDRESS_URL
-                        request.target = plugin_string(bytes: text.baseAddress, count: UInt64(text.count))
-                        (request.parameters, request.parameter_count) = (entries, UInt64(count))
-                        (request.timeout, request.flags) = (next.timeout, flags)
-                        return calls.dispatch(
-                            &request, parent: next.parent, from: calls.program, mode: .any, to: next.receiver)
-                    }
+            switch address {
+            case .endpoint(let endpoint, let instance, let object):
+                let endpoint = try calls.occupyAgain(record, endpoint, next, lane, object)
+                return try calls.invoke(endpoint, entries, next, lane, record, instance: instance)
+            case .url(let url, let asksForObject):
+                return try url.withRawText { (url) throws(PluginError) in
+                    try calls.open(url, entries, asksForObject: asksForObject, next, lane, record)
                 }
             }
         }
 
         private static let forward: plugin_completion = { data, value, error in
             let held = Unmanaged<HeldCall>.fromOpaque(data!).takeRetainedValue()
-            let calls = held.calls
-            if let error {
-                _ = calls.reject(held.token, error.pointee, from: calls.program)
-            } else {
-                _ = Calls.resolve(held.token, value, from: calls.program)
-            }
+            held.calls.answer(held.token, value, error)
         }
     }
 }

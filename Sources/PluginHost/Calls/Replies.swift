@@ -72,6 +72,19 @@ extension Calls {
         return nil
     }
 
+    /// Answers a call of one of the host's own actions.
+    func answer(
+        _ token: plugin_token, _ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>? = nil
+    ) {
+        if let error {
+            _ = reject(token, error.pointee, from: program)
+        } else {
+            _ = Self.resolve(token, value, from: program)
+        }
+    }
+
+    func answer(_ token: plugin_token, _ error: PluginError) { error.lend { answer(token, nil, $0) } }
+
     func reportStaleReply(_ token: plugin_token, _ module: Generation) {
         settings.log(
             LogEntry(

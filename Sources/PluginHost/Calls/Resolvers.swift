@@ -41,49 +41,60 @@ extension Calls {
         return try invoke(found.takeUnretainedValue(), entries, call, lane, record, through: table.interception)
     }
 
-    /// The target's `notFound`, then the host's handler, then the error; all as the table says in which the action was
-    /// not found. Nil where `notFound` has gone since, and the action is to be looked for again.
-    func callFallback(
+    /// Calls what stands in for an action that is not there. Nil where a `notFound` has gone since, and the action is to be
+    /// looked for again.
+    private func callFallback(
         _ target: String, _ action: String, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
         _ record: CallRecord, in table: Table
     ) throws(PluginError) -> plugin_token? {
-        if let notFound = table.targets[target]?.actions["notFound"], !call.isRemote || notFound.isRemote {
+        switch try fallback(for: target, action, isRemote: call.isRemote, in: table) {
+        case .notFound(let notFound):
             let isThere = registry.read(lane) { present in
                 guard present.targets[target]?.actions["notFound"] === notFound else { return false }
                 occupy(record, .passUnretained(notFound), call)
                 return true
             }
             guard isThere else { return nil }
-            let parameters = Parameters([
-                ("action", .string(action)), ("parameters", parametersAsMap(entries, from: notFound.generation)),
+            return try Parameters(ofNotFound: action, parametersAsMap(entries)).lend { (entries) throws(PluginError) in
+                try invoke(notFound, entries, call, lane, record, through: table.interception)
+            }
+        case .program(let handler):
+            let parameters = Parameters(positional: [
+                .string(target), .string(action), parametersAsMap(entries), .bool(call.isRemote),
             ])
-            return try parameters.withEntries { (entries, count) throws(PluginError) in
-                try invoke(
-                    notFound, UnsafeBufferPointer(start: entries, count: count), call, lane, record,
-                    through: table.interception)
+            return try parameters.lend { (entries) throws(PluginError) in
+                try callObject(handler.object.handle, "call", entries, call, lane, record)
             }
         }
+    }
+
+    /// What stands in for an action that is not there.
+    enum Fallback {
+        /// The action `notFound` of the target.
+        case notFound(Endpoint)
+        /// The program's handler of calls that no target is there for.
+        case program(Callback)
+    }
+
+    /// Finds what stands in for an action that a table does not have.
+    ///
+    /// - Throws: why the names lead nowhere, where nothing does.
+    func fallback(
+        for target: String, _ action: String, isRemote: Bool, in table: Table
+    ) throws(PluginError) -> Fallback {
+        if let notFound = table.targets[target]?.actions["notFound"], !isRemote || notFound.isRemote {
+            return .notFound(notFound)
+        }
         if table.targets[target] == nil, !table.isStopped, let handler = core.noTargetHandler.withLock({ $0 }) {
-            let program = ObjectTable.contents(of: handler.object.handle).0.generation
-            let parameters = Parameters(positional: [
-                .string(target), .string(action), parametersAsMap(entries, from: program), .bool(call.isRemote),
-            ])
-            return try parameters.withEntries { (entries, count) throws(PluginError) in
-                try callObject(
-                    handler.object.handle, "call", UnsafeBufferPointer(start: entries, count: count), call, lane,
-                    record)
-            }
+            return .program(handler)
         }
         throw table.missing(target, action)
     }
 
     /// What was given, by name, or by number where it had none. Of equal names the first one counts.
-    private func parametersAsMap(_ entries: UnsafeBufferPointer<plugin_entry>, from generation: Generation) -> Value {
-        let named = entries.enumerated().lazy.map { index, entry in
-            (
-                entry.key.count == 0 ? String(index) : entry.key.text,
-                Value(copying: entry.value, host: generation.hostTable)
-            )
+    private func parametersAsMap(_ entries: UnsafeBufferPointer<plugin_entry>) -> Value {
+        let named = entries.enumerated().lazy.map { [host = program.hostTable!] index, entry in
+            (entry.key.count == 0 ? String(index) : entry.key.text, Value(copying: entry.value, host: host))
         }
         return .map(Dictionary(named, uniquingKeysWith: { first, _ in first }))
     }
@@ -92,8 +103,7 @@ extension Calls {
     func callObject(
         _ request: borrowing plugin_request, _ call: Call, _ lane: Lane, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
-        let entries = request.entries
-        return try callObject(request.object, request.action.text, entries, call, lane, record)
+        try callObject(request.object, request.action.text, request.entries, call, lane, record)
     }
 
     private func callObject(
@@ -113,22 +123,21 @@ extension Calls {
         }
         occupy(record, .passUnretained(endpoint), call)
         record.object = handle
-        do throws(PluginError) {
-            if type.generation.isRevoked.load(ordering: .relaxed) { throw .revoked(type) }
-            let interception = core.isIntercepting.load(ordering: .relaxed) ? registry.current(lane).interception : nil
-            if named != nil {
-                return try invoke(endpoint, entries, call, lane, record, instance: instance, through: interception)
-            }
-            let parameters = Parameters([
-                ("action", .string(action)), ("parameters", parametersAsMap(entries, from: endpoint.generation)),
-            ])
-            return try parameters.withEntries { (entries, count) throws(PluginError) in
-                let entries = UnsafeBufferPointer(start: entries, count: count)
-                return try invoke(endpoint, entries, call, lane, record, instance: instance, through: interception)
-            }
-        } catch {
-            _ = ObjectTable.release(handle)
-            throw error
+        if type.generation.isRevoked.load(ordering: .relaxed) { throw .revoked(type) }
+        let interception = core.isIntercepting.load(ordering: .relaxed) ? registry.current(lane).interception : nil
+        if named != nil {
+            return try invoke(endpoint, entries, call, lane, record, instance: instance, through: interception)
         }
+        let parameters = Parameters(ofNotFound: action, parametersAsMap(entries))
+        return try parameters.lend { (entries) throws(PluginError) in
+            try invoke(endpoint, entries, call, lane, record, instance: instance, through: interception)
+        }
+    }
+}
+
+extension Parameters {
+    /// What the action `notFound` of a target is called with.
+    init(ofNotFound action: String, _ parameters: Value) {
+        self.init([("action", .string(action)), ("parameters", parameters)])
     }
 }

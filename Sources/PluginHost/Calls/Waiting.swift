@@ -12,14 +12,10 @@ extension Calls {
     ///
     /// - Throws: `circularWait` for one that a module makes which is about to start: the hand-over waits for that.
     func hold(of endpoint: Endpoint, for call: Call) throws(PluginError) -> Hold? {
-        var parent = call.parent
         var starting: Generation?
-        while parent != 0, let record = CallRecord(token: parent), let running = record.endpoint {
-            let next = record.parent
-            guard record.phase(of: parent) != .over else { break }  // Only then is what was read before of this call.
+        for running in CallChain(from: call.parent).lazy.compactMap(\.endpoint) {
             if running.generation === endpoint.generation, !running.isStandIn { return nil }
             if running.generation.isStarting.load(ordering: .relaxed) { starting = running.generation }
-            parent = next
         }
         guard let hold = endpoint.generation.hold.withLock({ $0 }) else { return nil }
         if let starting, !hold.isOver {
@@ -38,11 +34,16 @@ extension Calls {
     ) throws(PluginError) -> plugin_token {
         let object = record.object
         record.vacate()
-        guard call.mode == .synchronous else {
-            return try keep(
-                hold, .endpoint(endpoint, instance: instance, object: object), entries, call, lane, record)
+        do throws(PluginError) {
+            guard call.mode == .synchronous else {
+                return try keep(
+                    hold, .endpoint(endpoint, instance: instance, object: object), entries, call, lane, record)
+            }
+            try block(until: hold, endpoint, call)
+        } catch {
+            if object != 0 { _ = ObjectTable.release(object) }
+            throw error
         }
-        try block(until: hold, endpoint, call)
         let next = try occupyAgain(record, endpoint, call, lane, object)
         return try invoke(next, entries, call, lane, record, instance: instance)
     }
@@ -50,12 +51,12 @@ extension Calls {
     /// Makes a call of a URL when the module that it leads to has handed its state over: where it leads then is another
     /// question. Nil where that is to be asked by the caller, whose thread was blocked until now.
     func wait(
-        for hold: Hold, _ endpoint: Endpoint, url: String, _ flags: UInt32,
+        for hold: Hold, _ endpoint: Endpoint, url: RawText, asksForObject: Bool,
         _ given: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane, _ record: CallRecord
     ) throws(PluginError) -> plugin_token? {
         record.vacate()
         guard call.mode == .synchronous else {
-            return try keep(hold, .url(url, flags: flags), given, call, lane, record)
+            return try keep(hold, .url(url.string, asksForObject: asksForObject), given, call, lane, record)
         }
         try block(until: hold, endpoint, call)
         return nil
@@ -89,6 +90,7 @@ extension Calls {
                 }
             guard let next else { return nil }
             occupy(record, .passUnretained(next), call)
+            record.object = object
             return .passUnretained(next)
         }
         if isOfObject, endpoint.generation.isRevoked.load(ordering: .relaxed) {
@@ -98,7 +100,6 @@ extension Calls {
             guard let place else { throw PluginError(.moduleUnavailable, "\(endpoint.title) is not there any more.") }
             throw registry.table.missing(String(name[..<place]), String(name[name.index(after: place)...]))
         }
-        record.object = object
         return found.takeUnretainedValue()
     }
 }

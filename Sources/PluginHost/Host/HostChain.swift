@@ -45,7 +45,7 @@ extension PluginHost {
         _ event: String, _ body: @escaping @Sendable (ChainEvent) throws -> ChainReply
     ) -> ChainHandler {
         let handlers = core.chainHandlers
-        return ChainHandler(handlers.add(event, now: body, later: body), of: event, in: handlers)
+        return ChainHandler(handlers.add(event, .synchronous(body)), of: event, in: handlers)
     }
 
     /// Handles an event at the end of the chain, asynchronously: only where `emit` is awaited.
@@ -53,7 +53,7 @@ extension PluginHost {
         _ event: String, _ body: @escaping @Sendable (ChainEvent) async throws -> ChainReply
     ) -> ChainHandler {
         let handlers = core.chainHandlers
-        return ChainHandler(handlers.add(event, now: nil, later: body), of: event, in: handlers)
+        return ChainHandler(handlers.add(event, .asynchronous(body)), of: event, in: handlers)
     }
 }
 

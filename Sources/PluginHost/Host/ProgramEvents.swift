@@ -62,7 +62,7 @@ extension PluginHost {
         let type = core.events.type(of: event, isAsync: isAsync) {
             EventHandlerBox.type(for: event, in: program, isAsync: isAsync)
         }
-        let handler = EventHandlerBox(program, handler).object(of: type)
+        let handler = ObjectTable.create(type, holding: EventHandlerBox(handler))
         let subscription = Subscription(handler, to: event, on: core.events)
         let sticky = core.events.add(handler, isAsync: isAsync, to: event)
         lifecycle.withLock { $0 }?.watchMemoryIfAwaited()

@@ -85,10 +85,7 @@ extension Navigator {
     ) async throws(PluginError) -> OpenPage {
         try turn.refuseInside()
         if transition == .push { try layers.checkStack() }
-        let parameters = try address.parameters(with: given, host.calls)
-        guard let object = try await address.call(given, in: context).object else {
-            throw PluginError(.invalidResult, "\(address.title) gave no object, which a page is.")
-        }
+        let (object, parameters) = try await address.open(given, in: context, host.calls)
         let entry = ObjectTable.contents(of: object.handle).0
         let page = OpenPage(
             object: object, type: entry.name, module: entry.generation.name,

@@ -7,60 +7,17 @@ enum PathScalars {
     /// A slash that was escaped: no scalar, so that nothing but a class or a wildcard takes it.
     static let escapedSeparator: UInt32 = 0x110000 | 0x2F
 
+    /// The scalars of a path that may have escapes.
+    ///
     /// - Throws: `invalidURL`, with the position, for an escape that is none, or bytes that are no UTF-8 when decoded.
-    static func decode(_ path: Substring.UTF8View, of url: String) throws(PluginError) -> [UInt32] {
-        try decode(Array(path), offset: url.utf8.distance(from: url.startIndex, to: path.startIndex), of: url)
-    }
-
-    static func decode(_ bytes: some RandomAccessCollection<UInt8>, offset: Int, of url: String) throws(PluginError)
-        -> [UInt32]
-    {
-        var decoded: [UInt8] = []
-        var escapedSlashes: [Int] = []
-        decoded.reserveCapacity(bytes.count)
-        var index = bytes.startIndex
-        while index < bytes.endIndex {
-            let byte = bytes[index]
-            let position = offset + bytes.distance(from: bytes.startIndex, to: index)
-            if byte == UInt8(ascii: "%") {
-                let rest = bytes[index...].dropFirst().prefix(2)
-                guard let value = hexadecimal(rest) else {
-                    throw PluginError(
-                        .invalidURL,
-                        "The escape at byte \(position) of “\(url.shortened)” is not % and two hexadecimal digits.")
-                }
-                if value == UInt8(ascii: "/") { escapedSlashes.append(decoded.count) }
-                decoded.append(value)
-                index = bytes.index(index, offsetBy: 3)
-            } else {
-                decoded.append(byte)
-                index = bytes.index(after: index)
+    static func decode(_ path: String) throws(PluginError) -> [UInt32] {
+        try path.withRawText { (path) throws(PluginError) in
+            try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: path.count + 1) {
+                (memory) throws(PluginError) in
+                var decoder = URLDecoder(url: path, text: memory.baseAddress!)
+                return scalars(try decoder.decode(path, as: .path))
             }
         }
-        guard let text = String(validating: decoded, as: UTF8.self) else {
-            throw PluginError(
-                .invalidURL, "“\(url.shortened)” is no UTF-8 when it is decoded (from byte \(offset) on).")
-        }
-        var scalars = text.unicodeScalars.map(\.value)
-        if !escapedSlashes.isEmpty {
-            var byte = 0
-            let marked = Set(escapedSlashes)
-            for (place, scalar) in text.unicodeScalars.enumerated() {
-                if marked.contains(byte) { scalars[place] = escapedSeparator }
-                byte += UTF8.width(scalar)
-            }
-        }
-        return scalars
-    }
-
-    private static func hexadecimal(_ digits: some Collection<UInt8>) -> UInt8? {
-        guard digits.count == 2 else { return nil }
-        var value: UInt8 = 0
-        for digit in digits {
-            guard let number = Character(UnicodeScalar(digit)).hexDigitValue else { return nil }
-            value = value << 4 | UInt8(number)
-        }
-        return value
     }
 
     /// The scalars of a text, undecoded.
@@ -121,20 +78,30 @@ enum PathScalars {
     static func withoutDots(_ path: [UInt32]) -> [UInt32] {
         let dot = UInt32(0x2E)
         guard path.first == separator, path.contains(dot) else { return path }
-        let segments = path.split(separator: separator, omittingEmptySubsequences: false)
-        guard segments.contains(where: { $0.elementsEqual([dot]) || $0.elementsEqual([dot, dot]) }) else { return path }
-        var kept: [ArraySlice<UInt32>] = []
-        for (index, segment) in segments.enumerated() {
-            let isLast = index == segments.count - 1
-            if segment.elementsEqual([dot, dot]) {
-                if kept.count > 1 { kept.removeLast() }
-                if isLast { kept.append([]) }
-            } else if segment.elementsEqual([dot]) {
-                if isLast { kept.append([]) }
-            } else {
-                kept.append(segment)
-            }
-        }
-        return Array(kept.joined(separator: [separator]))
+        var segments = path.split(separator: separator, omittingEmptySubsequences: false)
+        let count = segments.withUnsafeMutableBufferPointer { dropDots($0, insteadOf: []) }
+        return count.map { Array(segments[..<$0].joined(separator: [separator])) } ?? path
     }
+}
+
+/// Takes `.` and `..` out of the segments of a path that begins with a slash (WHATWG URL, path state). Returns how many are
+/// left, at the beginning; nil where there were none.
+///
+/// - Parameter empty: What stands for one at the end.
+func dropDots<Segment: Collection>(
+    _ segments: UnsafeMutableBufferPointer<Segment>, insteadOf empty: Segment
+) -> Int? where Segment.Element: FixedWidthInteger {
+    func dots(_ segment: Segment) -> Int {
+        segment.count <= 2 && segment.allSatisfy { $0 == 0x2E } ? segment.count : 0
+    }
+    guard segments[0].isEmpty, segments.contains(where: { dots($0) > 0 }) else { return nil }
+    var kept = 0
+    for (index, segment) in segments.enumerated() {
+        let dots = dots(segment)
+        if dots == 2, kept > 1 { kept -= 1 }
+        if dots > 0, index < segments.count - 1 { continue }
+        segments[kept] = dots > 0 ? empty : segment
+        kept += 1
+    }
+    return kept
 }

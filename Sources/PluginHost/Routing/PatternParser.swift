@@ -105,9 +105,8 @@ struct PatternParser {
     private mutating func decodeEscapes(_ text: [UInt32], _ start: Int, _ offset: Int) throws(PluginError) -> Int {
         var end = start
         while end < text.count, text[end] == 0x25 { end = min(end + 3, text.count) }
-        let escapes = Array(PathScalars.text(text[start..<end]).utf8)
         do throws(PluginError) {
-            let decoded = try PathScalars.decode(escapes, offset: 0, of: pattern)
+            let decoded = try PathScalars.decode(PathScalars.text(text[start..<end]))
             tokens.append((.text(decoded[...]), offset + start))
         } catch {
             throw .invalidPattern(

@@ -45,7 +45,7 @@ public struct URLPattern: Sendable {
 
     private func groups(_ url: String, _ longest: Int) throws(PluginError) -> [String: String?]? {
         guard route != nil || url.contains("://") else {
-            return path?.match(PathScalars.withoutDots(try PathScalars.decode(Array(url.utf8), offset: 0, of: url)))
+            return path?.match(PathScalars.withoutDots(try PathScalars.decode(url)))
         }
         let route = if let route { route } else { try RoutePattern(text) }
         return try URLText.read(url, longest: longest) { route.match($0) }

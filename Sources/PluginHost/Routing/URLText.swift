@@ -89,8 +89,11 @@ struct URLText {
         path = bytes.part(outline.pathStart, outline.pathEnd)
         if outline.isEscaped { path = try decoder.decode(path, as: .path) }
         self.segments = Self.split(path, into: segments)
-        if outline.mayHaveDots, Self.dropDots(&self.segments, segments) {
-            path = decoder.join(self.segments)
+        if outline.mayHaveDots,
+            let count = dropDots(
+                .init(start: segments, count: self.segments.count), insteadOf: RawText(start: nil, count: 0))
+        {
+            path = decoder.join(UnsafeBufferPointer(start: segments, count: count))
             self.segments = Self.split(path, into: segments)
         }
     }
@@ -124,26 +127,6 @@ struct URLText {
         }
         segments[count] = path.part(start, path.count)
         return UnsafeBufferPointer(start: segments, count: count + 1)
-    }
-
-    /// Takes `.` and `..` out (WHATWG URL, path state). Returns whether there were any.
-    private static func dropDots(
-        _ segments: inout UnsafeBufferPointer<RawText>, _ memory: UnsafeMutablePointer<RawText>
-    ) -> Bool {
-        func dots(_ segment: RawText) -> Int {
-            segment.count <= 2 && segment.allSatisfy { $0 == UInt8(ascii: ".") } ? segment.count : 0
-        }
-        guard segments[0].isEmpty, segments.contains(where: { dots($0) > 0 }) else { return false }
-        var kept = 0
-        for (index, segment) in segments.enumerated() {
-            let dots = dots(segment)
-            if dots == 2, kept > 1 { kept -= 1 }
-            if dots > 0, index < segments.count - 1 { continue }
-            memory[kept] = dots > 0 ? RawText(start: nil, count: 0) : segment
-            kept += 1
-        }
-        segments = UnsafeBufferPointer(start: memory, count: kept)
-        return true
     }
 
     // MARK: The query

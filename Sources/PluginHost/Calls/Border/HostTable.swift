@@ -7,15 +7,27 @@ import Synchronization
 enum HostTable {
     /// Makes the table of a generation; never freed.
     static func make(for generation: Generation) -> UnsafePointer<plugin_host> {
-        let table = UnsafeMutablePointer<plugin_host>.allocate(capacity: 1)
-        table.initialize(
-            to: plugin_host(
+        .immortal(
+            plugin_host(
                 size: UInt32(MemoryLayout<plugin_host>.size), abi_major: UInt16(PLUGIN_ABI_MAJOR),
                 abi_minor: UInt16(PLUGIN_ABI_MINOR), implementation: Unmanaged.passRetained(generation).toOpaque(),
-                perform: perform, call: call, cancel: cancel, resolve: resolve, reject: reject, on_cancel: onCancel,
-                object_create: createObject, callback_create: createCallback, object_retain: retainObject,
-                object_release: releaseObject, get_extension: getExtension))
-        return UnsafePointer(table)
+                perform: perform, call: call, cancel: cancel, resolve: resolve, reject: reject,
+                on_cancel: { host, call, handler, data in
+                    if let handler { HostTable.keep(handler, data, of: call, for: HostTable.caller(host)) }
+                },
+                object_create: { host, type, instance, destroy in
+                    let entry = HostTable.caller(host).takeUnretainedValue().types[type.text]
+                    return entry.map { ObjectTable.create($0, instance, destroy) } ?? 0
+                },
+                callback_create: { host, invoke, data, destroy, flags in
+                    guard let invoke else { return 0 }
+                    let type = HostTable.caller(host).takeUnretainedValue().callbackType(
+                        isAsync: flags & PLUGIN_OBJECT_ASYNC != 0)
+                    return ObjectTable.create(
+                        type, holding: CallbackBox(invoke: invoke, data: data, destroy: destroy))
+                },
+                object_retain: { ObjectTable.retain($1) ? 0 : 1 },
+                object_release: { ObjectTable.release($1) ? 0 : 1 }, get_extension: getExtension))
     }
 
     @inline(__always)
@@ -23,12 +35,15 @@ enum HostTable {
         Unmanaged.fromOpaque(host!.pointee.implementation)
     }
 
+    /// The call path of the host that a table is of.
+    static func calls(_ host: UnsafePointer<plugin_host>?) -> Calls { caller(host).takeUnretainedValue().calls }
+
     static let perform:
         @convention(c) (
             UnsafePointer<plugin_host>?, plugin_token, UnsafePointer<plugin_request>?, plugin_completion?,
             UnsafeMutableRawPointer?
         ) -> Void = { host, parent, request, completion, data in
-            let receiver = Calls.Receiver(completion: completion ?? ignore, data: data)
+            let receiver = Calls.Receiver(completion, data)
             guard let request else { return receiver.receive(noRequest) }
             // A function instead of a closure, which would not be compiled into this one.
             @inline(__always) func dispatch(_ caller: Generation) {
@@ -44,7 +59,7 @@ enum HostTable {
             UnsafePointer<plugin_host>?, plugin_token, UnsafePointer<plugin_request>?, plugin_completion?,
             UnsafeMutableRawPointer?
         ) -> plugin_token = { host, parent, request, completion, data in
-            let receiver = Calls.Receiver(completion: completion ?? ignore, data: data)
+            let receiver = Calls.Receiver(completion, data)
             guard let request else {
                 receiver.receive(noRequest)
                 return 0
@@ -69,10 +84,7 @@ enum HostTable {
         return body(&copy)
     }
 
-    /// For a caller who does not want to know.
-    static let ignore: plugin_completion = { _, _, _ in }
-
-    private static var noRequest: PluginError {
+    static var noRequest: PluginError {
         PluginError(.invalidValue, "A null pointer was passed as the request.")
     }
 
@@ -95,56 +107,26 @@ enum HostTable {
             caller(host)._withUnsafeGuaranteedRef { $0.calls.reject(call, error?.pointee, from: $0) }
         }
 
-    private static let onCancel:
-        @convention(c) (
-            UnsafePointer<plugin_host>?, plugin_token, (@convention(c) (UnsafeMutableRawPointer?, Int32) -> Void)?,
-            UnsafeMutableRawPointer?
-        ) -> Void = { host, call, handler, data in
-            guard let handler else { return }
-            guard let record = CallRecord(token: call), record.pointer.pointee.is_pooled != 0,
-                caller(host)._withUnsafeGuaranteedRef({ record.belongs(to: $0) }), record.phase(of: call) != .over
-            else { return handler(data, 0) }
-            var phase = CallRecord.Phase.over
-            repeat {
-                let isKept = record.withCancelHandler { kept, keptData in
-                    phase = record.phase(of: call)
-                    guard phase == .open, kept == nil else { return false }
-                    (kept, keptData) = (handler, data)
-                    return true
-                }
-                if isKept { return }
-            } while phase == .replying && record.isReplyingElsewhere
-            handler(data, phase == .abandoned ? 1 : 0)
-        }
-
-    // MARK: Objects
-
-    private static let createObject:
-        @convention(c) (
-            UnsafePointer<plugin_host>?, plugin_string, UnsafeMutableRawPointer?,
-            (@convention(c) (UnsafeMutableRawPointer?) -> Void)?
-        ) -> plugin_object = { host, type, instance, destroy in
-            let generation = caller(host).takeUnretainedValue()
-            guard let entry = generation.types[type.text] else { return 0 }
-            return ObjectTable.create(entry, instance, destroy)
-        }
-
-    private static let createCallback:
-        @convention(c) (
-            UnsafePointer<plugin_host>?, plugin_invoke?, UnsafeMutableRawPointer?,
-            (@convention(c) (UnsafeMutableRawPointer?) -> Void)?, UInt32
-        ) -> plugin_object = { host, invoke, data, destroy, flags in
-            guard let invoke else { return 0 }
-            let type = caller(host).takeUnretainedValue().callbackType(isAsync: flags & PLUGIN_OBJECT_ASYNC != 0)
-            return CallbackBox(invoke: invoke, data: data, destroy: destroy).object(of: type)
-        }
-
-    private static let retainObject: @convention(c) (UnsafePointer<plugin_host>?, plugin_object) -> Int32 = {
-        ObjectTable.retain($1) ? 0 : 1
-    }
-
-    private static let releaseObject: @convention(c) (UnsafePointer<plugin_host>?, plugin_object) -> Int32 = {
-        ObjectTable.release($1) ? 0 : 1
+    /// Keeps the cancel handler of a call; one that is over, or is none of an asynchronous action, is told at once.
+    @inline(__always)
+    private static func keep(
+        _ handler: @escaping @convention(c) (UnsafeMutableRawPointer?, Int32) -> Void, _ data: UnsafeMutableRawPointer?,
+        of call: plugin_token, for caller: Unmanaged<Generation>
+    ) {
+        guard let record = CallRecord(token: call), record.pointer.pointee.is_pooled != 0,
+            caller._withUnsafeGuaranteedRef({ record.belongs(to: $0) }), record.phase(of: call) != .over
+        else { return handler(data, 0) }
+        var phase = CallRecord.Phase.over
+        repeat {
+            let isKept = record.withCancelHandler { kept, keptData in
+                phase = record.phase(of: call)
+                guard phase == .open, kept == nil else { return false }
+                (kept, keptData) = (handler, data)
+                return true
+            }
+            if isKept { return }
+        } while phase == .replying && record.isReplyingElsewhere
+        handler(data, phase == .abandoned ? 1 : 0)
     }
 
     // MARK: Extensions
@@ -164,35 +146,6 @@ enum HostTable {
             default: nil
             }
         }
-
-    private nonisolated(unsafe) static let configuration: UnsafePointer<plugin_configuration> = {
-        let table = UnsafeMutablePointer<plugin_configuration>.allocate(capacity: 1)
-        table.initialize(
-            to: plugin_configuration(size: UInt32(MemoryLayout<plugin_configuration>.size), reserved: 0) {
-                host, receiver, data in
-                let generation = HostTable.caller(host).takeUnretainedValue()
-                let present = generation.calls.core.moduleConfiguration.withLock { $0[generation.name] } ?? [:]
-                func lend(_ value: Value) throws(PluginError) {
-                    try value.lend { value in withUnsafePointer(to: value) { receiver?(data, $0) } }
-                }
-                // What cannot cross the border (nested too deeply) is no configuration.
-                if (try? lend(present)) == nil { try? lend([:]) }
-            })
-        return UnsafePointer(table)
-    }()
-
-    private nonisolated(unsafe) static let log: UnsafePointer<plugin_log> = {
-        let log = UnsafeMutablePointer<plugin_log>.allocate(capacity: 1)
-        log.initialize(
-            to: plugin_log(size: UInt32(MemoryLayout<plugin_log>.size), reserved: 0) { host, call, level, message in
-                let generation = HostTable.caller(host).takeUnretainedValue()
-                generation.calls.settings.log(
-                    LogEntry(
-                        level: LogLevel(rawValue: Int(level)) ?? .error,
-                        module: generation.sourceName, call: CallRecord.name(of: call), message: message.text))
-            })
-        return UnsafePointer(log)
-    }()
 }
 
 extension plugin_string {

@@ -6,7 +6,7 @@ import PluginFile
 enum ChainLink: Sendable {
     case object(Object, Endpoint)
     case module(target: String, Endpoint)
-    case program(ChainHandlers.Handler)
+    case program(ChainHandlers.Body)
 
     /// For people.
     var title: String {
@@ -79,6 +79,6 @@ struct ChainLinks: Sequence, IteratorProtocol, Sendable {
     }
 
     private var programLinks: [ChainLink] {
-        program.calls.core.chainHandlers.handlers(of: event).map(ChainLink.program)
+        program.core.chainHandlers.handlers(of: event).map { .program($0.body) }
     }
 }

@@ -20,10 +20,7 @@ struct Emission: Sendable {
     /// parameters.
     static func endpoint(of program: Generation, isAsync: Bool) -> Endpoint {
         Endpoint(
-            name: .immortal("an event along the chain"), parameters: [], isAsync: isAsync, isRemote: false,
-            isVariadic: true,
-            invoke: isAsync ? invokeLater : invokeNow, data: Unmanaged.passUnretained(program).toOpaque(),
-            generation: program, instances: nil, gate: nil)
+            own: "an event along the chain", of: program, isAsync: isAsync, invoke: isAsync ? invokeLater : invokeNow)
     }
 
     private static let invokeNow: plugin_invoke = { data, call, arguments, _ in
@@ -60,13 +57,10 @@ struct Emission: Sendable {
         let outcome = ChainOutcome(
             isHandled: handled != nil, handler: handled?.by, result: handled?.result ?? .null, parameters: parameters,
             failures: failures)
-        let program = calls.program
         do throws(PluginError) {
-            try outcome.value.lend { value in
-                withUnsafePointer(to: value) { _ = Calls.resolve(context.call, $0, from: program) }
-            }
+            try outcome.value.lend { value in withUnsafePointer(to: value) { calls.answer(context.call, $0) } }
         } catch {
-            error.lend { _ = calls.reject(context.call, $0.pointee, from: program) }
+            calls.answer(context.call, error)
         }
     }
 
@@ -82,8 +76,11 @@ struct Emission: Sendable {
                         object.perform(handlerName(event), declared(by: endpoint), in: context))
                 case .module(let target, let endpoint):
                     try ChainReply(context.perform(target, handlerName(event), declared(by: endpoint)))
-                case .program(let handler):
-                    try askNow(handler)
+                case .program(.synchronous(let body)): try body(own)
+                case .program(.asynchronous):
+                    throw PluginError(
+                        .asynchronousAction,
+                        "The program's handler of “\(event.shortened)” is asynchronous: await emit(…) to ask it.")
                 }
             return take(reply, from: link)
         } catch {
@@ -92,14 +89,8 @@ struct Emission: Sendable {
         }
     }
 
-    private func askNow(_ handler: ChainHandlers.Handler) throws -> ChainReply {
-        guard let now = handler.now else {
-            throw PluginError(
-                .asynchronousAction,
-                "The program's handler of “\(event.shortened)” is asynchronous: await emit(…) to ask it.")
-        }
-        return try now(ChainEvent(name: event, parameters: parameters, context: context))
-    }
+    /// The event as the program's handlers get it.
+    private var own: ChainEvent { ChainEvent(name: event, parameters: parameters, context: context) }
 
     /// Asks one, and waits for it; true when it has handled the event.
     private mutating func askLater(_ link: ChainLink) async -> Bool {
@@ -111,8 +102,8 @@ struct Emission: Sendable {
                         await object.call(handlerName(event), declared(by: endpoint), in: context))
                 case .module(let target, let endpoint):
                     try ChainReply(await context.call(target, handlerName(event), declared(by: endpoint)))
-                case .program(let handler):
-                    try await handler.later(ChainEvent(name: event, parameters: parameters, context: context))
+                case .program(.synchronous(let body)): try body(own)
+                case .program(.asynchronous(let body)): try await body(own)
                 }
             return take(reply, from: link)
         } catch {
@@ -184,23 +175,17 @@ extension Calls {
         ])
         let endpoint = call.mode == .any ? core.ownActions.emission.asynchronous : core.ownActions.emission.synchronous
         occupy(record, .passUnretained(endpoint), call)
-        return try parameters.withEntries { (entries, count) throws(PluginError) in
-            try invoke(endpoint, UnsafeBufferPointer(start: entries, count: count), call, lane, record)
+        return try parameters.lend { (entries) throws(PluginError) in
+            try invoke(endpoint, entries, call, lane, record)
         }
     }
 
     /// - Throws: `recursionLimit`, when handlers emit events whose handlers emit events, again and again: where each one
     ///   emits two, the calls would double at each step, long before they are nested too deeply.
     private func checkNesting(of event: String, below parent: plugin_token) throws(PluginError) {
-        var count = 0
-        var token = parent
-        while token != 0, let record = CallRecord(token: token) {
-            let (endpoint, next) = (record.endpoint, record.parent)
-            guard record.phase(of: token) != .over else { break }
-            if endpoint === core.ownActions.emission.synchronous || endpoint === core.ownActions.emission.asynchronous {
-                count += 1
-            }
-            token = next
+        let emission = core.ownActions.emission
+        let count = CallChain(from: parent).count { call in
+            call.endpoint === emission.synchronous || call.endpoint === emission.asynchronous
         }
         guard count < Self.nestedEmissionsMax else {
             throw PluginError(

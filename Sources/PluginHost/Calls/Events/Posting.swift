@@ -3,7 +3,7 @@ import CPluginHost
 import PluginABI
 import Synchronization
 
-/// An event on its way to its subscribers.
+/// An event on its way to subscribers that may end later.
 final class Posting: Sendable {
     private let event: String
     private let token: plugin_token
@@ -14,12 +14,9 @@ final class Posting: Sendable {
     private let state = Mutex(State())
 
     private struct State {
+        var delivery = EventDelivery()
         /// The subscribers that have not ended, and the delivery itself.
         var pending = 1
-        var delivered = 0
-        var failures: [(place: Int, error: PluginError)] = []
-        /// Calls are nested too deeply: nobody else gets the event.
-        var limit: PluginError?
         var isAnswered = false
     }
 
@@ -28,81 +25,53 @@ final class Posting: Sendable {
         start = calls.core.profiler.started(Lane.current)
     }
 
-    var isBroken: Bool { state.withLock { $0.limit != nil } }
+    /// Whether nobody else gets the event.
+    var isBroken: Bool { state.withLock { $0.delivery.isAtLimit } }
 
-    /// Calls one subscriber.
+    /// Gives the event to one more.
     ///
-    /// - Parameters:
-    ///   - isAsync: Whether it, or an interceptor before it, may end later.
-    ///   - body: Makes the call, and returns whether it could be made.
+    /// - Parameter body: Makes the call, and returns whether it could be made. The receiver is told by its end.
     /// - Returns: The same.
-    func deliver(
-        to endpoint: Endpoint, isAsync: Bool, _ mode: Calls.Mode, _ body: (Calls.Call) -> Bool
-    ) -> Bool {
+    func deliver(to endpoint: Endpoint, _ body: (Calls.Receiver) -> Bool) -> Bool {
         let place = state.withLock { state in
             state.pending += 1
-            state.delivered += 1
-            return state.delivered
+            state.delivery.delivered += 1
+            return state.delivery.delivered
         }
-        func call(_ mode: Calls.Mode, _ completion: @escaping plugin_completion, _ data: UnsafeMutableRawPointer)
-            -> Bool
-        {
-            body(
-                Calls.Call(
-                    parent: token, timeout: 0, isRemote: false, mode: mode,
-                    receiver: Calls.Receiver(completion: completion, data: data), caller: caller))
-        }
-        var delivery = Delivery(posting: self, endpoint: endpoint, place: place)
-        if mode == .synchronous, !isAsync {
-            // Told before this returns: it lives here.
-            guard !withUnsafeMutablePointer(to: &delivery, { call(mode, Delivery.completionHere, $0) }) else {
-                return true
-            }
-        } else {
-            let kept = UnsafeMutablePointer<Delivery>.allocate(capacity: 1)
-            kept.initialize(to: delivery)
-            guard !call(isAsync ? .any : mode, Delivery.completion, kept) else { return true }
-            kept.deinitialize(count: 1)
-            kept.deallocate()
-        }
+        let expected = Unmanaged.passRetained(Expected(posting: self, endpoint: endpoint, place: place))
+        if body(Calls.Receiver(Expected.completion, expected.toOpaque())) { return true }
+        expected.release()
         state.withLock { state in
             state.pending -= 1
-            state.delivered -= 1
+            state.delivery.delivered -= 1
         }
         return false
     }
 
-    /// To whom the event goes.
-    private struct Delivery {
-        let posting: Posting
-        let endpoint: Endpoint
-        /// Among all subscribers, from 1.
-        let place: Int
-
-        /// Of a delivery that lives on the stack of who calls.
-        static let completionHere: plugin_completion = { data, _, error in
-            let delivery = data!.assumingMemoryBound(to: Delivery.self).pointee
-            delivery.posting.end(delivery, error.map { PluginError($0.pointee) })
-        }
-
-        /// Of a delivery that was allocated.
-        static let completion: plugin_completion = { data, _, error in
-            let kept = data!.assumingMemoryBound(to: Delivery.self)
-            let delivery = kept.move()
-            kept.deallocate()
-            delivery.posting.end(delivery, error.map { PluginError($0.pointee) })
-        }
-    }
-
-    private func end(_ delivery: Delivery, _ error: PluginError?) {
-        let error = error.map { calls.report($0, of: event, in: delivery.endpoint) }
+    private func end(_ endpoint: Endpoint, _ place: Int, _ error: PluginError?) {
+        let error = error.map { calls.report($0, of: event, in: endpoint, token, caller) }
         let isLast = state.withLock { state in
-            if let error { state.failures.append((delivery.place, error)) }
-            if let error, error.code == .recursionLimit { state.limit = error }
+            if let error { state.delivery.note(error, at: place) }
             state.pending -= 1
             return state.pending == 0
         }
         if isLast { answer() }
+    }
+
+    /// Somebody who has the event, and has not ended.
+    private final class Expected: Sendable {
+        let posting: Posting
+        let endpoint: Endpoint
+        let place: Int
+
+        init(posting: Posting, endpoint: Endpoint, place: Int) {
+            (self.posting, self.endpoint, self.place) = (posting, endpoint, place)
+        }
+
+        static let completion: plugin_completion = { data, _, error in
+            let expected = Unmanaged<Expected>.fromOpaque(data!).takeRetainedValue()
+            expected.posting.end(expected.endpoint, expected.place, error.map { PluginError($0.pointee) })
+        }
     }
 
     /// Notes that all subscribers have been called, and answers when they have ended, or at once.
@@ -115,15 +84,12 @@ final class Posting: Sendable {
     }
 
     private func answer() {
-        let answer: (outcome: EventOutcome, limit: PluginError?)? = state.withLock { state in
-            if state.isAnswered { return nil }
-            state.isAnswered = true
-            let failures = state.failures.sorted { $0.place < $1.place }.map(\.error)
-            return (EventOutcome(delivered: state.delivered, failures: failures), state.limit)
+        let delivery: EventDelivery? = state.withLock { state in
+            defer { state.isAnswered = true }
+            return state.isAnswered ? nil : state.delivery
         }
-        guard let (outcome, limit) = answer else { return }
+        guard let delivery else { return }
         if let start { calls.core.profiler.note(.event, event, from: start) }
-        if let limit { return limit.lend { _ = calls.reject(token, $0.pointee, from: calls.program) } }
-        outcome.lend { _ = Calls.resolve(token, $0, from: calls.program) }
+        delivery.lend { calls.answer(token, $0, $1) }
     }
 }

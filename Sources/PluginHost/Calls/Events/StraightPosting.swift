@@ -1,6 +1,5 @@
 import CPluginABI
 import CPluginHost
-import Glibc
 import PluginABI
 
 extension Calls {
@@ -82,207 +81,59 @@ extension Calls {
         }
     }
 
-    /// An event that is delivered.
-    private struct Post {
-        let event: plugin_string
-        let entries: UnsafeBufferPointer<plugin_entry>
-        let caller: Unmanaged<Generation>
-        /// The call that the subscribers are called for, and the depth of their calls.
-        let token: plugin_token
-        let depth: UInt32
-        /// When it began, as the record has it: that of the first subscriber need not ask the clock again.
-        let since: Int64
-        /// The number of the table that lists the subscribers.
-        let table: UInt64
-    }
-
-    /// What has become of an event.
-    private struct Delivery {
-        var delivered = 0
-        var failed: Failed?
-
-        final class Failed {
-            var errors: [PluginError] = []
-            /// Whether calls were nested too deeply: nobody else gets the event then, and the last error is the answer.
-            var isAtLimit = false
-        }
-
-        var isAtLimit: Bool { failed?.isAtLimit ?? false }
-
-        func lend(to body: (UnsafePointer<plugin_value>?, UnsafePointer<plugin_error>?) -> Void) {
-            guard let failed else { return EventOutcome.lend(delivered: delivered) { body($0, nil) } }
-            if failed.isAtLimit { return failed.errors.last!.lend { body(nil, $0) } }
-            EventOutcome(delivered: delivered, failures: failed.errors).lend { body($0, nil) }
-        }
-    }
-
     /// Calls the subscribers, one after the other.
     @inline(__always)
     private func deliver(
         _ post: Post, to subscribers: UnsafeBufferPointer<Unmanaged<Endpoint>>, _ lane: Lane
-    ) -> Delivery {
-        var delivery = Delivery()
+    ) -> EventDelivery {
+        var delivery = EventDelivery()
         var failure: PluginError?
         withUnsafeMutablePointer(to: &failure) { failure in
-            let receiver = Receiver(completion: Self.noteFailure, data: failure)
+            let receiver = Receiver(Self.noteFailure, failure)
             for (place, subscriber) in subscribers.enumerated() {
                 let since = place == 0 ? post.since : plugin_host_coarse_now()
                 guard let reached = reach(subscriber, post, since, receiver, lane) else { continue }
                 delivery.delivered += 1
-                guard let error = failure.pointee else { continue }
-                failure.pointee = nil
-                note(error, of: post, in: reached.takeUnretainedValue(), lane, &delivery)
+                guard failure.pointee != nil else { continue }
+                note(failure, of: post, in: reached.takeUnretainedValue(), &delivery)
                 if delivery.isAtLimit { break }
             }
         }
         return delivery
     }
 
-    /// Notes and logs that a subscriber has failed.
-    @inline(never)
-    private func note(
-        _ error: PluginError, of post: Post, in endpoint: Endpoint, _ lane: Lane, _ delivery: inout Delivery
-    ) {
-        let failed = delivery.failed ?? Delivery.Failed()
-        delivery.failed = failed
-        failed.isAtLimit = error.code == .recursionLimit
-        // What the log posts is posted from inside the subscriber, whose call stands here again until then: else it could
-        // log and fail without end.
-        let record = lane.next
-        if let record {
-            record.occupy(
-                .passUnretained(endpoint), parent: post.token, depth: post.depth, caller: post.caller)
-            _ = record.open({ _, _, _ in }, nil, deadline: 0, in: lane)
-            lane.push()
-        }
-        failed.errors.append(report(error, of: post.event.text, in: endpoint))
-        if let record {
-            record.close(record.token)
-            record.vacate()
-            lane.pop()
-        }
-    }
-
     /// Calls the handlers of the program, one after the other, with the same parameters.
     @inline(never)
-    private func deliver(_ post: Post, to program: ProgramSubscribers, _ lane: Lane, _ delivery: inout Delivery) {
+    private func deliver(
+        _ post: Post, to program: ProgramSubscribers, _ lane: Lane, _ delivery: inout EventDelivery
+    ) {
         guard !delivery.isAtLimit, let endpoint = program.synchronous else { return }
-        let map = plugin_value_map(post.entries.baseAddress, UInt32(post.entries.count))
-        let parameters = Value(copying: map, host: self.program.hostTable).map ?? [:]
-        for object in program.handlers.lazy.map(\.object) where ObjectTable.retain(object) {
-            defer { _ = ObjectTable.release(object) }
-            guard let instance = ObjectTable.contents(of: object).1 else { continue }
-            delivery.delivered += 1
-            guard let record = lane.next, post.depth <= PLUGIN_DEPTH_MAX else {
-                return note(.recursionLimit, of: post, in: endpoint, lane, &delivery)
+        let parameters = parameters(of: post)
+        var failure: PluginError?
+        withUnsafeMutablePointer(to: &failure) { failure in
+            for object in program.handlers.lazy.map(\.object) where ObjectTable.retain(object) {
+                defer { _ = ObjectTable.release(object) }
+                delivery.delivered += 1
+                run(object, endpoint, parameters, post, Receiver(Self.noteFailure, failure), lane)
+                guard failure.pointee != nil else { continue }
+                note(failure, of: post, in: endpoint, &delivery)
+                if delivery.isAtLimit { return }
             }
-            record.occupy(
-                .passUnretained(endpoint), parent: post.token, depth: post.depth, caller: post.caller)
-            record.object = object
-            var thrown: PluginError?
-            runStraight(endpoint, Receiver(completion: { _, _, _ in }, data: nil), lane, record) { token, result in
-                thrown = Unmanaged<EventHandlerBox>.fromOpaque(instance)._withUnsafeGuaranteedRef { $0.run(parameters) }
-                if let thrown { fail(record, token, thrown) } else { result.pointee = plugin_value_null() }
-            }
-            if let thrown { note(thrown, of: post, in: endpoint, lane, &delivery) }
-            if delivery.isAtLimit { return }
         }
-    }
-
-    /// Calls one subscriber or, when it was replaced since the subscribers were listed, its successor. Returns who was
-    /// called; nil when it has gone.
-    @inline(__always)
-    private func reach(
-        _ subscriber: Unmanaged<Endpoint>, _ post: Post, _ since: Int64, _ receiver: Receiver, _ lane: Lane
-    ) -> Unmanaged<Endpoint>? {
-        if handle(post, by: subscriber, since, receiver, lane) { return subscriber }
-        return reachSuccessor(of: subscriber.takeUnretainedValue(), post, since, receiver, lane)
-    }
-
-    @inline(never)
-    private func reachSuccessor(
-        of subscriber: Endpoint, _ post: Post, _ since: Int64, _ receiver: Receiver, _ lane: Lane
-    ) -> Unmanaged<Endpoint>? {
-        var gone = subscriber
-        while let next = registry.table.successor(of: gone.generation)?.subscriptions[post.event.text] {
-            if handle(post, by: .passUnretained(next), since, receiver, lane) { return .passUnretained(next) }
-            gone = next
-        }
-        return nil
     }
 
     private static let noteFailure: plugin_completion = { failure, _, error in
         if let error { failure!.assumingMemoryBound(to: PluginError?.self).pointee = PluginError(error.pointee) }
     }
 
-    /// Calls one subscriber. Returns false when it has gone.
-    @inline(__always)
-    private func handle(
-        _ post: Post, by endpoint: Unmanaged<Endpoint>, _ since: Int64, _ receiver: Receiver, _ lane: Lane
-    ) -> Bool {
-        guard let record = lane.next else {
-            receiver.receive(.recursionLimit)
-            return true
-        }
-        let isThere = registry.read(lane) { table in
-            guard table.number == post.table || table.serves(endpoint) else { return false }
-            record.occupy(endpoint, parent: post.token, depth: post.depth, caller: post.caller, since: since)
-            return true
-        }
-        guard isThere else { return false }
-        if !callStraight(endpoint, post.entries, receiver, lane, record) {
-            handleDeclared(post, by: endpoint.takeUnretainedValue(), receiver, lane, record)
-        }
-        return true
-    }
-
-    /// What a subscriber does not declare is left out for it.
+    /// Takes the error of the subscriber that was called last.
     @inline(never)
-    private func handleDeclared(
-        _ post: Post, by endpoint: Endpoint, _ receiver: Receiver, _ lane: Lane, _ record: CallRecord
+    private func note(
+        _ failure: UnsafeMutablePointer<PluginError?>, of post: Post, in endpoint: Endpoint,
+        _ delivery: inout EventDelivery
     ) {
-        let declared = post.entries.filter { entry in endpoint.parameters.contains { $0.key == entry.key } }
-        let call = Call(
-            parent: post.token, timeout: 0, isRemote: false, mode: .synchronous, receiver: receiver,
-            caller: post.caller)
-        do throws(PluginError) {
-            _ = try Result { () throws(PluginError) in
-                try declared.withUnsafeBufferPointer { (declared) throws(PluginError) in
-                    try invoke(endpoint, declared, call, lane, record)
-                }
-            }.get()
-        } catch {
-            refuse(error, receiver, lane, record)
-        }
-    }
-
-    /// Logs that a subscriber has failed, and returns the error with its source.
-    func report(_ error: PluginError, of event: String, in endpoint: Endpoint) -> PluginError {
-        var error = error
-        let name = endpoint.generation.sourceName
-        if error.source == nil { error.source = name }
-        settings.log(
-            LogEntry(
-                level: .error, module: name,
-                message: "The event “\(event.shortened)” failed in \(name ?? "the program"): \(error.message) "
-                    + "(\(error.code))"))
-        return error
-    }
-}
-
-extension plugin_string {
-    /// Whether it is a name for events of the host.
-    var isOfHost: Bool { begins(with: "host.") || begins(with: "module.") || begins(with: "configuration.") }
-
-    private func begins(with prefix: StaticString) -> Bool {
-        count >= prefix.utf8CodeUnitCount && memcmp(bytes, prefix.utf8Start, prefix.utf8CodeUnitCount) == 0
-    }
-}
-
-extension Table {
-    /// Whether the generation of an endpoint is one of its own.
-    @inline(never)
-    fileprivate func serves(_ endpoint: Unmanaged<Endpoint>) -> Bool {
-        endpoint._withUnsafeGuaranteedRef { endpoint in generations.contains { $0 === endpoint.generation } }
+        guard let error = failure.pointee.take() else { return }
+        delivery.note(
+            report(error, of: post.event.text, in: endpoint, post.token, post.caller), at: delivery.delivered)
     }
 }

@@ -57,7 +57,9 @@ final class InterceptedInvocation: Sendable {
             target: call.target, action: call.action, parameters: call.parameters, origin: call.origin,
             route: call.route, context: HostContext(host: calls.program.hostTable, call: raw.token))
         guard isAsync else { return reply(frame, Result { try pass(0, call, frame) }) }
-        watchCancelling(frame)
+        CancelHandler.set(of: frame.token, in: endpoint.generation) {
+            self.cancel(isOverdue: frame.deadline != 0 && monotonicNow() >= frame.deadline)
+        }
         let task = Task(executorPreference: BlockingExecutor.modules) {
             await InterceptedTask.run(for: frame.token) {
                 do {
@@ -152,7 +154,8 @@ final class InterceptedInvocation: Sendable {
     ) -> Calls.Call {
         Calls.Call(
             parent: frame.parent, timeout: frame.deadline == 0 ? 0 : max(1, frame.deadline - monotonicNow()),
-            isRemote: call.origin == .remote, mode: frame.isAsync ? .any : .synchronous, receiver: receiver)
+            isRemote: call.origin == .remote, mode: frame.isAsync ? .any : .synchronous, receiver: receiver,
+            caller: .passUnretained(calls.program))
     }
 
     func passLater(_ index: Int, _ call: InterceptedCall, _ frame: Frame) async throws -> Value {
@@ -171,7 +174,7 @@ final class InterceptedInvocation: Sendable {
     /// Blocks this thread, one of `BlockingExecutor`, until the rest of the call is done.
     func waitForRest(_ index: Int, _ call: InterceptedCall, _ frame: Frame) throws -> Value {
         let done = DispatchSemaphore(value: 0)
-        let box = RestOutcome()
+        let outcome = Mutex<Result<Value, any Error>?>(nil)
         let task = Task(executorPreference: BlockingExecutor.modules) {
             await InterceptedTask.run(for: frame.parent) {
                 let result: Result<Value, any Error>
@@ -180,16 +183,19 @@ final class InterceptedInvocation: Sendable {
                 } catch {
                     result = .failure(error)
                 }
-                box.value.withLock { $0 = result }
+                outcome.withLock { $0 = result }
             }
             done.signal()
         }
         note(task)
         done.wait()
-        return try box.value.withLock { $0! }.get()
+        return try outcome.withLock { $0! }.get()
     }
 
     // MARK: The action
+
+    /// In whose name the rest of the call is called.
+    var program: HostContext { HostContext(host: calls.program.hostTable) }
 
     private func call(_ frame: Frame, _ receiver: Calls.Receiver, _ call: InterceptedCall) -> plugin_token {
         if frame.isOverdue {
@@ -202,42 +208,16 @@ final class InterceptedInvocation: Sendable {
     }
 
     private func performAction(_ call: InterceptedCall, _ frame: Frame) throws(PluginError) -> Value {
-        var outcome = ActionOutcome(host: calls.program.hostTable)
-        withUnsafeMutablePointer(to: &outcome) { outcome in
-            _ = self.call(frame, ActionOutcome.receiver(outcome), call)
-        }
-        return try outcome.result.get()
+        try program.receive { _ = self.call(frame, Calls.Receiver($0, $1), call) }
     }
 
     private func callAction(_ call: InterceptedCall, _ frame: Frame) async throws(PluginError) -> Value {
-        let result = await WaitingCall.outcome(host: calls.program.hostTable) { self.call(frame, $0, call) }
-        return try result?.get() ?? .null
+        let pending = PendingCall(host: calls.program.hostTable)
+        pending.start { self.call(frame, Calls.Receiver($0, $1), call) }
+        return try await pending.outcome()
     }
 
     // MARK: The deadline
-
-    private func watchCancelling(_ frame: Frame) {
-        let table = endpoint.generation.hostTable!
-        let hold = Unmanaged.passRetained(
-            CancelWatch(self) { [deadline = frame.deadline] invocation in
-                invocation.cancel(isOverdue: deadline != 0 && monotonicNow() >= deadline)
-            })
-        table.pointee.on_cancel(
-            table, frame.token,
-            { data, isCancelled in
-                let watch = Unmanaged<CancelWatch>.fromOpaque(data!).takeRetainedValue()
-                if isCancelled != 0 { watch.cancel(watch.invocation) }
-            }, hold.toOpaque())
-    }
-
-    private final class CancelWatch: Sendable {
-        let invocation: InterceptedInvocation
-        let cancel: @Sendable (InterceptedInvocation) -> Void
-
-        init(_ invocation: InterceptedInvocation, _ cancel: @escaping @Sendable (InterceptedInvocation) -> Void) {
-            (self.invocation, self.cancel) = (invocation, cancel)
-        }
-    }
 
     private func cancel(isOverdue: Bool) {
         let (tasks, overrun): ([Task<Void, Never>], Int?) = state.withLock { state in

@@ -56,23 +56,13 @@ extension Calls {
         _ endpoint: Endpoint, _ parameters: Parameters, _ call: Call, _ instance: UnsafeMutableRawPointer?,
         _ object: plugin_object
     ) -> plugin_token {
-        guard let lane = Lane.current, let record = lane.next else {
-            call.receiver.receive(.recursionLimit)
-            return 0
-        }
-        let holdsObject = object != 0 && ObjectTable.retain(object)
-        do throws(PluginError) {
-            return try parameters.withEntries { (entries, count) throws(PluginError) in
+        inNextRecord(call.receiver) { (lane, record) throws(PluginError) in
+            try parameters.lend { (entries) throws(PluginError) in
                 occupy(record, .passUnretained(endpoint), call)
-                if holdsObject { record.object = object }
-                let entries = UnsafeBufferPointer(start: entries, count: count)
+                if object != 0, ObjectTable.retain(object) { record.object = object }
                 return try invoke(endpoint, entries, call, lane, record, instance: instance)
             }
-        } catch {
-            refuse(error, call.receiver, lane, record)
-            if holdsObject { _ = ObjectTable.release(object) }
-            return 0
-        }
+        } ?? 0
     }
 }
 
@@ -109,16 +99,15 @@ extension Endpoint {
     /// What runs the interceptors in place of the action. Never freed, like every endpoint.
     fileprivate func standIn(isAsync: Bool) -> Endpoint {
         standIns.withLock { standIns in
-            if let made = isAsync ? standIns.asynchronous : standIns.synchronous { return made }
-            let made = Endpoint(
-                name: nameBytes, parameters: [], isAsync: isAsync, isRemote: isRemote, isVariadic: true,
-                isStandIn: true,
-                invoke: { _, call, _, _ in
+            standIns.form(isAsync: isAsync) {
+                Endpoint(
+                    name: nameBytes, isAsync: isAsync, isRemote: isRemote, isVariadic: true, isStandIn: true,
+                    generation: generation
+                ) { _, call, _, _ in
                     let call = call!.pointee
                     Unmanaged<InterceptedInvocation>.fromOpaque(call.instance).takeRetainedValue().run(call)
-                }, data: nil, generation: generation, instances: nil, gate: nil)
-            if isAsync { standIns.asynchronous = made } else { standIns.synchronous = made }
-            return made
+                }
+            }
         }
     }
 }

@@ -1,5 +1,4 @@
 import PluginABI
-
 /// An interceptor that was set up with `PluginHost.intercept`: what takes it away again.
 public final class Interceptor: Sendable {
     private let id: UInt64

@@ -6,24 +6,16 @@ import Synchronization
 extension Calls {
     /// Calls what a rule names, as the table of the moment has it. Nil where it is not there: nobody is told then.
     func callInterceptor(_ rule: InterceptorRule, _ parameters: Parameters, _ call: Call) -> plugin_token? {
-        guard let lane = Lane.current, let record = lane.next else {
-            call.receiver.receive(.recursionLimit)
-            return 0
-        }
-        let found: Unmanaged<Endpoint>? = registry.read(lane) { table in
-            guard let endpoint = table.interceptors[rule.key] else { return nil }
-            occupy(record, .passUnretained(endpoint), call)
-            return .passUnretained(endpoint)
-        }
-        guard let found else { return nil }
-        do throws(PluginError) {
-            return try parameters.withEntries { (entries, count) throws(PluginError) in
-                try invoke(
-                    found.takeUnretainedValue(), UnsafeBufferPointer(start: entries, count: count), call, lane, record)
+        inNextRecord(call.receiver) { (lane, record) throws(PluginError) in
+            let found: Endpoint? = registry.read(lane) { table in
+                guard let endpoint = table.interceptors[rule.key] else { return nil }
+                occupy(record, .passUnretained(endpoint), call)
+                return endpoint
             }
-        } catch {
-            refuse(error, call.receiver, lane, record)
-            return 0
+            guard let found else { return nil }
+            return try parameters.lend { (entries) throws(PluginError) in
+                try invoke(found, entries, call, lane, record)
+            }
         }
     }
 }
@@ -44,12 +36,16 @@ extension InterceptedInvocation {
                 throw rest.failed(error)
             }
         }
-        var isMissing = false
-        var outcome = ActionOutcome(host: calls.program.hostTable)
-        withUnsafeMutablePointer(to: &outcome) { outcome in
-            isMissing = start(rule, parameters(call, callback), call, frame, ActionOutcome.receiver(outcome)) == nil
+        var isThere = true
+        do throws(PluginError) {
+            let result = try program.receive {
+                let receiver = Calls.Receiver($0, $1)
+                isThere = start(rule, parameters(call, callback), call, frame, receiver) != nil
+            }
+            if isThere { return result }
+        } catch {
+            throw rest.original(error)
         }
-        guard isMissing else { return try rest.outcome(outcome.result).get() }
         guard rule.isOptional else { throw PluginError.missing(rule, endpoint) }
         return try pass(index + 1, call, frame)
     }
@@ -77,10 +73,16 @@ extension InterceptedInvocation {
                     throw rest.failed(error)
                 }
             }
-        let result = await WaitingCall.outcome(host: calls.program.hostTable) {
-            start(rule, parameters(call, callback), call, frame, $0)
+        let pending = PendingCall(host: calls.program.hostTable)
+        var isThere = true
+        pending.start {
+            let token = start(rule, parameters(call, callback), call, frame, Calls.Receiver($0, $1))
+            isThere = token != nil
+            return token ?? 0
         }
-        if let result { return try rest.outcome(result).get() }
+        if isThere {
+            do throws(PluginError) { return try await pending.outcome() } catch { throw rest.original(error) }
+        }
         guard rule.isOptional else { throw PluginError.missing(rule, endpoint) }
         return try await passLater(index + 1, call, frame)
     }
@@ -123,12 +125,10 @@ final class RestOfCall: Sendable {
         return error
     }
 
-    /// The outcome of the interceptor.
-    func outcome(_ result: Result<Value, PluginError>) -> Result<Value, PluginError> {
-        result.mapError { error in
-            let passedOn = failure.withLock { $0 }
-            return passedOn?.code == error.code && passedOn?.message == error.message ? passedOn! : error
-        }
+    /// What the interceptor has thrown: the error of the rest itself, if it has passed that on.
+    func original(_ error: PluginError) -> PluginError {
+        let failure = failure.withLock { $0 }
+        return failure?.code == error.code && failure?.message == error.message ? failure! : error
     }
 
     /// The call with the parameters that the interceptor gives.

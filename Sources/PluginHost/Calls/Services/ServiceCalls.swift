@@ -61,42 +61,32 @@ extension Calls {
     private func instance(
         of service: ServiceEntry, by endpoint: Endpoint, parent: plugin_token
     ) throws(PluginError) -> Object? {
-        guard let lane = Lane.current, let record = lane.next else { throw .recursionLimit }
-        var outcome: Result<Object, PluginError>?
-        withUnsafeMutablePointer(to: &outcome) { outcome in
-            let receiver = Receiver(
-                completion: { data, value, error in
-                    let outcome = data!.assumingMemoryBound(to: Result<Object, PluginError>?.self)
-                    if let error {
-                        outcome.pointee = .failure(PluginError(error.pointee))
-                    } else if let value {
-                        let object = value.pointee.as.object
-                        let host = ObjectTable.contents(of: object).0.generation.calls.program.hostTable!
-                        outcome.pointee = .success(Object(retaining: object, host: host))
+        var isThere = false
+        let made = try HostContext(host: program.hostTable).receive { completion, data in
+            let receiver = Receiver(completion, data)
+            let answer = inNextRecord(receiver) { (lane, record) throws(PluginError) in
+                let call = Call(
+                    parent: parent != 0 ? parent : lane.currentCall, timeout: 0, isRemote: false, mode: .synchronous,
+                    receiver: receiver, isFresh: true)
+                let isFound = registry.read(lane) { table in
+                    guard table.services[service.name]?.contains(where: { $0 === service }) == true else {
+                        return false
                     }
-                }, data: outcome)
-            let call = Call(
-                parent: parent != 0 ? parent : lane.currentCall, timeout: 0, isRemote: false, mode: .synchronous,
-                receiver: receiver, isFresh: true)
-            let isThere = registry.read(lane) { table in
-                guard table.services[service.name]?.contains(where: { $0 === service }) == true else { return false }
-                occupy(record, .passUnretained(endpoint), call)
-                return true
+                    occupy(record, .passUnretained(endpoint), call)
+                    return true
+                }
+                guard isFound else { return nil }
+                return try invoke(endpoint, UnsafeBufferPointer(start: nil, count: 0), call, lane, record)
             }
-            guard isThere else { return }
-            do throws(PluginError) {
-                _ = try invoke(endpoint, UnsafeBufferPointer(start: nil, count: 0), call, lane, record)
-            } catch {
-                refuse(error, receiver, lane, record)
-            }
+            isThere = answer != nil
         }
-        return try outcome?.get()
+        return isThere ? made.object : nil
     }
 
     /// Finds what implements a service, and lends its description, with an instance where it makes any.
     ///
     /// - Throws: what its making throws.
-    fileprivate func requestService(
+    func requestService(
         _ name: plugin_string, _ version: plugin_string, parent: plugin_token,
         _ body: (UnsafePointer<plugin_value>) -> Void
     ) throws(PluginError) {
@@ -120,43 +110,30 @@ extension Calls {
         _ name: plugin_string, _ version: plugin_string, parent: plugin_token, timeout: Int64, from caller: Generation,
         to receiver: Receiver
     ) -> plugin_token {
-        guard let lane = Lane.current, let record = lane.next else {
-            receiver.receive(.recursionLimit)
-            return 0
-        }
-        let call = Call(
-            parent: parent != 0 ? parent : lane.currentCall, timeout: timeout, isRemote: false, mode: .any,
-            receiver: receiver, caller: .passUnretained(caller))
-        do throws(PluginError) {
+        inNextRecord(receiver) { (lane, record) throws(PluginError) in
+            let call = Call(
+                parent: parent != 0 ? parent : lane.currentCall, timeout: timeout, isRemote: false, mode: .any,
+                receiver: receiver, caller: .passUnretained(caller))
             try name.check("The name of the service")
             try version.check("The version of the service")
             _ = try Self.version(version)
             occupy(record, .passUnretained(core.ownActions.serviceWaiter), call)
             let parameters = Parameters(positional: [.string(name.text), .string(version.text)])
-            return try parameters.withEntries { (entries, count) throws(PluginError) in
-                try invoke(
-                    core.ownActions.serviceWaiter, UnsafeBufferPointer(start: entries, count: count), call, lane, record
-                )
+            return try parameters.lend { (entries) throws(PluginError) in
+                try invoke(core.ownActions.serviceWaiter, entries, call, lane, record)
             }
-        } catch {
-            refuse(error, receiver, lane, record)
-            return 0
-        }
+        } ?? 0
     }
 
     /// The action behind ``awaitService(_:_:parent:timeout:from:to:)``: an asynchronous one of the program, so that deadlines
     /// and cancellation are those of every call.
     static func makeServiceWaiter(_ program: Generation) -> Endpoint {
-        let parameters = ["name", "version"].map { name in
-            Endpoint.Parameter(ModuleManifest.Parameter(name: name, type: .string, isRequired: true))
+        Endpoint(own: "waiting for a service", of: program, ["name": .string, "version": .string]) {
+            data, call, arguments, _ in
+            let program = Unmanaged<Generation>.fromOpaque(data!).takeUnretainedValue()
+            let (name, version) = (arguments![0].string, SemanticVersion(arguments![1].string))
+            ServiceWait(token: call!.pointee.token, name: name, smallest: version, program: program).begin()
         }
-        return Endpoint(
-            name: .immortal("waiting for a service"), parameters: parameters, isAsync: true, isRemote: false,
-            invoke: { data, call, arguments, _ in
-                let program = Unmanaged<Generation>.fromOpaque(data!).takeUnretainedValue()
-                let (name, version) = (arguments![0].string, SemanticVersion(arguments![1].string))
-                ServiceWait(token: call!.pointee.token, name: name, smallest: version, program: program).begin()
-            }, data: Unmanaged.passUnretained(program).toOpaque(), generation: program, instances: nil, gate: nil)
     }
 }
 
@@ -174,12 +151,9 @@ private final class ServiceWait: Sendable {
     func begin() {
         // Kept by the closures until the wait is over.
         program.calls.registry.observe(token) { self.look(at: $0) }
-        program.hostTable.pointee.on_cancel(
-            program.hostTable, token,
-            { data, isCancelled in
-                let wait = Unmanaged<ServiceWait>.fromOpaque(data!).takeRetainedValue()
-                if isCancelled != 0 { wait.end(.failure(PluginError(.cancelled, "Nobody waits any longer."))) }
-            }, Unmanaged.passRetained(self).toOpaque())
+        CancelHandler.set(of: token, in: program) {
+            self.end(.failure(PluginError(.cancelled, "Nobody waits any longer.")))
+        }
     }
 
     private func look(at table: Table) {
@@ -194,10 +168,8 @@ private final class ServiceWait: Sendable {
         let calls = program.calls
         guard calls.registry.stopObserving(token) else { return }
         switch result {
-        case .success(let service):
-            service.lend(nil) { _ = Calls.resolve(token, $0, from: program) }
-        case .failure(let error):
-            error.lend { _ = calls.reject(token, $0.pointee, from: program) }
+        case .success(let service): service.lend(nil) { calls.answer(token, $0) }
+        case .failure(let error): calls.answer(token, error)
         }
     }
 }
@@ -219,41 +191,4 @@ extension ServiceEntry {
             withExtendedLifetime(object) { body(&map) }
         }
     }
-}
-
-extension HostTable {
-    /// The extension of services.
-    nonisolated(unsafe) static let services: UnsafePointer<plugin_services> = {
-        let services = UnsafeMutablePointer<plugin_services>.allocate(capacity: 1)
-        services.initialize(
-            to: plugin_services(
-                size: UInt32(MemoryLayout<plugin_services>.size), reserved: 0,
-                info: { host, name, version, completion, data in
-                    let calls = HostTable.caller(host).takeUnretainedValue().calls
-                    do throws(PluginError) {
-                        let service = try calls.service(name, version).takeUnretainedValue()
-                        service.lend(nil) { completion?(data, $0, nil) }
-                    } catch {
-                        error.lend { completion?(data, nil, $0) }
-                    }
-                },
-                request: { host, parent, name, version, completion, data in
-                    HostTable.caller(host)._withUnsafeGuaranteedRef { caller in
-                        do throws(PluginError) {
-                            try caller.calls.requestService(name, version, parent: parent) {
-                                completion?(data, $0, nil)
-                            }
-                        } catch {
-                            error.lend { completion?(data, nil, $0) }
-                        }
-                    }
-                },
-                wait: { host, parent, name, version, timeout, completion, data in
-                    let receiver = Calls.Receiver(completion: completion ?? { _, _, _ in }, data: data)
-                    let caller = HostTable.caller(host).takeUnretainedValue()
-                    return caller.calls.awaitService(
-                        name, version, parent: parent, timeout: timeout, from: caller, to: receiver)
-                }))
-        return UnsafePointer(services)
-    }()
 }

@@ -7,18 +7,68 @@ import Synchronization
 extension Calls {
     /// A URL: what it addresses, and the parameters that it carries.
     func open(
-        _ request: borrowing plugin_request, _ call: Call, _ lane: Lane, _ record: CallRecord
+        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, _ call: Call, _ lane: Lane,
+        _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
-        let given = request.entries
-        let (url, flags) = (request.target, request.flags)
-        let asksForObject = flags & PLUGIN_REQUEST_OBJECT != 0
+        try open(url, given, asksForObject: asksForObject, call, lane, record, noting: { _, _ in })
+    }
+
+    /// Opens a URL that is to give an object, for the program. Also returns the parameters with which the action was called,
+    /// those included that it got by default.
+    func openObject(
+        _ url: String, _ given: Parameters, isRemote: Bool, parent: plugin_token
+    ) async throws(PluginError) -> (result: Value, parameters: [String: Value]) {
+        var parameters: [String: Value] = [:]
+        let pending = PendingCall(host: program.hostTable)
+        pending.start { completion, data in
+            let receiver = Receiver(completion, data)
+            return inNextRecord(receiver) { (lane, record) throws(PluginError) in
+                let seesProposal = lane.seesProposal
+                lane.seesProposal = false
+                defer { lane.seesProposal = seesProposal }
+                let call = Call(
+                    parent: parent != 0 ? parent : lane.currentCall, timeout: 0, isRemote: isRemote, mode: .any,
+                    receiver: receiver, caller: .passUnretained(program))
+                return try url.withRawText { (url) throws(PluginError) in
+                    try given.lend { (given) throws(PluginError) in
+                        try open(url, given, asksForObject: true, call, lane, record) { endpoint, entries in
+                            parameters = all(entries, endpoint?.takeUnretainedValue())
+                        }
+                    }
+                }
+            } ?? 0
+        }
+        return (try await pending.outcome(), parameters)
+    }
+
+    /// All that an action gets: what it is called with, and its defaults.
+    private func all(_ entries: UnsafeBufferPointer<plugin_entry>, _ endpoint: Endpoint?) -> [String: Value] {
+        let host = program.hostTable!
+        let given = entries.map { ($0.key.text, Value(copying: $0.value, host: host)) }
+        return Dictionary(given) { first, _ in first }.merging(defaults(of: endpoint)) { given, _ in given }
+    }
+
+    /// The defaults that an action declares.
+    func defaults(of endpoint: Endpoint?) -> [String: Value] {
+        let host = program.hostTable!
+        let pairs = endpoint?.parameters.map { ($0.name, Value(copying: $0.defaultValue, host: host)) } ?? []
+        return Dictionary(pairs) { first, _ in first }.filter { !$0.value.isNull }
+    }
+
+    /// - Parameter note: Is told what is called, if it is there, and with which parameters; once more where they are asked
+    ///   for anew.
+    @inline(__always)
+    private func open(
+        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, _ call: Call, _ lane: Lane,
+        _ record: CallRecord, noting note: (Unmanaged<Endpoint>?, UnsafeBufferPointer<plugin_entry>) -> Void
+    ) throws(PluginError) -> plugin_token {
         // Finding the route is part of what the caller gives time for.
         let end = call.timeout > 0 ? deadline(in: call.timeout, from: plugin_host_coarse_now()) : 0
         var isAnnounced = false
         while true {
             // What the URL means and whom it reaches are of one table; where that is over, both are asked anew.
             let table = registry.current(lane)
-            let answer = try resolve(RawText(url), given, isRemote: call.isRemote, table) {
+            let answer = try resolve(url, given, isRemote: call.isRemote, table) {
                 (resolution) throws(PluginError) -> plugin_token? in
                 if call.isRemote, !isAnnounced {
                     isAnnounced = true
@@ -32,6 +82,7 @@ extension Calls {
                 return try URLArguments.lend(
                     of: resolution, to: found, besides: given, asksForObject: asksForObject
                 ) { [call] (entries) throws(PluginError) -> plugin_token? in
+                    note(found, entries)
                     guard let found else { return try self.call(target, action, entries, call, lane, record) }
                     let isThere = registry.read(lane) { present in
                         guard present === table else { return false }
@@ -46,7 +97,8 @@ extension Calls {
                     }
                     let endpoint = found.takeUnretainedValue()
                     if endpoint.isHeld.load(ordering: .relaxed), let hold = try hold(of: endpoint, for: call) {
-                        return try wait(for: hold, endpoint, url: url.text, flags, given, call, lane, record)
+                        return try wait(
+                            for: hold, endpoint, url: url, asksForObject: asksForObject, given, call, lane, record)
                     }
                     return try invoke(endpoint, entries, call, lane, record, through: table.interception)
                 }
@@ -122,8 +174,7 @@ extension Calls {
     func checkOpen(_ url: String, _ parameters: Parameters, isRemote: Bool) throws(PluginError) {
         let table = registry.table
         try url.withRawText { (url) throws(PluginError) in
-            try parameters.withEntries { (entries, count) throws(PluginError) in
-                let given = UnsafeBufferPointer(start: entries, count: count)
+            try parameters.lend { (given) throws(PluginError) in
                 try checkOpen(url, given, isRemote: isRemote, table)
             }
         }
@@ -141,27 +192,17 @@ extension Calls {
         _ resolution: URLResolution, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table
     ) throws(PluginError) {
         guard let found = table.find(resolution.target, resolution.action) else {
-            return try checkFallback(resolution.target.text, resolution.action.text, isRemote: isRemote, table)
+            let action = resolution.action.text
+            let fallback = try fallback(for: resolution.target.text, action, isRemote: isRemote, in: table)
+            guard case .notFound(let notFound) = fallback else { return }
+            return try Parameters(ofNotFound: action, [:]).lend { (entries) throws(PluginError) in
+                try notFound.checkBinding(entries)
+            }
         }
         let endpoint = found.takeUnretainedValue()
         if isRemote, !endpoint.isRemote { throw .notRemote(endpoint) }
         try URLArguments.lend(of: resolution, to: found, besides: given, asksForObject: false) {
             (entries) throws(PluginError) in try endpoint.checkBinding(entries)
-        }
-    }
-
-    /// Whether something stands in for an action that is not there, as ``callFallback(_:_:_:_:_:_:in:)`` finds it.
-    private func checkFallback(
-        _ target: String, _ action: String, isRemote: Bool, _ table: Table
-    ) throws(PluginError) {
-        if let notFound = table.targets[target]?.actions["notFound"], !isRemote || notFound.isRemote {
-            return try Parameters([("action", .string(action)), ("parameters", [:])]).withEntries {
-                (entries, count) throws(PluginError) in
-                try notFound.checkBinding(UnsafeBufferPointer(start: entries, count: count))
-            }
-        }
-        guard table.targets[target] == nil, core.noTargetHandler.withLock({ $0 != nil }) else {
-            throw table.missing(target, action)
         }
     }
 }

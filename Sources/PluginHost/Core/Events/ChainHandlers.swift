@@ -3,14 +3,12 @@ import Synchronization
 
 /// The program's handlers of events that run up the chain, in the order in which they came.
 final class ChainHandlers: Sendable {
-    typealias Body = @Sendable (ChainEvent) async throws -> ChainReply
+    typealias Body = ProgramHandler<ChainEvent, ChainReply>
 
-    /// One handler. A synchronous one has both forms.
     struct Handler: Sendable {
         let number: Int
         let event: String
-        let now: (@Sendable (ChainEvent) throws -> ChainReply)?
-        let later: Body
+        let body: Body
     }
 
     private let state = Mutex<(handlers: [Handler], count: Int)>(([], 0))
@@ -18,12 +16,10 @@ final class ChainHandlers: Sendable {
     func handlers(of event: String) -> [Handler] { state.withLock { $0.handlers.filter { $0.event == event } } }
 
     /// - Returns: The number to remove it by.
-    func add(
-        _ event: String, now: (@Sendable (ChainEvent) throws -> ChainReply)?, later: @escaping Body
-    ) -> Int {
+    func add(_ event: String, _ body: Body) -> Int {
         state.withLock { state in
             state.count += 1
-            state.handlers.append(Handler(number: state.count, event: event, now: now, later: later))
+            state.handlers.append(Handler(number: state.count, event: event, body: body))
             return state.count
         }
     }

@@ -3,54 +3,44 @@ import PluginABI
 
 /// A closure of the program that waits for an event: the instance of an object whose one action calls it.
 final class EventHandlerBox: Sendable {
-    enum Handler: Sendable {
-        case synchronous(@Sendable ([String: Value]) throws -> Void)
-        case asynchronous(@Sendable ([String: Value]) async throws -> Void)
-
-        var isAsync: Bool { if case .asynchronous = self { true } else { false } }
-    }
+    typealias Handler = ProgramHandler<[String: Value], Void>
 
     private let handler: Handler
-    /// The program's table, which lives as long as the process.
-    private nonisolated(unsafe) let host: UnsafePointer<plugin_host>
 
-    init(_ program: Generation, _ handler: Handler) {
-        host = program.hostTable
-        self.handler = handler
-    }
-
-    /// An object that holds the box; 0 when there are too many objects.
-    func object(of type: ObjectTypeEntry) -> plugin_object {
-        ObjectTable.create(type, Unmanaged.passRetained(self).toOpaque()) {
-            Unmanaged<EventHandlerBox>.fromOpaque($0!).release()
-        }
-    }
+    init(_ handler: Handler) { self.handler = handler }
 
     /// The type of all handlers of an event, whose one action, `handle`, takes a map. Asynchronous ones reply later.
     static func type(for event: String, in program: Generation, isAsync: Bool) -> ObjectTypeEntry {
-        let endpoint = Endpoint(
-            name: .immortal("!\(event)"), parameters: [], isAsync: isAsync, isRemote: false, isVariadic: true,
-            invoke: { _, call, arguments, count in
-                let box = Unmanaged<EventHandlerBox>.fromOpaque(call!.pointee.instance).takeUnretainedValue()
-                let parameters = count > 0 ? Value(copying: arguments![0], host: box.host).map : nil
-                box.handle(parameters ?? [:], call!.pointee.token)
-            }, data: nil, generation: program, instances: nil, gate: nil)
+        let endpoint = Endpoint(own: "!\(event)", of: program, isAsync: isAsync) { data, call, arguments, count in
+            let program = Unmanaged<Generation>.fromOpaque(data!).takeUnretainedValue()
+            let box = Unmanaged<EventHandlerBox>.fromOpaque(call!.pointee.instance).takeUnretainedValue()
+            let parameters = count > 0 ? Value(copying: arguments![0], host: program.hostTable).map : nil
+            box.handle(parameters ?? [:], call!.pointee.token, of: program)
+        }
         return ObjectTypeEntry(name: event, actions: ["handle": endpoint], generation: program)
     }
 
     /// The one action of a type of handlers.
     static func endpoint(of type: ObjectTypeEntry) -> Endpoint { type.actions["handle"]! }
 
-    private func handle(_ parameters: [String: Value], _ token: plugin_token) {
+    private func handle(_ parameters: [String: Value], _ token: plugin_token, of program: Generation) {
+        func answer(_ error: PluginError?) {
+            let host = program.hostTable!
+            if let error {
+                error.lend { _ = host.pointee.reject(host, token, $0) }
+            } else {
+                _ = host.pointee.resolve(host, token, nil)
+            }
+        }
         switch handler {
-        case .synchronous: answer(token, run(parameters))
+        case .synchronous: answer(run(parameters))
         case .asynchronous(let handler):
             Task {
                 do {
                     try await handler(parameters)
-                    answer(token, nil)
+                    answer(nil)
                 } catch {
-                    answer(token, PluginError(thrown: error))
+                    answer(PluginError(thrown: error))
                 }
             }
         }
@@ -65,14 +55,6 @@ final class EventHandlerBox: Sendable {
             return nil
         } catch {
             return PluginError(thrown: error)
-        }
-    }
-
-    private func answer(_ token: plugin_token, _ error: PluginError?) {
-        if let error {
-            error.lend { _ = host.pointee.reject(host, token, $0) }
-        } else {
-            _ = host.pointee.resolve(host, token, nil)
         }
     }
 }

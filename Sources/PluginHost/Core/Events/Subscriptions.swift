@@ -58,12 +58,7 @@ final class EventBoard: Sendable {
     /// The type of the handlers of an event, made once.
     func type(of event: String, isAsync: Bool, _ make: () -> ObjectTypeEntry) -> ObjectTypeEntry {
         state.withLock { state in
-            state.change(event) { handlers, types in
-                if let known = isAsync ? types.asynchronous : types.synchronous { return known }
-                let made = make()
-                if isAsync { types.asynchronous = made } else { types.synchronous = made }
-                return made
-            }
+            state.change(event) { _, types in types.form(isAsync: isAsync, make) }
         }
     }
 
@@ -132,7 +127,7 @@ extension EventBoard.State {
             let place = events[hash]?.firstIndex { $0.event == name }
             let known = place.map { events[hash]![$0] }
             var handlers = known?.handlers ?? []
-            var types: ProgramSubscribers.Types = known?.types ?? (nil, nil)
+            var types = known?.types ?? TwoForms()
             let result = change(&handlers, &types)
             counts[Int(hash & 63)] += (handlers.isEmpty ? 0 : 1) - (known?.handlers.isEmpty == false ? 1 : 0)
             let changed = ProgramSubscribers(event, handlers, types)
@@ -159,7 +154,7 @@ final class ProgramSubscribers: @unchecked Sendable {
     }
 
     /// Made when they are first needed, and kept.
-    typealias Types = (synchronous: ObjectTypeEntry?, asynchronous: ObjectTypeEntry?)
+    typealias Types = TwoForms<ObjectTypeEntry>
 
     fileprivate let event: plugin_string
     /// In the order in which they came.

@@ -18,21 +18,13 @@ final class CallbackBox {
 
     deinit { destroy?(data) }
 
-    /// An object that holds the box; 0 when there are too many objects.
-    func object(of type: ObjectTypeEntry) -> plugin_object {
-        ObjectTable.create(type, Unmanaged.passRetained(self).toOpaque()) {
-            Unmanaged<CallbackBox>.fromOpaque($0!).release()
-        }
-    }
-
     /// The type of all callbacks of a generation: one action that takes any arguments and passes them on.
     static func type(in generation: Generation, isAsync: Bool) -> ObjectTypeEntry {
-        let endpoint = Endpoint(
-            name: .immortal("callback"), parameters: [], isAsync: isAsync, isRemote: true, isVariadic: true,
-            invoke: { _, call, arguments, count in
-                let box = Unmanaged<CallbackBox>.fromOpaque(call!.pointee.instance).takeUnretainedValue()
-                box.invoke(box.data, call, arguments, count)
-            }, data: nil, generation: generation, instances: nil, gate: nil)
+        let endpoint = Endpoint(own: "callback", of: generation, isAsync: isAsync, isRemote: true) {
+            _, call, arguments, count in
+            let box = Unmanaged<CallbackBox>.fromOpaque(call!.pointee.instance).takeUnretainedValue()
+            box.invoke(box.data, call, arguments, count)
+        }
         return ObjectTypeEntry(name: "callback", actions: ["call": endpoint], generation: generation)
     }
 }

@@ -95,6 +95,11 @@ enum ObjectTable {
         return UInt64(index) << 40 | sequence
     }
 
+    /// Makes an object whose instance is an object of Swift's, which it keeps alive.
+    static func create(_ type: ObjectTypeEntry, holding instance: AnyObject) -> plugin_object {
+        create(type, Unmanaged.passRetained(instance).toOpaque()) { Unmanaged<AnyObject>.fromOpaque($0!).release() }
+    }
+
     /// Adds a holder; false for a handle that nobody holds any more.
     static func retain(_ handle: plugin_object) -> Bool {
         guard let slot = slot(of: handle) else { return false }

@@ -60,7 +60,7 @@ final class Endpoint: @unchecked Sendable {
     /// Lets one call in at a time, if the module or the target is serial.
     let gate: SerialGate?
     /// What runs interceptors in its place, once there have been any.
-    let standIns = Mutex<(synchronous: Endpoint?, asynchronous: Endpoint?)>((nil, nil))
+    let standIns = Mutex(TwoForms<Endpoint>())
 
     /// What the call path must know of a declared parameter. Copied freely: it holds no reference.
     struct Parameter: @unchecked Sendable {  // The key and the default point to memory that is never freed.
@@ -75,10 +75,10 @@ final class Endpoint: @unchecked Sendable {
     }
 
     init(
-        name: plugin_string, parameters: [Parameter], isAsync: Bool, isRemote: Bool, isVariadic: Bool = false,
-        isStandIn: Bool = false, invoke: @escaping plugin_invoke, data: UnsafeMutableRawPointer?,
-        generation: Generation,
-        instances: InstanceProvider?, gate: SerialGate?
+        name: plugin_string, parameters: [Parameter] = [], isAsync: Bool, isRemote: Bool = false,
+        isVariadic: Bool = false, isStandIn: Bool = false, generation: Generation,
+        instances: InstanceProvider? = nil, gate: SerialGate? = nil, data: UnsafeMutableRawPointer? = nil,
+        invoke: @escaping plugin_invoke
     ) {
         nameBytes = name
         self.parameters = .immortal(parameters)
@@ -96,6 +96,24 @@ final class Endpoint: @unchecked Sendable {
             !isVariadic && instances == nil && gate == nil && parameters.count <= Self.straightParameters
         way = isStraight ? isAsync ? .straightAsync : .straight : .general
         if isListed { generation.core.statistics.add(self) }
+    }
+
+    /// An action of the host's own, in the name of a generation (mostly the program), which is its `data`.
+    ///
+    /// - Parameter parameters: Their names and types; all are required. Nil for one that takes any.
+    convenience init(
+        own name: String, of generation: Generation, _ parameters: KeyValuePairs<String, Value.Kind>? = nil,
+        isAsync: Bool = true, isRemote: Bool = false, invoke: @escaping plugin_invoke
+    ) {
+        let declared = (parameters ?? [:]).map { name, type in
+            Parameter(
+                key: .shared(name), kind: type, rawKind: type.raw ?? .max, isRequired: true,
+                defaultValue: plugin_value_null())
+        }
+        self.init(
+            name: .immortal(name), parameters: declared, isAsync: isAsync, isRemote: isRemote,
+            isVariadic: parameters == nil, generation: generation,
+            data: Unmanaged.passUnretained(generation).toOpaque(), invoke: invoke)
     }
 
     /// What the crash report says while it runs. Made with its first call: of many modules most actions are never called.
@@ -136,57 +154,5 @@ extension Endpoint.Parameter {
         self.init(
             key: .shared(declaration.name), kind: declaration.type, rawKind: declaration.type.raw ?? .max,
             isRequired: declaration.isRequired, defaultValue: .immortal(declaration.defaultValue ?? .null))
-    }
-}
-
-extension UnsafeBufferPointer {
-    /// A copy that is never freed.
-    fileprivate static func immortal(_ elements: [Element]) -> UnsafeBufferPointer<Element> {
-        let copy = UnsafeMutableBufferPointer<Element>.allocate(capacity: elements.count)
-        _ = copy.initialize(from: elements)
-        return UnsafeBufferPointer(copy)
-    }
-}
-
-extension plugin_string {
-    /// A copy that is never freed, made once for all that are equal: what many modules have in common. For names, which
-    /// are ASCII, since other texts can be equal and have other bytes.
-    static func shared(_ text: String) -> plugin_string {
-        sharedTexts.withLock { texts in
-            if let known = texts[text] { return known }
-            let copy = immortal(text)
-            texts[text] = copy
-            return copy
-        }
-    }
-    private static let sharedTexts = Mutex<[String: plugin_string]>([:])
-}
-
-extension plugin_value {
-    /// A copy that is never freed.
-    static func immortal(_ value: Value) -> plugin_value {
-        switch value {
-        case .null: plugin_value_null()
-        case [:]: emptyMap
-        default: makeImmortal(value)
-        }
-    }
-
-    private static let emptyMap = makeImmortal([:])
-
-    private static func makeImmortal(_ value: Value) -> plugin_value {
-        let parameters = Unmanaged.passRetained(ImmortalParameters(Parameters([("", value)])))
-        return parameters.takeUnretainedValue().first
-    }
-}
-
-/// Keeps a laid-out value in memory.
-private final class ImmortalParameters {
-    let parameters: Parameters
-    init(_ parameters: Parameters) { self.parameters = parameters }
-
-    var first: plugin_value {
-        (try? parameters.withEntries { entries, count in count > 0 ? entries.pointee.value : plugin_value_null() })
-            ?? plugin_value_null()
     }
 }

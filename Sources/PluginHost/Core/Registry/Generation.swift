@@ -43,7 +43,7 @@ final class Generation: @unchecked Sendable {
     private(set) var interceptors: [String: Endpoint] = [:]
     private(set) var providers: [InstanceProvider] = []
     /// Made when they are first needed.
-    private let callbackTypes = Mutex<(synchronous: ObjectTypeEntry?, asynchronous: ObjectTypeEntry?)>((nil, nil))
+    private let callbackTypes = Mutex(TwoForms<ObjectTypeEntry>())
     /// Whether its `setUp` has succeeded. Used by changes of modules only, one at a time.
     var isSetUp = false
     /// Whether a synchronous part of its start has not returned in time. Nothing of it is called any more. Used as `isSetUp`.
@@ -116,23 +116,17 @@ final class Generation: @unchecked Sendable {
     }
 
     private func finishTables(_ configuration: Value) {
-        let context = UnsafeMutablePointer<plugin_context>.allocate(capacity: 1)
-        context.initialize(
-            to: plugin_context(
+        context = .immortal(
+            plugin_context(
                 size: UInt32(MemoryLayout<plugin_context>.size), reserved: 0, module: .immortal(name),
                 file: .immortal(file), folder: .immortal((file as NSString).deletingLastPathComponent),
                 configuration: .immortal(configuration), values: core.context))
-        self.context = UnsafePointer(context)
         hostTable = core.makeHostTable(self)
     }
 
     /// The type of callbacks made from synchronous or from asynchronous closures.
     func callbackType(isAsync: Bool) -> ObjectTypeEntry {
-        callbackTypes.withLock { types in
-            if let known = isAsync ? types.asynchronous : types.synchronous { return known }
-            let made = CallbackBox.type(in: self, isAsync: isAsync)
-            if isAsync { types.asynchronous = made } else { types.synchronous = made }
-            return made
+        callbackTypes.withLock { types in types.form(isAsync: isAsync) { CallbackBox.type(in: self, isAsync: isAsync) }
         }
     }
 
@@ -187,8 +181,8 @@ final class Generation: @unchecked Sendable {
         let function = module.functions[name]!  // The loader has checked that each action has one.
         return Endpoint(
             name: function.name, parameters: action.parameters.map(Endpoint.Parameter.init), isAsync: action.isAsync,
-            isRemote: action.isRemote, invoke: function.invoke, data: function.data, generation: self,
-            instances: instances, gate: gate)
+            isRemote: action.isRemote, generation: self, instances: instances, gate: gate, data: function.data,
+            invoke: function.invoke)
     }
 }
 

@@ -16,9 +16,8 @@ final class ServiceEntry: @unchecked Sendable {
     /// The names of service and target, as they cross the border.
     let nameBytes: plugin_string
     let targetName: plugin_string
-    /// What the border says about it: a map in `description`, laid out once and never freed.
+    /// What the border says about it: a map, laid out once and never freed.
     let told: plugin_value
-    private let description: Parameters
     /// Makes objects that have an instance of their own; nil where all callers share one, or there are no instances.
     let maker: ServiceMaker?
     private unowned(unsafe) let owner: Generation  // Never freed.
@@ -46,8 +45,7 @@ final class ServiceEntry: @unchecked Sendable {
         ]
         if let file { description["file"] = .string(file) }
         info = ServiceInfo(.map(description))
-        self.description = Parameters(positional: [.map(description)])
-        told = (try? self.description.withEntries { entries, _ in entries.pointee.value }) ?? plugin_value_null()
+        told = .immortal(.map(description))
         let own = service.isSingleton ? nil : instances
         maker = own.map { ServiceMaker(service, actions, of: generation, $0, gate) }
     }

@@ -22,11 +22,12 @@ final class ServiceMaker: Sendable {
             instances: instances)
         self.type = type
         endpoint = Endpoint(
-            name: .immortal("the service \(service.name)"), parameters: [], isAsync: false, isRemote: false,
-            invoke: { data, call, _, _ in
-                let type = Unmanaged<ObjectTypeEntry>.fromOpaque(data!).takeUnretainedValue()
-                ServiceMaker.make(type, call!.pointee)
-            }, data: Unmanaged.passRetained(type).toOpaque(), generation: generation, instances: instances, gate: gate)
+            name: .immortal("the service \(service.name)"), isAsync: false, generation: generation,
+            instances: instances, gate: gate, data: Unmanaged.passRetained(type).toOpaque()
+        ) { data, call, _, _ in
+            let type = Unmanaged<ObjectTypeEntry>.fromOpaque(data!).takeUnretainedValue()
+            ServiceMaker.make(type, call!.pointee)
+        }
     }
 
     private static func make(_ type: ObjectTypeEntry, _ call: plugin_call) {
@@ -50,7 +51,7 @@ extension Endpoint {
     /// The same action for objects that bring their instance.
     fileprivate var withoutInstance: Endpoint {
         Endpoint(
-            name: nameBytes, parameters: Array(parameters), isAsync: isAsync, isRemote: false, invoke: invoke,
-            data: data, generation: generation, instances: nil, gate: gate)
+            name: nameBytes, parameters: Array(parameters), isAsync: isAsync, generation: generation, gate: gate,
+            data: data, invoke: invoke)
     }
 }

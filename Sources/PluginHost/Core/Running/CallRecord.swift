@@ -64,14 +64,6 @@ struct CallRecord {
         UnsafeRawPointer(bitPattern: UInt(endpointWord.pointee.load(ordering: .acquiring))).map(Unmanaged.fromOpaque)
     }
 
-    /// Target and action of a call that runs; nil when it is over.
-    static func name(of token: plugin_token) -> String? {
-        guard token != 0, let record = CallRecord(token: token), let endpoint = record.endpoint,
-            record.phase(of: token) != .over
-        else { return nil }
-        return endpoint.name
-    }
-
     /// CLOCK_MONOTONIC nanoseconds; 0 for none.
     var deadline: Int64 { deadlineWord.pointee.load(ordering: .relaxed) }
 
@@ -279,18 +271,5 @@ struct CallRecord {
         }
         holdsWord.pointee.store(0, ordering: .relaxed)
         return true
-    }
-
-    /// Adds the tokens of the calls that led here and still run, this one included, as far as each is awaited by the
-    /// next.
-    func addChain(to chain: inout Set<plugin_token>) {
-        chain.insert(token)
-        var parent = parent
-        while let record = CallRecord(token: parent) {
-            let next = record.parent
-            let phase = record.phase(of: parent)  // Only then is what was read before of this call.
-            guard phase != .over, chain.insert(parent).inserted, phase != .abandoned else { return }
-            parent = next
-        }
     }
 }

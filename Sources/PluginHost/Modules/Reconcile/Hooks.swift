@@ -31,8 +31,7 @@ struct Hooks: Sendable {
                 parent: 0, timeout: endpoint.isAsync ? timeout.nanoseconds : 0, isRemote: false, mode: .any,
                 receiver: outcome.receiver())
             do throws(PluginError) {
-                try arguments.withEntries { entries, count in
-                    let entries = UnsafeBufferPointer(start: entries, count: count)
+                try arguments.lend { entries in
                     _ = calls.call(endpoint, entries, call) { _, record in
                         calls.occupy(record, .passUnretained(endpoint), call)
                         return true

@@ -1,0 +1,76 @@
+import CPluginABI
+import PluginABI
+
+/// What has become of an event so far.
+struct EventDelivery: Sendable {
+    /// How many subscribers have got it.
+    var delivered = 0
+    /// Nil where nobody has failed, as almost always.
+    private var failures: Failures?
+
+    private final class Failures: Sendable {
+        let errors: [(place: Int, error: PluginError)]
+        let limit: PluginError?
+
+        init(_ errors: [(place: Int, error: PluginError)], limit: PluginError?) {
+            (self.errors, self.limit) = (errors, limit)
+        }
+    }
+
+    /// Whether calls were nested too deeply: nobody else gets the event then, and that is the answer.
+    var isAtLimit: Bool { failures?.limit != nil }
+
+    /// Notes that a subscriber has failed.
+    ///
+    /// - Parameter place: Its place among those that have got the event, from 1.
+    mutating func note(_ error: PluginError, at place: Int) {
+        failures = Failures(
+            (failures?.errors ?? []) + [(place, error)],
+            limit: error.code == .recursionLimit ? error : failures?.limit)
+    }
+
+    /// Lends the answer to the poster.
+    @inline(__always)
+    func lend(to body: (UnsafePointer<plugin_value>?, UnsafePointer<plugin_error>?) -> Void) {
+        guard let failures else { return EventOutcome.lend(delivered: delivered) { body($0, nil) } }
+        if let limit = failures.limit { return limit.lend { body(nil, $0) } }
+        let errors = failures.errors.sorted { $0.place < $1.place }.map(\.error)
+        EventOutcome(delivered: delivered, failures: errors).lend { body($0, nil) }
+    }
+}
+
+extension Calls {
+    /// Logs that a subscriber has failed, and returns the error with its source.
+    ///
+    /// - Parameters:
+    ///   - post: The call that it was called for.
+    ///   - caller: Who posts.
+    func report(
+        _ error: PluginError, of event: String, in endpoint: Endpoint, _ post: plugin_token,
+        _ caller: Unmanaged<Generation>?
+    ) -> PluginError {
+        var error = error
+        let name = endpoint.generation.sourceName
+        if error.source == nil { error.source = name }
+        // What the log posts is posted from inside the subscriber, whose call stands here, again if it has ended: else it
+        // could log and fail without end.
+        let lane = Lane.current
+        let record = lane?.top?.endpoint === endpoint ? nil : lane?.next
+        if let lane, let record {
+            occupy(record, .passUnretained(endpoint), parent: post, caller: caller)
+            _ = record.open({ _, _, _ in }, nil, deadline: 0, in: lane)
+            lane.push()
+        }
+        settings.log(
+            LogEntry(
+                level: .error, module: name,
+                message: "The event “\(event.shortened)” failed in \(name ?? "the program"): \(error.message) "
+                    + "(\(error.code))"))
+        if let lane, let record {
+            record.close(record.token)
+            record.vacate()
+            lane.pop()
+        }
+        return error
+    }
+}

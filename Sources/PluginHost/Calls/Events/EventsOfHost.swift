@@ -1,0 +1,61 @@
+import CPluginABI
+import CPluginHost
+import PluginABI
+
+// Events that nobody posts by a request: sticky ones for who comes later, and those of the host.
+
+extension Calls {
+    /// Tells modules that have started the sticky events that were posted before.
+    func deliverSticky(to newcomers: [Generation]) {
+        for newcomer in newcomers {
+            for event in core.events.admit(newcomer) {
+                if let endpoint = newcomer.subscriptions[event.name] { deliverSticky(event, to: .module(endpoint)) }
+            }
+        }
+    }
+
+    func deliverSticky(_ event: EventBoard.StickyEvent, to subscriber: Subscriber) {
+        guard core.events.isLast(event) else { return }
+        do throws(PluginError) {
+            let call = hostCall(.synchronous, .none)
+            try event.parameters.lend { (entries) throws(PluginError) in
+                _ = try deliver(event.name, entries, to: [subscriber], of: nil, call)
+            }
+        } catch {
+            noteFailure(error, of: event.name, .error)
+        }
+    }
+
+    /// Posts an event of the host's. Asynchronous subscribers are awaited where a timeout is given.
+    func postHostEvent(_ event: String, _ parameters: [String: Value] = [:], waitingAtMost timeout: Duration? = nil) {
+        let table = registry.table
+        let subscribers = subscribers(of: event, in: table)
+        guard !subscribers.isEmpty else { return }
+        let pending = PendingCall(host: program.hostTable)
+        pending.start { completion, data in
+            var call = hostCall(timeout == nil ? .synchronous : .any, Receiver(completion, data))
+            call.timeout = timeout?.nanoseconds ?? 0
+            do throws(PluginError) {
+                return try Parameters(parameters).lend { [call] (entries) throws(PluginError) in
+                    try deliver(event, entries, to: subscribers, of: table, call)
+                }
+            } catch {
+                call.receiver.receive(error)
+                return 0
+            }
+        }
+        if case .failure(let error) = pending.wait() { noteFailure(error, of: event, .warning) }
+    }
+
+    func hasSubscribers(_ event: String) -> Bool { !subscribers(of: event, in: registry.table).isEmpty }
+
+    /// A call for what this thread works on, made by nobody.
+    private func hostCall(_ mode: Mode, _ receiver: Receiver) -> Call {
+        Call(
+            parent: Lane.current?.currentCall ?? 0, timeout: 0, isRemote: false, mode: mode, receiver: receiver)
+    }
+
+    private func noteFailure(_ error: PluginError, of event: String, _ level: LogLevel) {
+        settings.log(LogEntry(level: level, message: "The event “\(event.shortened)” failed: \(error.message)"))
+    }
+}

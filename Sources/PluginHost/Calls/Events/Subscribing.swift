@@ -1,0 +1,102 @@
+import CPluginABI
+import CPluginHost
+import PluginABI
+
+// How one subscriber gets an event, whichever way it is posted.
+
+extension Calls {
+    /// Calls a subscriber, or what has replaced it since the subscribers were listed. Returns who was called; nil when it has
+    /// gone.
+    @inline(__always)
+    func reach(
+        _ subscriber: Unmanaged<Endpoint>, _ post: Post, _ since: Int64, _ receiver: Receiver, _ lane: Lane
+    ) -> Unmanaged<Endpoint>? {
+        if handle(post, by: subscriber, since, .synchronous, receiver, lane) { return subscriber }
+        return reachSuccessor(of: subscriber.takeUnretainedValue(), post, receiver, lane)
+    }
+
+    @inline(never)
+    private func reachSuccessor(
+        of subscriber: Endpoint, _ post: Post, _ receiver: Receiver, _ lane: Lane
+    ) -> Unmanaged<Endpoint>? {
+        guard let next = successor(of: subscriber, for: post.event.text) else { return nil }
+        return reach(.passUnretained(next), post, plugin_host_coarse_now(), receiver, lane)
+    }
+
+    /// What subscribes in another generation of the module.
+    func successor(of subscriber: Endpoint, for event: String) -> Endpoint? {
+        registry.table.successor(of: subscriber.generation)?.subscriptions[event]
+    }
+
+    /// Calls one subscriber, through the interceptors that see it. Returns false when it has gone, and nobody is told.
+    @inline(__always)
+    func handle(
+        _ post: Post, by endpoint: Unmanaged<Endpoint>, _ since: Int64, _ mode: Mode, _ receiver: Receiver,
+        _ lane: Lane?, through interception: Interception? = nil
+    ) -> Bool {
+        inNextRecord(receiver, lane) { (lane, record) throws(PluginError) in
+            guard occupy(record, endpoint, for: post, since, lane) else { return nil }
+            if interception == nil, callStraight(endpoint, post.entries, receiver, lane, record) { return 0 }
+            return try invoke(
+                endpoint.takeUnretainedValue(), post, mode, receiver, lane, record, through: interception)
+        } != nil
+    }
+
+    /// Enters a subscriber's call in a record. Returns false when the subscriber has gone since it was listed; as long as the
+    /// table is the same, nobody has.
+    @inline(__always)
+    private func occupy(
+        _ record: CallRecord, _ endpoint: Unmanaged<Endpoint>, for post: Post, _ since: Int64, _ lane: Lane
+    ) -> Bool {
+        registry.read(lane) { table in
+            guard table.number == post.table || table.serves(endpoint) else { return false }
+            record.occupy(endpoint, parent: post.token, depth: post.depth, caller: post.caller, since: since)
+            return true
+        }
+    }
+
+    /// Calls a subscriber whose record is occupied. What it does not declare is left out for it.
+    @inline(never)
+    private func invoke(
+        _ endpoint: Endpoint, _ post: Post, _ mode: Mode, _ receiver: Receiver, _ lane: Lane, _ record: CallRecord,
+        through interception: Interception?
+    ) throws(PluginError) -> plugin_token {
+        let declared = post.entries.filter { entry in endpoint.parameters.contains { $0.key == entry.key } }
+        return try Result { () throws(PluginError) in
+            try declared.withUnsafeBufferPointer { (declared) throws(PluginError) in
+                try invoke(endpoint, declared, post.call(mode, receiver), lane, record, through: interception)
+            }
+        }.get()
+    }
+
+    /// Calls a synchronous handler of the program, which the caller holds.
+    func run(
+        _ handler: plugin_object, _ endpoint: Endpoint, _ parameters: [String: Value], _ post: Post,
+        _ receiver: Receiver, _ lane: Lane?
+    ) {
+        guard let lane, let record = lane.next, post.depth <= PLUGIN_DEPTH_MAX else {
+            return receiver.receive(.recursionLimit)
+        }
+        let box = Unmanaged<EventHandlerBox>.fromOpaque(ObjectTable.contents(of: handler).1!)
+        record.occupy(.passUnretained(endpoint), parent: post.token, depth: post.depth, caller: post.caller)
+        record.object = handler
+        runStraight(endpoint, receiver, lane, record) { token, result in
+            let thrown = box._withUnsafeGuaranteedRef { $0.run(parameters) }
+            if let thrown { fail(record, token, thrown) } else { result.pointee = plugin_value_null() }
+        }
+    }
+
+    /// The parameters of an event, as the program's handlers get them.
+    func parameters(of post: Post) -> [String: Value] {
+        let map = plugin_value_map(post.entries.baseAddress, UInt32(post.entries.count))
+        return Value(copying: map, host: program.hostTable).map ?? [:]
+    }
+}
+
+extension Table {
+    /// Whether the generation of an endpoint is one of its own.
+    @inline(never)
+    fileprivate func serves(_ endpoint: Unmanaged<Endpoint>) -> Bool {
+        endpoint._withUnsafeGuaranteedRef { endpoint in generations.contains { $0 === endpoint.generation } }
+    }
+}

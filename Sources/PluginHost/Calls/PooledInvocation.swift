@@ -1,0 +1,166 @@
+import CPluginABI
+import CPluginHost
+import PluginABI
+
+// How a call goes on that can outlive the function that makes it: in a record of the pool.
+
+extension Calls {
+    /// The way of almost every call of an asynchronous action, as ``callStraight(_:_:_:_:_:)`` is for synchronous ones: nil,
+    /// with nothing done, for any other.
+    func beginStraight(
+        _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, parent: plugin_token,
+        from caller: Generation, to receiver: Receiver, _ lane: Lane, _ record: CallRecord
+    ) -> plugin_token? {
+        found._withUnsafeGuaranteedRef { endpoint in
+            guard endpoint.way == .straightAsync, isFree(endpoint, record) else { return nil }
+            return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.straightParameters) {
+                arguments in
+                guard endpoint.take(entries, as: arguments) else { return nil }
+                let call = Call(
+                    parent: parent, timeout: 0, isRemote: false, mode: .any, receiver: receiver,
+                    caller: .passUnretained(caller))
+                return try? beginPooled(
+                    endpoint, UnsafeBufferPointer(start: arguments.baseAddress, count: entries.count), call, lane,
+                    record, instance: nil)
+            }
+        }
+    }
+
+    /// Moves the call to a record of the pool, where it can outlive this function, and starts it, now or when the gate
+    /// lets it in.
+    @inline(__always)
+    func beginPooled(
+        _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ lane: Lane,
+        _ mirror: CallRecord, instance: UnsafeMutableRawPointer?
+    ) throws(PluginError) -> plugin_token {
+        guard let record = RecordPool.take() else { throw .tooManyCalls }
+        let timeout = call.timeout > 0 ? call.timeout : endpoint.isAsync ? settings.asyncTimeout : 0
+        let deadline = deadline(in: timeout, from: mirror.since)
+        record.occupy(
+            .passUnretained(endpoint), parent: call.parent, depth: mirror.depth, caller: call.caller,
+            since: mirror.since)
+        record.object = mirror.object
+        record.hold()
+        record.pointer.pointee.started = lane.count(endpoint) ? monotonicNow() : 0
+        let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline)
+        guard let gate = endpoint.gate, !gate.enterIfFree(record) else {
+            startPooled(endpoint, arguments, call, lane, mirror, record, token, deadline, instance)
+            return record.phase(of: token) == .over ? 0 : token
+        }
+        mirror.vacate()
+        let copies = Parameters(
+            positional: arguments.map { Value(copying: $0, host: endpoint.generation.hostTable) })
+        let pending = PendingStart(
+            endpoint: endpoint, arguments: copies, call: call, record: record, token: token, deadline: deadline,
+            instance: instance)
+        do throws(PluginError) {
+            let isInside = try gate.enter(record) { self.startPooled(pending) }
+            if isInside { startPooled(pending) } else if deadline != 0 { Deadlines.note(deadline) }
+        } catch {
+            fail(record, token, error)
+            release(record, endpoint, leavesGate: false)
+            return 0
+        }
+        return record.phase(of: token) == .over ? 0 : token
+    }
+
+    /// A call that waits at its gate. Its members are only read, by the one thread that starts it.
+    private struct PendingStart: @unchecked Sendable {
+        let endpoint: Endpoint
+        let arguments: Parameters
+        let call: Call
+        let record: CallRecord
+        let token: plugin_token
+        let deadline: Int64
+        let instance: UnsafeMutableRawPointer?
+    }
+
+    private func startPooled(_ pending: PendingStart) {
+        let (endpoint, record, token) = (pending.endpoint, pending.record, pending.token)
+        guard record.phase(of: token) == .open, let lane = Lane.current, let mirror = lane.next else {
+            // Nobody waits any more (or this thread is too deep, which a queue's is not): it never starts.
+            fail(record, token, .recursionLimit)
+            release(record, endpoint, leavesGate: true)
+            return
+        }
+        mirror.occupy(.passUnretained(endpoint), parent: 0, depth: record.depth, caller: pending.call.caller)
+        do throws(PluginError) {
+            try pending.arguments.lend { entries in
+                entries.map(\.value).withUnsafeBufferPointer {
+                    startPooled(
+                        endpoint, $0, pending.call, lane, mirror, record, token, pending.deadline, pending.instance)
+                }
+            }
+        } catch {
+            mirror.vacate()
+            fail(record, token, error)
+            release(record, endpoint, leavesGate: true)
+        }
+    }
+
+    private func startPooled(
+        _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ lane: Lane,
+        _ mirror: CallRecord, _ record: CallRecord, _ token: plugin_token, _ deadline: Int64,
+        _ instance: UnsafeMutableRawPointer?
+    ) {
+        mirror.pointer.pointee.stands_for = token
+        lane.push()
+        do throws(PluginError) {
+            try run(endpoint, arguments, call, record, token, deadline, instance)
+        } catch {
+            fail(record, token, error)
+        }
+        lane.pop()
+        mirror.vacate()
+        if !endpoint.isAsync {
+            settle(endpoint, record, token)
+        } else if deadline != 0, record.phase(of: token) == .open {
+            Deadlines.note(deadline)
+        }
+        release(record, endpoint, leavesGate: true)
+    }
+
+    /// Lets go of a record of the pool; the last one cleans up behind the call.
+    func release(_ record: CallRecord, _ endpoint: Endpoint, leavesGate: Bool) {
+        if !leavesGate { record.pointer.pointee.flags = CallRecord.isOutsideGate }
+        guard record.letGo() else { return }
+        if let own = record.pointer.pointee.instance { endpoint.instances?.destroy(own) }
+        if record.pointer.pointee.flags & CallRecord.isOutsideGate == 0 { endpoint.gate?.leave() }
+        record.pointer.pointee.flags = 0
+        let object = record.object
+        RecordPool.giveBack(record)
+        if object != 0 { _ = ObjectTable.release(object) }
+    }
+
+    // MARK: Replies
+
+    /// Ends a call for its caller, while the action goes on; only for calls in the pool. Nothing happens, at once, where
+    /// the caller is being told another outcome.
+    static func abandon(_ token: plugin_token, _ error: PluginError) {
+        guard let record = CallRecord(token: token), record.pointer.pointee.is_pooled != 0,
+            record.beginFirstReply(token)
+        else { return }
+        let tellCancelHandler = record.takeCancelHandler()
+        error.lend { record.complete(token, nil, $0) }
+        record.close(token, .abandoned)
+        tellCancelHandler(true)
+    }
+
+    /// Ends a reply that this thread began.
+    @inline(__always)
+    func finishReply(_ record: CallRecord, _ token: plugin_token) {
+        if record.pointer.pointee.is_pooled == 0 { record.close(token) } else { finishPooledReply(record, token) }
+    }
+
+    private func finishPooledReply(_ record: CallRecord, _ token: plugin_token) {
+        guard let endpoint = record.unretainedEndpoint else { return record.close(token) }
+        endpoint._withUnsafeGuaranteedRef { endpoint in  // Never freed.
+            let start = record.pointer.pointee.started
+            if start != 0 { endpoint.durations.add(since: start) }
+            let tellCancelHandler = record.takeCancelHandler()
+            record.close(token)
+            tellCancelHandler(false)
+            release(record, endpoint, leavesGate: true)
+        }
+    }
+}

@@ -1,0 +1,15 @@
+import PluginABI
+
+extension Calls {
+    /// Builds the URL of a route.
+    func url(for route: String, _ parameters: [String: Value]) throws(PluginError) -> String {
+        let table = registry.table
+        let named = table.routes.table.named(route)
+        let pattern = if let named { named.pattern } else { try RoutePattern(route) }
+        let known = named ?? table.routes.table.entry(like: pattern).flatMap { $0.pattern.text == route ? $0 : nil }
+        let declared = known.flatMap { table.targets[$0.target]?.actions[$0.action]?.parameters.map(\.name) } ?? []
+        let url = try pattern.url(with: parameters, declared: Set(declared), longest: settings.longestURL)
+        if let known { try table.routes.table.checkOpens(known, url, longest: settings.longestURL) }
+        return url
+    }
+}

@@ -1,0 +1,7 @@
+/// A closure of the program that is given what happens.
+enum ProgramHandler<Argument, Reply>: Sendable {
+    case synchronous(@Sendable (Argument) throws -> Reply)
+    case asynchronous(@Sendable (Argument) async throws -> Reply)
+
+    var isAsync: Bool { if case .asynchronous = self { true } else { false } }
+}
