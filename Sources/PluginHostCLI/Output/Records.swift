@@ -17,7 +17,7 @@ extension ModuleStatus {
         var entries: [String: Value] = [
             "name": name.map { .string($0) } ?? .null,
             "version": version.map { .string($0) } ?? .null,
-            "state": .string(state),
+            "state": .string(state.rawValue),
             "file": .string(file),
             "targets": .list(targets.map { .string($0) }),
             "since": .string(since.ISO8601Format()),
@@ -54,7 +54,7 @@ extension ModuleStatus {
         guard case .map(var entries) = record, !interceptors.isEmpty else { return record }
         entries["interceptors"] = .list(
             interceptors.map { name in
-                let used = state == "active" ? active.filter { $0.module == self.name && $0.name == name } : []
+                let used = state == .active ? active.filter { $0.module == self.name && $0.name == name } : []
                 return [
                     "name": .string(name), "scopes": .list(used.map { .string($0.scope.description) }),
                     "overruns": .int(used.reduce(0) { $0 + $1.overruns }),

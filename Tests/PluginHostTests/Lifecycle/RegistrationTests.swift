@@ -46,7 +46,7 @@ import Testing
         #expect(try test.host.perform("Late", "answer") == "Late")
         let modules = test.host.modules
         #expect(modules.map(\.name) == ["Clock", "Late"])
-        #expect(modules.allSatisfy { $0.file == "(program)" && $0.state == "active" && $0.generation != nil })
+        #expect(modules.allSatisfy { $0.file == "(program)" && $0.state == .active && $0.generation != nil })
         #expect(modules.first?.version == "1.1.0" && modules.first?.targets == ["Clock"])
     }
 
@@ -113,7 +113,7 @@ import Testing
         try test.start()
         #expect(test.status("heir.so")?.error?.code == .conflict && test.answer("Shop") == "Mine")
         try test.host.unregister("Mine")
-        #expect(test.status("heir.so")?.state == "active" && test.answer("Shop") == "yes")
+        #expect(test.status("heir.so")?.state == .active && test.answer("Shop") == "yes")
     }
 
     @Test func `Routes and services of the program stand before those of a file's module, which is refused whole`()
@@ -238,7 +238,7 @@ import Testing
             }
         }
         try await files
-        #expect(await becomesTrue { host.modules.count { $0.state == "active" } == 45 })
+        #expect(await becomesTrue { host.modules.count { $0.state == .active } == 45 })
         #expect(try host.perform("M3.7", "answer") == "M3.7" && host.perform("F4", "answer") == "yes")
     }
 

@@ -44,7 +44,7 @@ final class FolderHost: Sendable {
 
     /// The files by name, with their states.
     var states: [String: String] {
-        Dictionary(host.modules.map { (($0.file as NSString).lastPathComponent, $0.state) }) { $1 }
+        Dictionary(host.modules.map { (($0.file as NSString).lastPathComponent, $0.state.rawValue) }) { $1 }
     }
 
     func status(_ file: String) -> ModuleStatus? {

@@ -33,8 +33,8 @@ final class TestHost: Sendable {
         configure(&configuration)
         host = PluginHost(configuration)
         try host.start()
-        for module in host.modules where module.state != "active" {
-            Issue.record("\(module.error?.description ?? module.state)")
+        for module in host.modules where module.state != .active {
+            Issue.record("\(module.error?.description ?? module.state.rawValue)")
         }
         for problem in host.problems { Issue.record("\(problem)") }
     }

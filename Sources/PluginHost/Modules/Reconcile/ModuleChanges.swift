@@ -135,7 +135,7 @@ extension Generation {
 
 extension Generation {
     fileprivate var programStatus: ModuleStatus {
-        var status = ModuleStatus(state: "active", file: file, since: created)
+        var status = ModuleStatus(state: .active, file: file, since: created)
         status.name = name
         status.version = version.description
         status.generation = number

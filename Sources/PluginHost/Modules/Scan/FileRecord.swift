@@ -99,7 +99,7 @@ extension FileRecord {
         default: break
         }
         if let served {
-            status.state = "active"
+            status.state = .active
             status.since = served.since
             status.generation = served.generation.number
             if status.error != nil || module !== served.module {
@@ -109,20 +109,20 @@ extension FileRecord {
         return status
     }
 
-    private var state: String {
+    private var state: ModuleStatus.State {
         switch content {
-        case .beingWritten: "waiting"
-        case .failed: "failed"
-        case .quarantined: "quarantined"
-        case .library: "library"
+        case .beingWritten: .waiting
+        case .failed: .failed
+        case .quarantined: .quarantined
+        case .library: .library
         case .module:
             switch verdict {
-            case .undecided: "loaded"
-            case .serves: "active"
-            case .superseded: "superseded"
-            case .waits: "waiting"
-            case .refused: "failed"
-            case .ended: "retired"
+            case .undecided: .loaded
+            case .serves: .active
+            case .superseded: .superseded
+            case .waits: .waiting
+            case .refused: .failed
+            case .ended: .retired
             }
         }
     }
@@ -142,7 +142,7 @@ struct Served {
 extension Served {
     /// Of what goes on although its file is gone: its successor has failed.
     var statusWithoutFile: ModuleStatus {
-        var status = ModuleStatus(state: "active", file: path, since: since)
+        var status = ModuleStatus(state: .active, file: path, since: since)
         let manifest = module.manifest
         (status.name, status.version) = (manifest.name, manifest.version.description)
         status.targets = manifest.targets.map(\.name)
