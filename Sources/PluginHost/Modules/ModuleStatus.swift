@@ -45,10 +45,16 @@ public struct ModuleStatus: Sendable {
         case retired
     }
 
-    init(state: State, file: String, since: Date) {
-        self.state = state
-        self.file = file
-        self.since = since
+    /// - Parameters:
+    ///   - manifest: Of the module; nil while the file could not be read as one.
+    ///   - generation: What serves of it.
+    init(_ state: State, file: String, since: Date, _ manifest: ModuleManifest?, _ generation: Generation? = nil) {
+        (self.state, self.file, self.since) = (state, file, since)
+        name = manifest?.name
+        version = manifest?.version.description
+        self.generation = generation?.number
+        targets = manifest?.targets.map(\.name) ?? []
+        interceptors = manifest?.interceptors.map(\.name) ?? []
     }
 
     /// `ModuleA 1.0.0`, or the file while there is no name.

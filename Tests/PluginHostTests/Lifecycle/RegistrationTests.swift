@@ -116,6 +116,18 @@ import Testing
         #expect(test.status("heir.so")?.state == .active && test.answer("Shop") == "yes")
     }
 
+    @Test func `A file whose route the program had serves in the change that unregisters it`() throws {
+        let test = try FolderHost { configuration, _ in configuration.watches = false }
+        try test.host.register(Clock.self)
+        try PlainModule(
+            name: "Heir", moreManifest: #""routes": [{"pattern": "app://clock/:other", "action": "Heir/answer"}], "#
+        ).build(into: test.plugins, as: "heir.so")
+        try test.start()
+        #expect(test.status("heir.so")?.error?.code == .conflict)
+        try test.host.unregister("Clock")
+        #expect(test.status("heir.so")?.state == .active && test.answer("Heir") == "yes")
+    }
+
     @Test func `Routes and services of the program stand before those of a file's module, which is refused whole`()
         throws
     {

@@ -26,3 +26,11 @@ extension ELFImage {
         mappedSize = 0
     }
 }
+
+extension LoadedModule {
+    /// Whether the program registers it.
+    var isRegistered: Bool { staged.source == .program }
+
+    /// Whether it comes from a file in a plugins folder.
+    var isOfFile: Bool { staged.source == .file }
+}
