@@ -173,7 +173,7 @@ extension TestBench {
                 guard let status = host.modules.first(where: { $0.file == file }) else { return false }
                 if let error = status.error, !status.isBeingWritten { throw error }
                 module = status.name ?? ""
-                return status.state == "active"
+                return status.state == .active
             }
             return (module, file, original)
         }
@@ -195,5 +195,5 @@ extension TestBench {
 
 extension ModuleStatus {
     /// Whether it is not known yet what is in the file.
-    fileprivate var isBeingWritten: Bool { state == "waiting" && error?.code == .unreadable }
+    fileprivate var isBeingWritten: Bool { state == .waiting && error?.code == .unreadable }
 }

@@ -46,8 +46,8 @@ final class TestHost: Sendable {
             configure(&configuration)
         }
         try host.start()
-        for module in host.modules where module.state != "active" {
-            Issue.record("\(module.error?.description ?? module.state)")
+        for module in host.modules where module.state != .active {
+            Issue.record("\(module.error?.description ?? module.state.rawValue)")
         }
         for problem in host.problems { Issue.record("\(problem)") }
     }
@@ -89,7 +89,7 @@ final class TestHost: Sendable {
 
     /// The files by name, with their states.
     var states: [String: String] {
-        Dictionary(host.modules.map { (($0.file as NSString).lastPathComponent, $0.state) }) { $1 }
+        Dictionary(host.modules.map { (($0.file as NSString).lastPathComponent, $0.state.rawValue) }) { $1 }
     }
 
     func status(_ file: String) -> ModuleStatus? {

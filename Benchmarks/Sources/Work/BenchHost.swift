@@ -24,7 +24,7 @@ extension PluginHost {
         configuration.stateFolder = place.folder("state")
         let host = PluginHost(configuration)
         try host.start()
-        for module in host.modules where module.state != "active" {
+        for module in host.modules where module.state != .active {
             throw PluginError(.refused, "\(module.file) is \(module.state): \(module.error?.message ?? "no reason")")
         }
         return host

@@ -1,9 +1,4 @@
-import CPluginABI
-import CPluginHost
-import Foundation
-import Glibc
 public import PluginABI
-import Synchronization
 
 extension PluginHost {
     /// Sends an event up the chain: to an object, its parent, the parent of that and so on, then to the module that made

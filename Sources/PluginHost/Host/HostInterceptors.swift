@@ -1,9 +1,4 @@
-import CPluginABI
-import CPluginHost
-import Foundation
-import Glibc
 public import PluginABI
-import Synchronization
 
 extension PluginHost {
     /// The rest of a call: further interceptors, then the action. May be called any number of times, or not at all.

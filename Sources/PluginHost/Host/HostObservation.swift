@@ -1,9 +1,4 @@
-import CPluginABI
-import CPluginHost
-import Foundation
-import Glibc
 package import PluginABI
-import Synchronization
 
 extension PluginHost {
     /// What was called so far, by module and action: how often, with how many errors, and how long it took. What was
@@ -20,20 +15,12 @@ extension PluginHost {
 }
 
 extension PluginHost {
-    /// Every generation of every module of a host that was started and goes on: what serves, what still drains and why,
+    /// Every generation of every module: what serves, what still drains and why,
     /// and the last hundred that were retired.
-    public var generations: [GenerationStatus] {
-        // Asked first: what leaves meanwhile is told by the lifecycle.
-        let registered = calls.registry.table.generations.filter(\.isInProgram)
-        let others = startedLifecycle?.generations ?? []
-        let serving = registered.filter { generation in !others.contains { $0.number == generation.number } }
-        return serving.map { GenerationStatus($0, .active, since: $0.created) } + others
-    }
-}
+    public var generations: [GenerationStatus] { lifecycle.generations }
 
-extension PluginHost {
     /// How many generations were torn down since the start, and what they still take.
-    public var retiredTotal: RetiredTotal { startedLifecycle?.state.withLock { $0.retiredTotal } ?? RetiredTotal() }
+    public var retiredTotal: RetiredTotal { lifecycle.retiredTotal }
 }
 
 extension PluginHost {

@@ -1,9 +1,5 @@
-import CPluginABI
-import CPluginHost
-import Foundation
-import Glibc
 public import PluginABI
-import Synchronization
+import PluginFile
 
 extension PluginHost {
     /// Registers a module that is part of the program: its targets, routes and services, through the same checks and in
@@ -31,14 +27,7 @@ extension PluginHost {
     ///   sides, when another module has the name, a target, a route or a service; what `setUp` throws;
     ///   ``/PluginABI/PluginError/Code/circularWait`` from code that a change of modules runs, such as a `setUp`;
     ///   ``/PluginABI/PluginError/Code/hostStopped``.
-    public func register(_ manifest: Manifest) throws(PluginError) {
-        let status = try moduleChanges.register(manifest.export(), hookTimeout: configuration.hookTimeout) { name in
-            self.core.moduleConfiguration.withLock { $0[name] } ?? [:]
-        }
-        startedLifecycle?.tell(.added(status))
-        startedLifecycle?.settleAgain()
-        tellRouteProblems()
-    }
+    public func register(_ manifest: Manifest) throws(PluginError) { try lifecycle.register(manifest.export()) }
 
     /// Takes away what the program has registered under a name: no new calls from now on, then its `tearDown`, after the
     /// last call has ended and nobody holds an object of it.
@@ -47,25 +36,5 @@ extension PluginHost {
     /// - Returns: Whether there was one.
     /// - Throws: ``/PluginABI/PluginError/Code/circularWait`` from code that a change of modules runs.
     @discardableResult
-    public func unregister(_ name: String) throws(PluginError) -> Bool {
-        let lifecycle = startedLifecycle
-        let wasThere = try moduleChanges.change { () throws(PluginError) in
-            guard let generation = self.moduleChanges.programGeneration(named: name) else { return false }
-            lifecycle?.announceStop(to: [generation])
-            lifecycle?.state.withLock { $0.leaving.append(Draining(generation: generation)) }
-            self.moduleChanges.withdraw(generation)
-            let status = GenerationStatus(generation, .draining)
-            lifecycle?.tell(.removed(status, "the program has unregistered it."))
-            self.calls.postRemoved(generation)
-            if let lifecycle {
-                lifecycle.retire([generation])
-            } else {
-                self.moduleChanges.drain(generation, timeout: self.configuration.hookTimeout)
-            }
-            return true
-        }
-        // What it claimed is free now, and what required it waits.
-        if wasThere { lifecycle?.settleAgain() }
-        return wasThere
-    }
+    public func unregister(_ name: String) throws(PluginError) -> Bool { try lifecycle.unregister(name) }
 }

@@ -133,7 +133,7 @@ extension PluginHost {
             return table.changed { $0.routes = routes }
         }
         tellRouteProblems()
-        if count > 0 { startedLifecycle?.retryRefused() }
+        if count > 0 { lifecycle.retryRefused() }
         return count
     }
 

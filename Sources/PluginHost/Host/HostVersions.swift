@@ -1,7 +1,4 @@
-import CPluginABI
-import CPluginHost
 public import Foundation
-import Glibc
 public import PluginABI
 import PluginFile
 import Synchronization
@@ -28,18 +25,7 @@ extension PluginHost {
     ///   ``/PluginABI/PluginError/Code/hostStopped``.
     @discardableResult
     public func remove(_ name: String, force: Bool = false, dryRun: Bool = false) throws(PluginError) -> PlannedChange {
-        let lifecycle = try requireStarted()
-        return try moduleChanges.change { () throws(PluginError) in
-            try lifecycle.remove(name, force: force, dryRun: dryRun)
-        }
-    }
-
-    /// - Throws: `hostStopped`.
-    func requireStarted() throws(PluginError) -> Lifecycle {
-        guard let lifecycle = startedLifecycle, !lifecycle.isStopped else {
-            throw PluginError(.hostStopped, "The host has not been started, or has been shut down.")
-        }
-        return lifecycle
+        try lifecycle.remove(name, force: force, dryRun: dryRun)
     }
 }
 
@@ -70,10 +56,7 @@ extension PluginHost {
     public func rollback(
         _ name: String, to version: String? = nil, force: Bool = false, dryRun: Bool = false
     ) throws(PluginError) -> PlannedChange {
-        let lifecycle = try requireStarted()
-        return try moduleChanges.change { () throws(PluginError) in
-            try lifecycle.rollback(name, to: version, force: force, dryRun: dryRun)
-        }
+        try lifecycle.rollback(name, to: version, force: force, dryRun: dryRun)
     }
 }
 
@@ -86,9 +69,8 @@ extension PluginHost {
     ///
     /// - Parameter name: The name of a module, also of one that is not there any more.
     public func keptVersions(of name: String) -> [KeptModule] {
-        guard let lifecycle = startedLifecycle else { return [] }
-        let served = lifecycle.state.withLock { $0.served[name] }
-        return lifecycle.kept(name).map { kept, path in
+        let served = lifecycle.served(name)
+        return (lifecycle.store?.kept(name, for: configuration) ?? []).map { kept, path in
             KeptModule(
                 name: name, version: kept.version.description, file: path, kept: kept.date, bytes: kept.bytes,
                 isServing: served?.module.staged.digest == kept.digest)
@@ -97,7 +79,7 @@ extension PluginHost {
 
     /// Why kept versions of a module are left out, one error for each.
     package func keptVersionsLeftOut(of name: String) -> [PluginError] {
-        startedLifecycle?.store.leftOut(of: name) ?? []
+        lifecycle.store?.leftOut(of: name) ?? []
     }
 }
 

@@ -1,6 +1,7 @@
 import CPluginHost
 import Foundation
 public import PluginABI
+import PluginFile
 import Synchronization
 
 /// A host of plugin modules: loads the shared libraries in its folders, and calls what they offer.
@@ -19,8 +20,7 @@ public final class PluginHost: Sendable {
     /// What the host was told when it was made.
     public let configuration: Configuration
     let core: HostCore
-    let moduleChanges: ModuleChanges
-    let lifecycle = Mutex<Lifecycle?>(nil)
+    let lifecycle: Lifecycle
     /// The program as a caller: the same table of functions that modules get.
     let program: HostContext
 
@@ -37,7 +37,7 @@ public final class PluginHost: Sendable {
                     environment: configuration.environment, arguments: configuration.arguments,
                     launchTime: Date.now.timeIntervalSince1970, values: configuration.context
                 ).value, log: configuration.log))
-        moduleChanges = ModuleChanges(Calls(core))
+        lifecycle = Lifecycle(configuration, core)
         program = HostContext(host: core.program.hostTable)
         core.moduleConfiguration.withLock { $0 = configuration.moduleConfiguration }
         if !configuration.interceptors.isEmpty { calls.setInterceptors(configuration.interceptors) }
@@ -70,27 +70,12 @@ public final class PluginHost: Sendable {
                 "The setting maximumURLLength is \(configuration.maximumURLLength). It must be "
                     + "\(URLText.lengths.lowerBound) to \(URLText.lengths.upperBound) bytes.")
         }
-        let first = try lifecycle.withLock { (lifecycle) throws(PluginError) -> Lifecycle? in
-            if let lifecycle {
-                guard lifecycle.isStopped else { return nil }
-                throw PluginError(
-                    .hostStopped, "The host has been shut down, and does not start again. Make another PluginHost.")
-            }
-            let made = try Lifecycle(configuration, moduleChanges)
-            lifecycle = made
-            return made
-        }
-        first?.start()
+        try lifecycle.start()
     }
 
     /// Ends: no new calls, then each module's `tearDown` in reverse order, after its last call. Blocks until that is
     /// done, or the timeout has passed. From then on calls end with ``/PluginABI/PluginError/Code/hostStopped``.
-    public func shutdown() {
-        if let lifecycle = startedLifecycle { lifecycle.stop() } else { moduleChanges.unregisterAll() }
-    }
-
-    /// Nil before the start.
-    var startedLifecycle: Lifecycle? { lifecycle.withLock { $0 } }
+    public func shutdown() { lifecycle.stop() }
 }
 
 // MARK: Calls
@@ -226,13 +211,13 @@ extension PluginHost {
 extension PluginHost {
     /// Every file in the folders, sorted by path: what is active, and what is not and why. Before them, modules that the
     /// program has registered, whose file is `(program)`, and those that are linked into it, `(linked) NAME`.
-    public var modules: [ModuleStatus] { moduleChanges.programModules + (startedLifecycle?.modules ?? []) }
+    public var modules: [ModuleStatus] { lifecycle.modules }
 
     /// What is wrong with the folders, and with what the host needs itself.
-    public var problems: [PluginError] { lifecycle.withLock { $0 }?.problems ?? [] }
+    public var problems: [PluginError] { lifecycle.problems }
 
     /// What the host has not written to its log of them.
-    package var unloggedProblems: [PluginError] { lifecycle.withLock { $0 }?.unloggedProblems ?? [] }
+    package var unloggedProblems: [PluginError] { lifecycle.unloggedProblems }
 
     /// Replaces what modules are told, in place of ``HostConfiguration/moduleConfiguration``. A module that asks from now on
     /// gets what is new; ``HostChange/configurationChanged(_:)`` names the modules that are concerned, and so does the
@@ -244,16 +229,14 @@ extension PluginHost {
         }
         guard !changed.isEmpty else { return }
         let names = changed.sorted()
-        let post: @Sendable () -> Void = { [calls] in
+        lifecycle.announcements.tell(.configurationChanged(names))
+        lifecycle.announcements.announce("configuration.changed") { [calls] in
             calls.postHostEvent("configuration.changed", ["modules": .list(names.map(Value.string))])
         }
-        guard let lifecycle = startedLifecycle else { return post() }
-        lifecycle.tell(.configurationChanged(names))
-        lifecycle.announce("configuration.changed", post)
     }
 
     /// Tells which files of routes and services a change has displaced.
-    func tellRouteProblems() { lifecycle.withLock { $0 }?.tellDeclarationProblems() }
+    func tellRouteProblems() { lifecycle.tellDeclarationProblems() }
 
     /// What happens to the modules from now on, as an asynchronous sequence. It ends when the host is shut down, and is
     /// empty before ``start()``.
@@ -263,9 +246,7 @@ extension PluginHost {
     ///     }
     ///
     /// Each who asks gets all of it; what nobody has taken yet is kept in memory until the sequence is let go.
-    public var changes: AsyncStream<HostChange> {
-        lifecycle.withLock { $0 }?.changes() ?? AsyncStream { $0.finish() }
-    }
+    public var changes: AsyncStream<HostChange> { lifecycle.announcements.changes() }
 
     /// Makes a fatal signal (a crash of this program) say on standard error which module and action was running, before
     /// the process dies of it. For programs; call it once, early.

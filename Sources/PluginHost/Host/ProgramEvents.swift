@@ -65,7 +65,7 @@ extension PluginHost {
         let handler = ObjectTable.create(type, holding: EventHandlerBox(handler))
         let subscription = Subscription(handler, to: event, on: core.events)
         let sticky = core.events.add(handler, isAsync: isAsync, to: event)
-        lifecycle.withLock { $0 }?.watchMemoryIfAwaited()
+        lifecycle.watchMemoryIfAwaited()
         if let sticky { calls.deliverSticky(sticky, to: .program(handler)) }
         return subscription
     }

@@ -1,4 +1,5 @@
 public import PluginABI
+import PluginFile
 
 /// Something that happened to the modules of a host.
 public enum HostChange: Sendable, CustomStringConvertible {

@@ -1,5 +1,6 @@
 public import Foundation
 public import PluginABI
+import PluginFile
 
 /// What the host knows of one file in a plugins folder.
 public struct ModuleStatus: Sendable {
@@ -7,10 +8,8 @@ public struct ModuleStatus: Sendable {
     public var name: String?
     /// The module's version; nil as long as there is no name.
     public var version: String?
-    /// `active`, `loaded` (for the moment before it is), `superseded` (another file of the same module serves), `waiting`
-    /// (the file is being written, or what the module requires is not there), `failed`, `quarantined`, `library` (no
-    /// module, but what one finds beside itself), or `retired` (the host was shut down).
-    public var state: String
+    /// What has become of it.
+    public var state: State
     /// The path of the file in the plugins folder; `(linked) NAME` for a module that is linked into the program, and
     /// `(program)` for one that the program has registered.
     public var file: String
@@ -27,10 +26,36 @@ public struct ModuleStatus: Sendable {
     /// Since when it is in this state.
     public var since: Date
 
-    init(state: String, file: String, since: Date) {
-        self.state = state
-        self.file = file
-        self.since = since
+    /// What has become of a file. The raw values are the words of the program `pluginhost`.
+    public enum State: String, Sendable, CaseIterable {
+        /// It can be called.
+        case active
+        /// It was loaded, and nothing is decided about it yet.
+        case loaded
+        /// Another file of the same module serves.
+        case superseded
+        /// The file is being written, or what the module requires is not there.
+        case waiting
+        /// It could not be loaded or started, or claims what belongs to another one.
+        case failed
+        /// A host died while it was loaded.
+        case quarantined
+        /// No module, but a library that a module finds beside itself.
+        case library
+        /// The host was shut down.
+        case retired
+    }
+
+    /// - Parameters:
+    ///   - manifest: Of the module; nil while the file could not be read as one.
+    ///   - generation: What serves of it.
+    init(_ state: State, file: String, since: Date, _ manifest: ModuleManifest?, _ generation: Generation? = nil) {
+        (self.state, self.file, self.since) = (state, file, since)
+        name = manifest?.name
+        version = manifest?.version.description
+        self.generation = generation?.number
+        targets = manifest?.targets.map(\.name) ?? []
+        interceptors = manifest?.interceptors.map(\.name) ?? []
     }
 
     /// `ModuleA 1.0.0`, or the file while there is no name.

@@ -58,10 +58,10 @@ struct CheckedModule: Sendable {
             throw host.problems.first
                 ?? PluginError(.unreadable, "\(files[0]) is not looked at: a host takes '*.so', and nothing hidden.")
         }
-        guard status.state == "active" else {
+        guard status.state == .active else {
             host.shutdown()
             let error = status.error ?? PluginError(.activationFailed, "It is \(status.state). \(status.note ?? "")")
-            throw manifest.requires.isEmpty || status.state != "waiting"
+            throw manifest.requires.isEmpty || status.state != .waiting
                 ? error : PluginError(error.code, error.message + " Give its file with '--with'.")
         }
         return host

@@ -49,7 +49,7 @@ extension PluginError {
 extension ModuleStatus {
     var record: Value {
         .entries([
-            "name": .text(name), "version": .text(version), "state": .string(state), "file": .string(file),
+            "name": .text(name), "version": .text(version), "state": .string(state.rawValue), "file": .string(file),
             "targets": .texts(targets), "since": .time(since), "generation": generation.map(Value.int),
             "error": error?.record, "note": note.map(Value.string),
         ])
@@ -60,7 +60,7 @@ extension ModuleStatus {
         guard case .map(var entries) = record, !interceptors.isEmpty else { return record }
         entries["interceptors"] = .list(
             interceptors.map { name in
-                let used = state == "active" ? active.filter { $0.module == self.name && $0.name == name } : []
+                let used = state == .active ? active.filter { $0.module == self.name && $0.name == name } : []
                 return [
                     "name": .string(name), "scopes": .texts(used.map(\.scope.description)),
                     "overruns": .int(used.reduce(0) { $0 + $1.overruns }),

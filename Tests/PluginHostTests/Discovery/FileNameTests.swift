@@ -56,7 +56,7 @@ import Testing
         try CModule().build(into: test.plugins, as: "Good.so")
         try test.start()
         #expect(test.answer() == "yes")
-        let failed = test.host.modules.filter { $0.state == "failed" }
+        let failed = test.host.modules.filter { $0.state == .failed }
         #expect(
             failed.map { ($0.file as NSString).lastPathComponent } == [
                 "\\xe8.so (not UTF-8)", "\\xe9.so (not UTF-8)", "\\xff (not UTF-8)",

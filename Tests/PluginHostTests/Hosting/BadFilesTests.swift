@@ -215,7 +215,7 @@ import Testing
         for file in Self.files {
             let status = try #require(test.status(file.file), "\(file.file)")
             let message = status.error?.message ?? ""
-            #expect(status.state == "failed", "\(file.file)")
+            #expect(status.state == .failed, "\(file.file)")
             #expect(status.error?.code == file.code, "\(file.file): \(message)")
             #expect(message.contains("\(test.plugins)/\(file.file)"), "\(message)")
             for word in file.words { #expect(message.contains(word), "\(file.file): \(message)") }

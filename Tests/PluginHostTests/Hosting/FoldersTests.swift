@@ -116,7 +116,7 @@ import Testing
         #expect(link(good, bytes) == 0)
         try test.start()
         #expect(test.answer() == "yes")
-        #expect(test.host.modules.map(\.state).sorted() == ["active", "failed"])
+        #expect(test.host.modules.map(\.state.rawValue).sorted() == ["active", "failed"])
         #expect(unlink(bytes) == 0)
     }
 

@@ -28,7 +28,7 @@ import Testing
             for _ in 0..<free { close(used.removeLast()) }
             try #require(rename("\(test.plugins)/.new", "\(test.plugins)/Good.so") == 0)
             let hasFailed = eventually {
-                !test.host.problems.isEmpty || test.host.modules.contains { $0.state == "failed" }
+                !test.host.problems.isEmpty || test.host.modules.contains { $0.state == .failed }
             }
             try #require(hasFailed && test.answer() == nil)
             for descriptor in used { close(descriptor) }

@@ -72,8 +72,8 @@ import Testing
         bad.hooks = ["init": "refuse(call, \"not today\"); return;"]
         try bad.build(into: test.plugins, as: "a-2.so")
         #expect(try test.settle())
-        #expect(test.status("a-2.so")?.state == "failed")
-        #expect(test.status("a-1.so")?.state == "active" && test.status("a-1.so")?.generation == generation)
+        #expect(test.status("a-2.so")?.state == .failed)
+        #expect(test.status("a-1.so")?.state == .active && test.status("a-1.so")?.generation == generation)
         #expect(test.answer() == "old")
     }
 

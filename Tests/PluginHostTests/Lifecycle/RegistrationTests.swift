@@ -48,7 +48,7 @@ import Testing
         #expect(try test.host.perform("Late", "answer") == "Late")
         let modules = test.host.modules
         #expect(modules.map(\.name) == ["Clock", "Late"])
-        #expect(modules.allSatisfy { $0.file == "(program)" && $0.state == "active" && $0.generation != nil })
+        #expect(modules.allSatisfy { $0.file == "(program)" && $0.state == .active && $0.generation != nil })
         #expect(modules.first?.version == "1.1.0" && modules.first?.targets == ["Clock"])
     }
 
@@ -115,7 +115,19 @@ import Testing
         try test.start()
         #expect(test.status("heir.so")?.error?.code == .conflict && test.answer("Shop") == "Mine")
         try test.host.unregister("Mine")
-        #expect(test.status("heir.so")?.state == "active" && test.answer("Shop") == "yes")
+        #expect(test.status("heir.so")?.state == .active && test.answer("Shop") == "yes")
+    }
+
+    @Test func `A file whose route the program had serves in the change that unregisters it`() throws {
+        let test = try FolderHost { configuration, _ in configuration.watches = false }
+        try test.host.register(Clock.self)
+        try PlainModule(
+            name: "Heir", moreManifest: #""routes": [{"pattern": "app://clock/:other", "action": "Heir/answer"}], "#
+        ).build(into: test.plugins, as: "heir.so")
+        try test.start()
+        #expect(test.status("heir.so")?.error?.code == .conflict)
+        try test.host.unregister("Clock")
+        #expect(test.status("heir.so")?.state == .active && test.answer("Heir") == "yes")
     }
 
     @Test func `Routes and services of the program stand before those of a file's module, which is refused whole`()
@@ -240,7 +252,7 @@ import Testing
             }
         }
         try await files
-        #expect(await becomesTrue { host.modules.count { $0.state == "active" } == 45 })
+        #expect(await becomesTrue { host.modules.count { $0.state == .active } == 45 })
         #expect(try host.perform("M3.7", "answer") == "M3.7" && host.perform("F4", "answer") == "yes")
     }
 

@@ -304,7 +304,7 @@ import Testing
         try test.start()
         try replace("1.0.0", "1.1.0", "1.2.0")
         try #require(eventually { kept == ["1.1.0", "1.0.0"] })
-        let store = try #require(test.host.startedLifecycle?.store)
+        let store = try #require(test.host.lifecycle.store)
         let paths = store.versions(of: "A").map(\.path)
         for path in paths { unlink("\(path)/version.json") }
         for version in [nil, "1.0.0"] {

@@ -166,7 +166,7 @@ import Testing
 
     private func replace(with version: String) async throws {
         try module(version).build(into: host.plugins, as: "r-\(version).so")
-        #expect(await becomesTrue { host.host.modules.contains { $0.version == version && $0.state == "active" } })
+        #expect(await becomesTrue { host.host.modules.contains { $0.version == version && $0.state == .active } })
     }
 
     @Test func `a removed route of a module comes back with the next generation`() async throws {

@@ -141,7 +141,7 @@ import Testing
         configuration.stagingFolder = folder.path
         let host = PluginHost(configuration)
         try host.start()
-        let (queue, watcher) = (host.moduleChanges.queue, host.startedLifecycle?.state.withLock { $0.watcher })
+        let (queue, watcher) = (host.lifecycle.queue, host.lifecycle.watcher)
         #expect(queue.hasThread && watcher?.hasThread == true)
         host.shutdown()
         #expect(wait { !queue.hasThread && watcher?.hasThread == false })

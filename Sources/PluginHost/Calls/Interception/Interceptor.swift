@@ -1,4 +1,5 @@
 import PluginABI
+
 /// An interceptor that was set up with `PluginHost.intercept`: what takes it away again.
 public final class Interceptor: Sendable {
     private let id: UInt64

@@ -1,5 +1,4 @@
 import PluginABI
-import Synchronization
 
 /// Runs code of modules that may not return, on a thread that it may keep.
 struct Guardian: Sendable {
@@ -8,8 +7,6 @@ struct Guardian: Sendable {
     let owner: ObjectIdentifier
     let timeout: Duration
     let log: @Sendable (LogEntry) -> Void
-
-    private final class Answer<Result: Sendable>: Sendable { let result = Mutex<Result?>(nil) }
 
     /// What the code returns; nil when it has not within the timeout.
     ///
@@ -20,13 +17,8 @@ struct Guardian: Sendable {
     func run<Result: Sendable>(
         _ subject: String, consequence: String, _ body: @escaping @Sendable () -> Result
     ) throws(PluginError) -> Result? {
-        let answer = Answer<Result>()
-        let patience = Patience(
-            subject: subject, module: nil, timeout: timeout, consequence: consequence, log: log)
-        let isOver = try runner.run(for: owner, patience) {
-            let result = body()
-            answer.result.withLock { $0 = result }
-        }
-        return isOver ? answer.result.withLock { $0 } : nil
+        try runner.run(
+            for: owner,
+            Patience(subject: subject, module: nil, timeout: timeout, consequence: consequence, log: log), body)
     }
 }

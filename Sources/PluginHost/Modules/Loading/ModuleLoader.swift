@@ -123,8 +123,12 @@ struct ModuleLoader {
         let toolchain = try text(description.toolchain, "toolchain", memory, file, atMost: 256)
         try checkToolchain(toolchain, file)
         let (manifest, routes) = try manifest(description, minor, memory, file)
-        let functions = try functions(description, memory, file)
-        let factories = try factories(description, memory, file)
+        let functions = try entries(
+            description.functions, description.function_count, "functions", ("name", "invoke"), memory, file
+        ) { ($0.name, unsafeBitCast($0.invoke, to: UInt.self)) }
+        let factories = try entries(
+            description.factories, description.factory_count, "factories", ("target", "make"), memory, file
+        ) { ($0.target, unsafeBitCast($0.make, to: UInt.self)) }
         try match(manifest, functions, factories, file)
         let name = manifest.name
         if file.source == .file {
@@ -189,71 +193,42 @@ struct ModuleLoader {
         }
     }
 
-    private func functions(
-        _ description: plugin_module, _ memory: ReadableMemory, _ file: StagedFile
-    ) throws(PluginError) -> [String: plugin_function] {
-        let table = try entries(description.functions, description.function_count, "functions", memory, file)
-        var functions = [String: plugin_function](minimumCapacity: table.count)
-        for (index, function) in table.enumerated() {
-            let name = try text(function.name, "functions[\(index)].name", memory, file, atMost: 1024)
+    /// A table of the description, by the names of its entries.
+    ///
+    /// - Parameters:
+    ///   - table: What the description calls it.
+    ///   - fields: What the description calls the name and the function of an entry.
+    ///   - read: Returns that name, and the address of that function.
+    private func entries<Entry>(
+        _ start: UnsafePointer<Entry>?, _ count: UInt64, _ table: String,
+        _ fields: (name: String, function: String), _ memory: ReadableMemory, _ file: StagedFile,
+        _ read: (Entry) -> (name: plugin_string, function: UInt)
+    ) throws(PluginError) -> [String: Entry] {
+        func invalid(_ what: String) -> PluginError {
+            PluginError(.invalidDescription, "The description of \(file.original) \(what)")
+        }
+        guard count <= 100_000 else {
+            throw invalid("announces \(count) \(table); at most 100000 are accepted.")
+        }
+        guard count == 0 || start != nil else { throw invalid("announces \(count) \(table), with a null pointer.") }
+        try memory.require(start, Int(count) * MemoryLayout<Entry>.stride, "the table of \(table)")
+        var entries = [String: Entry](minimumCapacity: Int(count))
+        for (index, entry) in UnsafeBufferPointer(start: start, count: Int(count)).enumerated() {
+            let (bytes, function) = read(entry)
+            let name = try text(bytes, "\(table)[\(index)].\(fields.name)", memory, file, atMost: 1024)
             // From here on its bytes are the name: other texts can be equal and have other bytes.
             guard name.utf8.allSatisfy({ $0 < 0x80 }) else {
-                throw PluginError(
-                    .invalidDescription,
-                    "The name of the function “\(name.shortened)” in the description of \(file.original) is not "
-                        + "ASCII, as names in a "
-                        + "manifest are.")
+                throw invalid(
+                    "has “\(name.shortened)” among its \(table), which is not ASCII, as names in a manifest are.")
             }
-            guard unsafeBitCast(function.invoke, to: UInt.self) != 0 else {
-                throw PluginError(
-                    .invalidDescription,
-                    "The function “\(name.shortened)” in the description of \(file.original) is null.")
+            guard function != 0 else {
+                throw invalid("has “\(name.shortened)” among its \(table), whose \(fields.function) is null.")
             }
-            guard functions.updateValue(function, forKey: name) == nil else {
-                throw PluginError(
-                    .invalidDescription, "The description of \(file.original) has two functions “\(name.shortened)”.")
+            guard entries.updateValue(entry, forKey: name) == nil else {
+                throw invalid("has two \(table) “\(name.shortened)”.")
             }
         }
-        return functions
-    }
-
-    private func factories(
-        _ description: plugin_module, _ memory: ReadableMemory, _ file: StagedFile
-    ) throws(PluginError) -> [String: plugin_factory] {
-        let table = try entries(description.factories, description.factory_count, "factories", memory, file)
-        var factories: [String: plugin_factory] = [:]
-        for (index, factory) in table.enumerated() {
-            let target = try text(factory.target, "factories[\(index)].target", memory, file, atMost: 1024)
-            guard unsafeBitCast(factory.make, to: UInt.self) != 0 else {
-                throw PluginError(
-                    .invalidDescription,
-                    "The factory of target \(target) in the description of \(file.original) has no make.")
-            }
-            guard factories.updateValue(factory, forKey: target) == nil else {
-                throw PluginError(
-                    .invalidDescription,
-                    "The description of \(file.original) has two factories for target \(target).")
-            }
-        }
-        return factories
-    }
-
-    private func entries<Entry>(
-        _ start: UnsafePointer<Entry>?, _ count: UInt64, _ field: String, _ memory: ReadableMemory,
-        _ file: StagedFile
-    ) throws(PluginError) -> UnsafeBufferPointer<Entry> {
-        guard count <= 100_000 else {
-            throw PluginError(
-                .invalidDescription,
-                "The description of \(file.original) announces \(count) \(field); at most 100000 are accepted.")
-        }
-        guard count == 0 || start != nil else {
-            throw PluginError(
-                .invalidDescription,
-                "The description of \(file.original) announces \(count) \(field), with a null pointer.")
-        }
-        try memory.require(start, Int(count) * MemoryLayout<Entry>.stride, "the table of \(field)")
-        return UnsafeBufferPointer(start: start, count: Int(count))
+        return entries
     }
 
     /// The manifest and the tables must say the same.

@@ -14,3 +14,11 @@ extension StagedFile {
             folder: "", libraries: [], source: source)
     }
 }
+
+extension LoadedModule {
+    /// Whether the program registers it.
+    var isRegistered: Bool { staged.source == .program }
+
+    /// Whether it comes from a file in a plugins folder.
+    var isOfFile: Bool { staged.source == .file }
+}

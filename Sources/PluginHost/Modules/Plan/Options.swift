@@ -17,15 +17,18 @@ extension Plan {
             var hasMore: Bool { place + 1 < ranked.count }
         }
 
-        private let program: [Generation]
+        /// What the program registers; what serves of that first.
+        private let program: [Candidate]
         private let routes: Routes
-        /// What serves now, of files.
+        /// What serves now.
         private let served: [Generation]
         private(set) var groups: [Group] = []
         /// In the order of their start.
         private(set) var serving: [Candidate] = []
+        /// Why the last of ``program`` cannot serve.
+        private(set) var refusal: PluginError?
 
-        init(program: [Generation], served: [Generation], routes: Routes) {
+        init(program: [Candidate], served: [Generation], routes: Routes) {
             (self.program, self.served, self.routes) = (program, served, routes)
         }
 
@@ -47,25 +50,34 @@ extension Plan {
 
         /// Lets start what can, and notes why the others cannot.
         private mutating func attempt() -> [Int] {
-            let staying = Set(groups.compactMap { $0.chosen.served?.generation.number })
+            let staying = Set((program + groups.map(\.chosen)).compactMap { $0.served?.generation.number })
             let leaving = served.filter { !staying.contains($0.number) }
             var claims = Claims(routes, without: leaving)
             var present = Provisions()
-            var programNames: [String: Generation] = [:]
-            for generation in program {
-                claims.keep(generation.manifest!, generation.file)
-                present.add(generation.manifest!)
-                programNames[generation.name] = generation
-            }
             // What is there keeps what it has.
-            for group in groups where group.chosen.served != nil {
-                claims.keep(group.chosen.manifest, group.chosen.path)
+            for kept in program + groups.map(\.chosen) where kept.served != nil {
+                claims.keep(kept.manifest, kept.path)
             }
+            refusal = nil
+            let registered = program.filter { candidate in
+                do throws(PluginError) {
+                    if candidate.served == nil {
+                        try requireFreeName(for: candidate)
+                        try claims.take(candidate.module, candidate.path)
+                    }
+                    present.add(candidate.manifest)
+                    return true
+                } catch {
+                    refusal = error
+                    return false
+                }
+            }
+            let owners = Dictionary(registered.map { ($0.manifest.name, $0) }) { first, _ in first }
             var conflicts: [Int: PluginError] = [:]
             let order = StartOrder(groups.map(\.chosen.manifest), besides: present) { place in
                 let chosen = groups[place].chosen
                 do throws(PluginError) {
-                    if let other = programNames[chosen.manifest.name] { throw .nameTaken(chosen, by: other) }
+                    if let other = owners[chosen.manifest.name] { throw .nameTaken(chosen, by: other) }
                     if chosen.served == nil { try claims.take(chosen.module, chosen.path) }
                     return true
                 } catch {
@@ -73,7 +85,7 @@ extension Plan {
                     return false
                 }
             }
-            serving = order.places.map { groups[$0].chosen }
+            serving = registered + order.places.map { groups[$0].chosen }
             for place in order.places { groups[place].isAdmitted = true }
             let unmet = Unmet(
                 chosen: groups.map(\.chosen.manifest), starting: Set(order.places), present: present)
@@ -83,15 +95,22 @@ extension Plan {
             }
             return order.blocked
         }
+
+        /// - Throws: `conflict` when another module has the name of what the program registers.
+        private func requireFreeName(for candidate: Candidate) throws(PluginError) {
+            let others = program.filter { $0.served != nil } + groups.flatMap(\.ranked).filter { $0.served != nil }
+            let other = others.first { $0.manifest.name == candidate.manifest.name }
+            if let other { throw .nameTaken(candidate, by: other) }
+        }
     }
 }
 
 extension PluginError {
-    fileprivate static func nameTaken(_ candidate: Plan.Candidate, by other: Generation) -> PluginError {
+    fileprivate static func nameTaken(_ candidate: Plan.Candidate, by other: Plan.Candidate) -> PluginError {
         PluginError(
             .conflict,
-            "\(candidate.manifest.name) (\(candidate.path)) has the name of a module that is there: \(other.label), of "
-                + "\(other.file), which keeps it. What the program registers replaces nothing, and nothing replaces it."
-        )
+            "\(candidate.manifest.name) (\(candidate.path)) has the name of a module that is there: "
+                + "\(other.manifest.name) \(other.manifest.version), of \(other.path), which keeps it. What the program "
+                + "registers replaces nothing, and nothing replaces it.")
     }
 }

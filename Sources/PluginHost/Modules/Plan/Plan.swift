@@ -6,7 +6,8 @@ import PluginFile
 ///
 /// A function of what is in the folders and of what serves already, never of the order in which files arrived: the
 /// highest version that can start, of equal ones the file name that sorts first. What serves goes on when its file was
-/// renamed or copied; and when its file holds something else that cannot be served.
+/// renamed or copied; and when its file holds something else that cannot be served. What the program registers replaces
+/// nothing, and nothing replaces it; it waits for nothing.
 struct Plan {
     /// What may serve under the name of a module.
     struct Candidate {
@@ -21,19 +22,23 @@ struct Plan {
         var manifest: ModuleManifest { module.manifest }
     }
 
-    /// In the order of their start.
+    /// In the order of their start: what the program registers, then the others.
     private(set) var serving: [Candidate] = []
     /// By path, for every file that holds a module.
     private(set) var verdicts: [PathKey: FileRecord.Verdict] = [:]
     /// What serves now and will not any more, in the order of its start.
     private(set) var leaving: [Served] = []
 
+    /// Why what the program registers is not to serve.
+    private(set) var refusal: PluginError?
+
     /// - Parameters:
     ///   - records: What the files hold.
-    ///   - served: What serves now, by module name.
-    ///   - program: What the program has registered itself.
+    ///   - present: What serves now.
+    ///   - change: What the program registers or takes away.
     ///   - routes: What was added to the routes of modules, and taken away from them.
-    init(_ records: [FileRecord], served: [String: Served], program: [Generation], routes: Routes) {
+    init(_ records: [FileRecord], _ present: Serving, _ change: ProgramChange?, _ routes: Routes) {
+        let served = present.modules
         var files: [String: [FileRecord]] = [:]
         let taken = Self.takenFiles(records, served)
         for record in records {
@@ -47,17 +52,29 @@ struct Plan {
         let paths = Set(paths: records.map(\.path))
         var names = Set(files.keys)
         names.formUnion(served.keys)
-        var options = Options(program: program, served: served.values.map(\.generation), routes: routes)
+        var options = Options(
+            program: Self.registered(present.program, change), served: present.all.map(\.generation), routes: routes)
         for name in names.sorted() {
             let ranked = Self.rank(files[name] ?? [], served[name], paths)
             if !ranked.isEmpty { options.add(ranked) }
         }
         options.choose()
-        serving = options.serving
+        (serving, refusal) = (options.serving, options.refusal)
         judge(options)
         let staying = Set(serving.compactMap { $0.served?.generation.number })
-        leaving = served.values.filter { !staying.contains($0.generation.number) }
+        leaving = present.all.filter { !staying.contains($0.generation.number) }
             .sorted { $0.generation.number < $1.generation.number }
+    }
+
+    /// What the program has registered after a change.
+    private static func registered(_ present: [Served], _ change: ProgramChange?) -> [Candidate] {
+        var candidates = present.map { Candidate(module: $0.module, path: $0.path, served: $0, isInFolder: false) }
+        switch change {
+        case .registers(let module): candidates.append(Candidate(module: module, path: module.file, isInFolder: false))
+        case .unregisters(let served): candidates.removeAll { $0.module === served.module }
+        case nil: break
+        }
+        return candidates
     }
 
     /// The files of modules that serve which hold another module now, with what serves, by path. That is a mistake more

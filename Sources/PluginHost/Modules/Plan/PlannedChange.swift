@@ -1,4 +1,3 @@
-import Foundation
 import PluginABI
 import PluginFile
 
@@ -64,17 +63,13 @@ extension PlannedChange {
         (self.module, self.moved, self.restored) = (module, moved, restored)
         let names = Set(plan.serving.map(\.manifest.name))
         stopping = plan.leaving.reversed().filter { !names.contains($0.name) }.map { leaving in
-            let reason =
-                switch plan.verdicts[leaving.path] {
-                case .waits(let error), .refused(let error): error.message
-                default: "its file goes to the kept versions."
-                }
-            return Stop(name: leaving.name, version: leaving.module.manifest.version.description, reason: reason)
+            let reason = plan.verdicts[leaving.path]?.error?.message ?? "its file goes to the kept versions."
+            return Stop(name: leaving.name, version: leaving.version.description, reason: reason)
         }
         starting = plan.serving.filter { $0.served == nil }.map { candidate in
             Start(
                 name: candidate.manifest.name, version: candidate.manifest.version.description, file: candidate.path,
-                previous: served[candidate.manifest.name]?.module.manifest.version.description)
+                previous: served[candidate.manifest.name]?.version.description)
         }
     }
 

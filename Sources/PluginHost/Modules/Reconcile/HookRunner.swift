@@ -66,28 +66,33 @@ final class HookRunner: Sendable {
         plugin_host_hook_owner() == UInt(bitPattern: owner)
     }
 
-    /// Runs `body` on another thread and waits for it.
+    private final class Answer<Result: Sendable>: Sendable {
+        let result = Mutex<Result?>(nil)
+        let isThere = DispatchSemaphore(value: 0)
+    }
+
+    /// Runs `body` on another thread and waits for what it returns; nil when it has not ended in time.
     ///
     /// - Parameters:
     ///   - owner: Who waits, for ``isCurrent(_:)``.
     ///   - patience: For how long.
-    /// - Returns: Whether it has ended.
     /// - Throws: `outOfResources` when there is no thread to be had; then nothing runs.
-    func run(
-        for owner: ObjectIdentifier, _ patience: Patience, _ body: @escaping @Sendable () -> Void
-    ) throws(PluginError) -> Bool {
+    func run<Result: Sendable>(
+        for owner: ObjectIdentifier, _ patience: Patience, _ body: @escaping @Sendable () -> Result
+    ) throws(PluginError) -> Result? {
         let worker = if let idle = idle.take() { idle } else { try Worker(idle) }
-        let done = DispatchSemaphore(value: 0)
+        let answer = Answer<Result>()
         worker.begin {
             plugin_host_set_hook_owner(UInt(bitPattern: owner))
-            body()
-            done.signal()
+            let result = body()
+            answer.result.withLock { $0 = result }
+            answer.isThere.signal()
         }
-        guard patience.wait(for: done) else {
+        guard patience.wait(for: answer.isThere) else {
             worker.end()  // When it has ended after all.
-            return false
+            return nil
         }
         idle.put(worker)
-        return true
+        return answer.result.withLock { $0 }
     }
 }

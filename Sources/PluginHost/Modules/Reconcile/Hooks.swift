@@ -1,7 +1,4 @@
 import CPluginABI
-import CPluginHost
-import Dispatch
-import Foundation
 import PluginABI
 import PluginFile
 import Synchronization
@@ -10,7 +7,8 @@ import Synchronization
 struct Hooks: Sendable {
     let calls: Calls
     let runner: HookRunner
-    /// Blames modules that end the host while they start; nil for those that the program registers.
+    let configuration: HostConfiguration
+    /// Blames modules that end the host while they start; nil before the start.
     let journal: Journal?
 
     /// What waits for the code, as ``HookRunner/isCurrent(_:)`` identifies it.
@@ -47,7 +45,7 @@ struct Hooks: Sendable {
         // The later parts of an asynchronous one run on other threads: it is to blame until it replies.
         if endpoint.isAsync { blame?.begin(step) }
         do throws(PluginError) {
-            if try !runGuarded(hook.rawValue, of: generation, step, within: timeout, run) { overdue = timeout }
+            if try runGuarded(hook.rawValue, of: generation, step, within: timeout, run) == nil { overdue = timeout }
         } catch {
             if endpoint.isAsync { blame?.end(step) }
             throw error
@@ -74,22 +72,23 @@ struct Hooks: Sendable {
     /// How the crash report and the journal know a module.
     fileprivate func blame(_ generation: Generation) -> Blame? { generation.module.map { Blame($0.staged, journal) } }
 
-    /// Runs code of a module on a thread that it may keep. False when it has not returned within the timeout.
+    /// What code of a module returns, which runs on a thread that it may keep; nil when it has not returned within the
+    /// timeout.
     ///
     /// - Parameters:
     ///   - name: What runs: `setUp`.
     ///   - step: What of the start it is.
     /// - Throws: `outOfResources`.
-    private func runGuarded(
+    private func runGuarded<Result: Sendable>(
         _ name: String, of generation: Generation, _ step: Journal.Step?, within timeout: Duration,
-        _ body: @escaping @Sendable () -> Void
-    ) throws(PluginError) -> Bool {
+        _ body: @escaping @Sendable () -> Result
+    ) throws(PluginError) -> Result? {
         let blame = blame(generation)
-        let isOver = try runner.run(for: owner, patience(with: name, of: generation, timeout)) {
+        let result = try runner.run(for: owner, patience(with: name, of: generation, timeout)) {
             if let blame { blame.during(step, step == nil ? name : nil, body) } else { body() }
         }
-        if !isOver, step != nil { generation.isHanging = true }
-        return isOver
+        if result == nil, step != nil { generation.isHanging = true }
+        return result
     }
 
     fileprivate func patience(with name: String, of generation: Generation, _ timeout: Duration?) -> Patience {
@@ -98,24 +97,20 @@ struct Hooks: Sendable {
             log: calls.settings.log)
     }
 
-    /// What `activate` has returned, on its thread.
-    private final class Answer: Sendable { let number = Atomic<Int32>(0) }
-
     /// Hands a module the host's table and runs its `setUp`.
     ///
     /// - Throws: `activationFailed`, or what `setUp` has thrown; `outOfResources`.
-    func activate(_ generation: Generation, timeout: Duration) throws(PluginError) {
+    func activate(_ generation: Generation) throws(PluginError) {
+        let timeout = configuration.hookTimeout
         if let module = generation.module, let activate = module.description.pointee.activate {
-            let answer = Answer()
             let (description, table) = (UInt(bitPattern: module.description), UInt(bitPattern: generation.hostTable))
-            let isOver = try runGuarded("activate", of: generation, .activation, within: timeout) {
+            let number = try runGuarded("activate", of: generation, .activation, within: timeout) {
                 // Static data of an image that is never unmapped, and a table that is never freed.
-                let description = UnsafePointer<plugin_module>(bitPattern: description)!
-                let number = activate(description.pointee.data, UnsafePointer(bitPattern: table))
-                answer.number.store(number, ordering: .releasing)
+                activate(
+                    UnsafePointer<plugin_module>(bitPattern: description)!.pointee.data,
+                    UnsafePointer(bitPattern: table))
             }
-            guard isOver else { throw overdue("activate", of: generation, timeout) }
-            let number = answer.number.load(ordering: .acquiring)
+            guard let number else { throw overdue("activate", of: generation, timeout) }
             guard number == 0 else {
                 throw PluginError(
                     .activationFailed,
@@ -129,20 +124,22 @@ struct Hooks: Sendable {
     /// Tells a module the sticky events that were posted before it came.
     ///
     /// - Throws: `activationFailed` when a subscriber does not return in time; `outOfResources`.
-    func deliverMissedEvents(to generation: Generation, timeout: Duration) throws(PluginError) {
+    private func deliverMissedEvents(to generation: Generation) throws(PluginError) {
+        let timeout = configuration.hookTimeout
         guard !generation.subscriptions.isEmpty else { return calls.deliverSticky(to: [generation]) }
         let name = "a subscriber to a sticky event"
-        let isOver = try runGuarded(name, of: generation, .start, within: timeout) { [calls] in
+        let end: Void? = try runGuarded(name, of: generation, .start, within: timeout) { [calls] in
             calls.deliverSticky(to: [generation])
         }
-        if !isOver { throw overdue(name, of: generation, timeout) }
+        if end == nil { throw overdue(name, of: generation, timeout) }
     }
 
     /// Runs `tearDown`, lets go of shared instances, and tells the module that nothing will be called any more. Does nothing
     /// while its start hangs.
     ///
     /// - Throws: `activationFailed` when `tearDown` has failed, or something did not end in time; `outOfResources`.
-    func tearDown(_ generation: Generation, timeout: Duration) throws(PluginError) {
+    func tearDown(_ generation: Generation) throws(PluginError) {
+        let timeout = configuration.shutdownTimeout
         guard !generation.isHanging else { return }
         var failure: PluginError?
         if generation.isSetUp {
@@ -156,12 +153,12 @@ struct Hooks: Sendable {
 
     private func deactivate(_ generation: Generation, _ timeout: Duration) throws(PluginError) {
         let description = UInt(bitPattern: generation.module?.description)
-        let isOver = try runGuarded("deactivate", of: generation, stepOfEnd(generation), within: timeout) {
+        let end: Void? = try runGuarded("deactivate", of: generation, stepOfEnd(generation), within: timeout) {
             for provider in generation.providers { provider.destroyShared() }
             guard let description = UnsafePointer<plugin_module>(bitPattern: description) else { return }
             description.pointee.deactivate?(description.pointee.data)
         }
-        if !isOver { throw overdue("deactivate", of: generation, timeout) }
+        if end == nil { throw overdue("deactivate", of: generation, timeout) }
     }
 
     fileprivate func overdue(_ name: String, of generation: Generation, _ timeout: Duration) -> PluginError {
@@ -209,43 +206,36 @@ struct StartedHook {
     }
 }
 
-extension Lifecycle {
-    /// Runs the `didStart` of newcomers in their order. One that fails is logged; its module goes on.
+// MARK: What only stands in the log when it fails
+
+extension Hooks {
+    /// Runs the `didStart` of newcomers in their order. A module whose `didStart` fails goes on.
     func announceStart(to newcomers: [Generation]) {
-        for generation in newcomers {
-            do throws(PluginError) {
-                try hooks.begin(.didStart, of: generation, timeout: configuration.hookTimeout)?.wait()
-            } catch {
-                log(.error, generation, error.message)
-            }
+        let timeout = configuration.hookTimeout
+        forEach(newcomers, .error) { generation throws(PluginError) in
+            _ = try begin(.didStart, of: generation, timeout: timeout)?.wait()
         }
     }
 
-    /// Tells newcomers the sticky events that were posted before they came, in their order. Of one whose subscribers do not
-    /// end in time that is logged; the others get theirs.
+    /// Tells newcomers the sticky events that were posted before they came, in their order. Where the subscribers of one
+    /// do not end in time, the others get theirs.
     func announceMissedEvents(to newcomers: [Generation]) {
-        for generation in newcomers {
-            do throws(PluginError) {
-                try hooks.deliverMissedEvents(to: generation, timeout: configuration.hookTimeout)
-            } catch {
-                log(.error, generation, error.message)
-            }
-        }
+        forEach(newcomers, .error) { generation throws(PluginError) in try deliverMissedEvents(to: generation) }
     }
 
     /// Runs the `willStop` of modules in their order, each within the timeout of the end.
     func announceStop(to generations: [Generation]) {
-        for generation in generations {
-            do throws(PluginError) {
-                try hooks.begin(.willStop, of: generation, timeout: configuration.shutdownTimeout)?.wait()
-            } catch {
-                log(.warning, generation, error.message)
-            }
+        let timeout = configuration.shutdownTimeout
+        forEach(generations, .warning) { generation throws(PluginError) in
+            _ = try begin(.willStop, of: generation, timeout: timeout)?.wait()
         }
     }
 
-    func log(_ level: LogLevel, _ generation: Generation, _ message: String) {
-        calls.settings.log(
-            LogEntry(level: level, module: generation.name, message: "\(generation.label) \(message)"))
+    private func forEach(
+        _ generations: [Generation], _ level: LogLevel, _ body: (Generation) throws(PluginError) -> Void
+    ) {
+        for generation in generations {
+            do throws(PluginError) { try body(generation) } catch { generation.log(level, error.message) }
+        }
     }
 }

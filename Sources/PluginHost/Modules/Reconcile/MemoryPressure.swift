@@ -81,23 +81,47 @@ final class MemoryPressure: Sendable {
     }
 }
 
-extension Lifecycle {
-    /// Watches the memory from the moment at which somebody subscribes to `host.memoryPressure`.
-    func watchMemoryIfAwaited() {
+/// Watches the memory from the moment at which somebody subscribes to `host.memoryPressure`. All functions may be called
+/// from any thread.
+final class MemoryWatch: Sendable {
+    private enum State {
+        case notYet
+        /// Nil where the kernel does not let it.
+        case watching(MemoryPressure?)
+        case ended
+    }
+
+    private let calls: Calls
+    private let state = Mutex(State.notYet)
+
+    init(_ calls: Calls) { self.calls = calls }
+
+    var isWatching: Bool { state.withLock { if case .watching(_?) = $0 { true } else { false } } }
+
+    func beginIfAwaited() {
         guard calls.hasSubscribers("host.memoryPressure") else { return }
-        let begins = state.withLock { state in
-            defer { state.hasTriedMemory = true }
-            return !state.hasTriedMemory && !state.isStopped
-        }
-        guard begins else { return }
-        do throws(PluginError) {
-            let watch = try MemoryPressure { [calls] share in
-                calls.postHostEvent("host.memoryPressure", ["share": share.map(Value.double) ?? .null])
+        let failure = state.withLock { state -> PluginError? in
+            guard case .notYet = state else { return nil }
+            do throws(PluginError) {
+                let pressure = try MemoryPressure { [calls] share in
+                    calls.postHostEvent("host.memoryPressure", ["share": share.map(Value.double) ?? .null])
+                }
+                state = .watching(pressure)
+                return nil
+            } catch {
+                state = .watching(nil)
+                return error
             }
-            state.withLock { $0.memoryPressure = watch }
-        } catch {
-            calls.settings.log(
-                LogEntry(level: .debug, message: "host.memoryPressure will never come: \(error.message)"))
+        }
+        guard let failure else { return }
+        calls.settings.log(
+            LogEntry(level: .debug, message: "host.memoryPressure will never come: \(failure.message)"))
+    }
+
+    func end() {
+        state.withLock { state in
+            if case .watching(let pressure?) = state { pressure.stop() }
+            state = .ended
         }
     }
 }

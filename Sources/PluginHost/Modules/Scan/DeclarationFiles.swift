@@ -2,23 +2,33 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-// Files of routes and services: what is there, what has changed, and what of it stands. Runs on the lifecycle queue.
+// Files of routes and services: what is there, what has changed, and what of it stands.
 
 /// What the host knows of one such file.
-struct DeclarationRecord {
+struct DeclarationRecord: Sendable {
     let folder: String
     /// The content that was looked at last; nil when the file could not even be looked at.
     var identity: FileIdentity?
+    var state = State.taken
     /// What it said when it could last be read; nil before that. It goes on while the file is broken.
     var content: Content?
-    /// Why its present content is not taken.
-    var problem: PluginError?
-    /// Whether somebody writes it, so that it has to be looked at again.
-    var isAwaited = false
     /// Whether `content` is to be brought into the registry.
     var isNew = false
 
-    enum Content {
+    enum State: Sendable {
+        /// `content` is what the file says.
+        case taken
+        /// Somebody writes it, so that it has to be looked at again.
+        case awaited
+        case failed(PluginError)
+    }
+
+    var isAwaited: Bool { if case .awaited = state { true } else { false } }
+
+    /// Why its present content is not taken.
+    var problem: PluginError? { if case .failed(let error) = state { error } else { nil } }
+
+    enum Content: Sendable {
         case routes([RouteEntry])
         case services([ModuleManifest.Service])
 
@@ -32,67 +42,62 @@ struct DeclarationRecord {
     }
 }
 
-extension Lifecycle {
+/// Takes what files of routes and services say.
+struct DeclarationScan {
+    let context: ChangeContext
+
     /// Reads those files of a folder that are new or have changed.
-    func look(atDeclarations entries: [PluginFolder.Entry], in folder: String) {
+    func look(at entries: [PluginFolder.Entry], in folder: String) {
         let paths = Set(paths: entries.map(\.path))
-        state.withLock { state in
-            state.declarations = state.declarations.filter {
-                !$0.value.folder.hasBytes(of: folder) || paths.contains($0.key)
-            }
+        context.folders.declarations = context.folders.declarations.filter {
+            !$0.value.folder.hasBytes(of: folder) || paths.contains($0.key)
         }
         for entry in entries {
-            var record = state.withLock { $0.declarations[entry.path] } ?? DeclarationRecord(folder: folder)
+            var record = context.folders.declarations[entry.path] ?? DeclarationRecord(folder: folder)
             switch entry.identity {
-            case .failure(let error): (record.identity, record.problem, record.isAwaited) = (nil, error, false)
+            case .failure(let error): (record.identity, record.state) = (nil, .failed(error))
             case .success(let identity):
                 if record.identity == identity, !record.isAwaited, record.problem?.canPass != true { continue }
-                read(entry.path, into: &record)
+                do throws(PluginError) { try read(entry.path, into: &record) } catch { record.state = .failed(error) }
             }
-            state.withLock { $0.declarations[entry.path] = record }
+            context.folders.declarations[entry.path] = record
         }
     }
 
-    private func read(_ path: String, into record: inout DeclarationRecord) {
-        do throws(PluginError) {
-            let file = try SourceFile(opening: path)
-            record.identity = file.identity
-            if !configuration.trustsEveryone { try file.checkTrust() }
-            record.isAwaited = file.isBeingWritten()
-            if record.isAwaited { return }
-            let bytes = try file.contents(limit: DeclarationFile.sizeLimit)
-            record.isAwaited = bytes.count != file.identity.size || file.hasChanged()
-            if record.isAwaited { return }
-            record.content = try DeclarationRecord.Content(parsing: bytes, path: path)
-            (record.problem, record.isNew) = (nil, true)
-        } catch {
-            (record.problem, record.isAwaited) = (error, false)
-        }
+    private func read(_ path: String, into record: inout DeclarationRecord) throws(PluginError) {
+        let file = try SourceFile(opening: path)
+        record.identity = file.identity
+        if !context.configuration.trustsEveryone { try file.checkTrust() }
+        record.state = .awaited
+        if file.isBeingWritten() { return }
+        let bytes = try file.contents(limit: DeclarationFile.sizeLimit)
+        if bytes.count != file.identity.size || file.hasChanged() { return }
+        record.content = try DeclarationRecord.Content(parsing: bytes, path: path)
+        (record.state, record.isNew) = (.taken, true)
     }
 
     /// Brings into the registry what has been read, and takes out what is gone.
-    func settleDeclarations() {
-        let files = state.withLock { state in
-            defer { for path in state.declarations.keys { state.declarations[path]?.isNew = false } }
-            return state.declarations
-        }
-        let table = calls.registry.table
+    func settle() {
+        let files = context.folders.declarations
+        for path in files.keys { context.folders.declarations[path]?.isNew = false }
+        let table = context.registry.table
         let gone = (Array(table.routes.files.keys) + table.serviceFiles.files.keys).filter { files[$0] == nil }
         let new = files.filter(\.value.isNew).mapValues(\.content)
         let changes = new.merging(gone.map { ($0, nil) }) { $1 }
         if !changes.isEmpty { bring(changes) }
         for (path, content) in changes.sorted(by: { $0.key < $1.key }).map({ ($0.key.path, $0.value) }) {
             switch content {
-            case .routes(let routes): tell(.routesChanged(path, routes.count))
-            case .services(let services): tell(.servicesChanged(path, services.count))
-            case nil: tell(ServiceFile.isNamed(path) ? .servicesChanged(path, 0) : .routesChanged(path, 0))
+            case .routes(let routes): context.tell(.routesChanged(path, routes.count))
+            case .services(let services): context.tell(.servicesChanged(path, services.count))
+            case nil: context.tell(ServiceFile.isNamed(path) ? .servicesChanged(path, 0) : .routesChanged(path, 0))
             }
         }
-        tellDeclarationProblems()
+        context.publish()
+        context.tellDeclarationProblems()
     }
 
     private func bring(_ changes: [PathKey: DeclarationRecord.Content?]) {
-        try? calls.registry.update { table in
+        try? context.registry.update { table in
             var (routes, services) = (table.routes, table.serviceFiles)
             for (path, content) in changes.map({ ($0.key.path, $0.value) }) {
                 switch content {
@@ -107,32 +112,16 @@ extension Lifecycle {
             return table.changed { ($0.routes, $0.serviceFiles) = (routes, services) }
         }
     }
+}
 
-    /// Tells why routes and services of files do not stand, each reason once. Called after every change of them, from
-    /// any thread.
-    func tellDeclarationProblems() {
-        let present = allDeclarationProblems
-        let news = state.withLock { state in
-            defer { state.toldDeclarationProblems = Dictionary(present, uniquingKeysWith: { $1 }) }
-            return present.filter { state.toldDeclarationProblems[$0.key] != $0.error }
-        }
-        for problem in news { tell(.problem(problem.error)) }
-    }
-
-    /// Why routes and services of files do not stand, by path.
-    var declarationProblems: [PluginError] { allDeclarationProblems.map(\.error) }
-
-    /// First why a file cannot be read, then which ones others displace; each in order of the paths.
-    private var allDeclarationProblems: [(key: PathKey, error: PluginError)] {
-        let broken = state.withLock { $0.declarations.compactMap { path, file in file.problem.map { (path, $0) } } }
-        let table = calls.registry.table
+extension FolderContents {
+    /// Why routes and services of files do not stand, by path: first why a file cannot be read, then which ones others
+    /// displace; each in order of the paths.
+    func declarationProblems(_ table: Table) -> [(key: PathKey, error: PluginError)] {
+        let broken = declarations.compactMap { path, file in file.problem.map { (path, $0) } }
         let refused = (Array(table.routes.refused) + table.refusedServiceFiles).map {
             (PathKey("\($0.key.path) (displaced)"), $0.value)
         }
         return (broken + refused).sorted { $0.0 < $1.0 }.map { (key: $0.0, error: $0.1) }
-    }
-
-    var foldersOfAwaitedDeclarations: [String] {
-        state.withLock { $0.declarations.values.filter(\.isAwaited).map(\.folder) }
     }
 }

@@ -11,25 +11,29 @@ struct FileRecord {
     var identity: FileIdentity? { didSet { isFleeting = identity?.isRecent == true } }
     /// Whether the file may have changed since without showing it.
     private(set) var isFleeting = false
-    var content: Content
-    /// What the last change decided about it.
-    var verdict = Verdict.undecided
-    /// Since when content and verdict are what they are.
-    var since = Date()
+    private(set) var content: Content
+    /// Since when its content, and what was decided about it, are what they are.
+    private(set) var since = Date()
 
-    enum Content {
-        /// Somebody writes it; it is taken when it is whole. With the module that it held before.
-        case beingWritten(LoadedModule? = nil)
+    enum Content: Sendable {
+        /// Somebody writes it; it is taken when it is whole. With what it held before.
+        case beingWritten(over: Held? = nil)
         /// With the module in it, if it came so far.
         indirect case failed(PluginError, LoadedModule?)
         indirect case quarantined(PluginError)
         /// No module, but a library that one finds beside itself.
         case library(of: String)
-        case module(LoadedModule)
+        case module(Held)
+    }
+
+    /// A module in a file, and what the last change decided about it.
+    struct Held: Sendable {
+        let module: LoadedModule
+        var verdict = Verdict.undecided
     }
 
     /// What becomes of a file that holds a module.
-    enum Verdict {
+    enum Verdict: Sendable, Equatable {
         case undecided
         case serves
         /// Another file of the same module serves.
@@ -42,19 +46,50 @@ struct FileRecord {
         case ended
     }
 
+    init(path: String, folder: String, identity: FileIdentity?, content: Content = .beingWritten()) {
+        (self.path, self.folder, self.identity, self.content) = (path, folder, identity, content)
+    }
+
+    /// The same file with other content, from now on.
+    func with(_ content: Content) -> FileRecord {
+        var record = self
+        (record.content, record.since) = (content, Date())
+        return record
+    }
+
+    /// The same file, of which something else is decided from now on; nil if that is decided already, or it holds no module.
+    func decided(_ verdict: Verdict) -> FileRecord? {
+        guard case .module(var held) = content, held.verdict != verdict else { return nil }
+        held.verdict = verdict
+        return with(.module(held))
+    }
+
+    /// The same module, after somebody has begun to write the file, or has written it again.
+    mutating func keepModule(_ held: Held, isBeingWritten: Bool) {
+        content = isBeingWritten ? .beingWritten(over: held) : .module(held)
+    }
+
     var fileName: String { (path as NSString).lastPathComponent }
 
     /// Whether somebody writes the file, so that it has to be looked at again.
     var isAwaited: Bool { if case .beingWritten = content { true } else { false } }
 
-    /// The module that was in the file when somebody began to write it.
-    var moduleBeforeWriting: LoadedModule? { if case .beingWritten(let module) = content { module } else { nil } }
+    /// The module that it holds, or held when somebody began to write it.
+    var held: Held? {
+        switch content {
+        case .module(let held), .beingWritten(over: let held?): held
+        default: nil
+        }
+    }
 
     /// The module in the file, if it can be served.
-    var module: LoadedModule? { if case .module(let module) = content { module } else { nil } }
+    var module: LoadedModule? { if case .module(let held) = content { held.module } else { nil } }
 
     /// The module whose name stands in the file, even if it failed.
     var claimedModule: LoadedModule? { if case .failed(_, let module) = content { module } else { module } }
+
+    /// What was decided about the module in it.
+    var verdict: Verdict { if case .module(let held) = content { held.verdict } else { .undecided } }
 
     /// Whether both are about one file that was not written in between.
     func hasContent(of other: FileRecord) -> Bool {
@@ -65,90 +100,80 @@ struct FileRecord {
 
     /// Why its module, or whatever else it holds, is not served.
     var error: PluginError? {
-        switch (content, verdict) {
-        case (.failed(let error, _), _), (.quarantined(let error), _): error
-        case (.module, .waits(let error)), (.module, .refused(let error)): error
-        case (.beingWritten, _):
+        switch content {
+        case .failed(let error, _), .quarantined(let error): error
+        case .beingWritten:
             PluginError(.unreadable, "\(path) is being written; it is taken when its writer closes it.")
-        default: nil
+        case .library: nil
+        case .module(let held): held.verdict.error
         }
     }
 
     var isFailure: Bool {
         switch content {
         case .failed, .quarantined: true
-        case .module: if case .refused = verdict { true } else { false }
+        case .module(let held): held.verdict.isRefusal
         case .beingWritten, .library: false
         }
     }
 }
 
+extension FileRecord.Verdict {
+    /// Why the module does not serve, if it is to blame or wants for something.
+    var error: PluginError? {
+        switch self {
+        case .waits(let error), .refused(let error): error
+        case .undecided, .serves, .superseded, .ended: nil
+        }
+    }
+
+    var isRefusal: Bool { if case .refused = self { true } else { false } }
+}
+
 extension FileRecord {
     /// - Parameter served: What serves and came from this path, even if the file holds something else by now.
     func status(_ served: Served?) -> ModuleStatus {
-        var status = ModuleStatus(state: state, file: path, since: since)
+        let manifest = served?.module.manifest ?? claimedModule?.manifest
+        var status = ModuleStatus(
+            served == nil ? state : .active, file: path, since: served?.since ?? since, manifest, served?.generation)
         status.error = error
-        if let manifest = served?.module.manifest ?? claimedModule?.manifest {
-            status.name = manifest.name
-            status.version = manifest.version.description
-            status.targets = manifest.targets.map(\.name)
-            status.interceptors = manifest.interceptors.map(\.name)
-        }
-        switch (content, verdict) {
-        case (.module, .superseded(let other)): status.note = "\(other) serves"
-        case (.library(let owner), _): status.note = "needed by \(owner)"
+        switch content {
+        case .module(let held):
+            if case .superseded(let other) = held.verdict { status.note = "\(other) serves" }
+        case .library(let owner): status.note = "needed by \(owner)"
         default: break
         }
-        if let served {
-            status.state = "active"
-            status.since = served.since
-            status.generation = served.generation.number
-            if status.error != nil || module !== served.module {
-                status.note = "the file has changed since it was loaded, and its new content is not served"
-            }
+        if let served, status.error != nil || module !== served.module {
+            status.note = "the file has changed since it was loaded, and its new content is not served"
         }
         return status
     }
 
-    private var state: String {
+    private var state: ModuleStatus.State {
         switch content {
-        case .beingWritten: "waiting"
-        case .failed: "failed"
-        case .quarantined: "quarantined"
-        case .library: "library"
-        case .module:
-            switch verdict {
-            case .undecided: "loaded"
-            case .serves: "active"
-            case .superseded: "superseded"
-            case .waits: "waiting"
-            case .refused: "failed"
-            case .ended: "retired"
+        case .beingWritten: .waiting
+        case .failed: .failed
+        case .quarantined: .quarantined
+        case .library: .library
+        case .module(let held):
+            switch held.verdict {
+            case .undecided: .loaded
+            case .serves: .active
+            case .superseded: .superseded
+            case .waits: .waiting
+            case .refused: .failed
+            case .ended: .retired
             }
         }
     }
-}
 
-/// What serves of a module: a generation, and the file that it came from.
-struct Served {
-    let generation: Generation
-    let module: LoadedModule
-    /// Follows the file when that is renamed.
-    var path: String
-    let since: Date
-
-    var name: String { module.manifest.name }
-}
-
-extension Served {
-    /// Of what goes on although its file is gone: its successor has failed.
-    var statusWithoutFile: ModuleStatus {
-        var status = ModuleStatus(state: "active", file: path, since: since)
-        let manifest = module.manifest
-        (status.name, status.version) = (manifest.name, manifest.version.description)
-        status.targets = manifest.targets.map(\.name)
-        status.generation = generation.number
-        status.note = "the file is gone, and what came in its place cannot be served"
-        return status
+    /// What is to be told of a file about which something else was decided.
+    var verdictChange: HostChange? {
+        switch verdict {
+        case .superseded: .superseded(status(nil))
+        case .waits: .waiting(status(nil))
+        case .refused: .failed(status(nil))
+        case .undecided, .serves, .ended: nil
+        }
     }
 }

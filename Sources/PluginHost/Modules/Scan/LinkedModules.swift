@@ -4,50 +4,53 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-// Modules that are linked into the program, found by the records that they leave in a section of its image. Runs on the
-// lifecycle queue.
+/// Modules that are linked into the program, found by the records that they leave in a section of its image.
+struct LinkedModules {
+    let context: ChangeContext
 
-extension Lifecycle {
-    /// What is linked into the program, checked like what a file brings. What is wrong with a module stands in its
+    private static let folder = "(linked)"
+
+    /// Takes what is linked into the program, checked like what a file brings. What is wrong with a module stands in its
     /// record.
-    func lookIntoProgram() {
+    func take() {
         let count = plugin_host_linked_count()
-        guard configuration.takesLinkedModules, count > 0 else { return }
-        guard claimLinkedModules() else {
+        guard context.configuration.takesLinkedModules, count > 0 else { return }
+        guard Self.claim(for: context) else {
             let error = PluginError(
                 .conflict,
                 "Another host of this program has the modules that are linked into it (\(count)), and keeps them: they are "
                     + "there only once. Set takesLinkedModules to false for all hosts but one.")
-            state.withLock { $0.otherProblems.append(error) }
-            tell(.problem(error))
+            context.ownProblems.all.append(error)
+            context.tell(.problem(error))
             return
         }
         for index in 0..<count {
             let number = StagedFile.linked("number \(index + 1)")
             do throws(PluginError) {
-                try takeLinked(index, number)
+                try take(index, number)
             } catch {
-                fail(FileRecord(linked: number.original, .beingWritten()), error)
+                context.folders.fail(FileRecord(path: number.original, folder: Self.folder, identity: nil), error)
             }
         }
     }
 
-    /// Which lifecycle has them.
+    /// Which host has them.
     private static let holder = Mutex<ObjectIdentifier?>(nil)
 
-    private func claimLinkedModules() -> Bool {
-        Self.holder.withLock { holder in
-            if holder == nil { holder = ObjectIdentifier(self) }
-            return holder == ObjectIdentifier(self)
+    private static func claim(for context: ChangeContext) -> Bool {
+        holder.withLock { holder in
+            if holder == nil { holder = ObjectIdentifier(context) }
+            return holder == ObjectIdentifier(context)
         }
     }
 
     /// After their `tearDown`: another host may have them.
-    func releaseLinkedModules() {
-        Self.holder.withLock { holder in if holder == ObjectIdentifier(self) { holder = nil } }
+    func release() {
+        Self.holder.withLock { holder in if holder == ObjectIdentifier(context) { holder = nil } }
     }
 
-    private func takeLinked(_ index: Int, _ number: StagedFile) throws(PluginError) {
+    private func take(_ index: Int, _ number: StagedFile) throws(PluginError) {
+        let loader = context.disk.loader
         let answer = try loader.run(.entry, number, "The entry function of") {
             UInt(bitPattern: plugin_host_linked_description(index))
         }
@@ -55,7 +58,7 @@ extension Lifecycle {
             throw PluginError(
                 .deadlineExceeded,
                 "The entry function of the linked module \(number.original) did not return within "
-                    + "\(configuration.hookTimeout), which is the hookTimeout.")
+                    + "\(context.configuration.hookTimeout), which is the hookTimeout.")
         }
         // Static data of the program.
         guard let description = UnsafePointer<plugin_module>(bitPattern: answer) else {
@@ -66,21 +69,15 @@ extension Lifecycle {
         }
         let module = try loader.check(description, number)
         module.staged = .linked(module.manifest.name)
-        if let other = records[module.file]?.module {
+        if let other = context.folders.records[module.file]?.module {
             throw PluginError(
                 .conflict,
                 "Two modules that are linked into the program are named \(module.manifest.name): the versions "
                     + "\(other.manifest.version) and \(module.manifest.version). The first one serves; leave one of "
                     + "them out, or rename it.")
         }
-        put(FileRecord(linked: module.file, .module(module)))
+        context.folders.put(
+            FileRecord(
+                path: module.file, folder: Self.folder, identity: nil, content: .module(.init(module: module))))
     }
-}
-
-extension FileRecord {
-    /// The record of what is no file, but a part of the program.
-    fileprivate init(linked name: String, _ content: Content) {
-        self.init(path: name, folder: "(linked)", identity: nil, content: content)
-    }
-
 }

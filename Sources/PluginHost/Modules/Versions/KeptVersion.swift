@@ -1,4 +1,3 @@
-import CPluginHost
 import Foundation
 import Glibc
 import PluginABI

@@ -4,7 +4,13 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-extension Lifecycle {
+/// The return of a version of a module into its plugins folder.
+struct Rollback {
+    let context: ChangeContext
+    let name: String
+    let force: Bool
+    let dryRun: Bool
+
     /// What comes back.
     fileprivate struct Return {
         let module: LoadedModule
@@ -16,44 +22,52 @@ extension Lifecycle {
         let kept: KeptVersion?
     }
 
-    func rollback(
-        _ name: String, to wanted: String?, force: Bool, dryRun: Bool
-    ) throws(PluginError) -> PlannedChange {
-        update(Set(configuration.folders))
-        let served = state.withLock { $0.served[name] }
-        if let served, let returning = broken(served), wanted == nil || wanted == "\(served.module.manifest.version)" {
-            return try rollBack(to: returning, name, force, dryRun)
+    private var configuration: HostConfiguration { context.configuration }
+    private var store: VersionStore { context.disk.store }
+    private var served: Served? { context.serving.modules[name] }
+
+    /// - Parameter wanted: The version; nil for the one before.
+    func make(to wanted: String?) throws(PluginError) -> PlannedChange {
+        context.update()
+        let served = served
+        if let served, let returning = broken(served), wanted == nil || wanted == "\(served.version)" {
+            return try bring(returning)
         }
-        let files = try files(of: name)
-        let candidates = kept(name).filter { $0.version.digest != served?.module.staged.digest }
+        let files = try FileMove.files(of: name, in: context)
+        let candidates = store.kept(name, for: configuration).filter {
+            $0.version.digest != served?.module.staged.digest
+        }
         if let (kept, path) = candidates.first(where: { wanted == nil || wanted == "\($0.version.version)" }) {
-            return try rollBack(to: load(kept, as: path), name, force, dryRun)
+            return try bring(load(kept, as: path))
         }
         if let wanted {
             let versions = candidates.map(\.version.version.description).joined(separator: ", ")
             throw PluginError(
                 .noVersionKept,
                 "No version \(wanted.shortened) of \(name.shortened) is kept that could be put back; kept: "
-                    + "\(versions.isEmpty ? "none" : versions).\(leftOut(name))"
+                    + "\(versions.isEmpty ? "none" : versions).\(store.sentenceOnLeftOut(name))"
             )
         }
         let serving = files.filter { file in served.map { Plan.isSame($0.module, file.module) } == true }
-        let change = try planMove(of: serving, name)
+        let move = FileMove(context: context, name: name, files: serving)
+        let change = move.plan
         guard !serving.isEmpty, change.starting.contains(where: { $0.name == name }) else {
             throw PluginError(
                 .noVersionKept,
-                "No version of \(name.shortened) is kept\(served.map { " besides \($0.module.manifest.version), which serves" } ?? ""), "
-                    + "and none that could take over lies in the folder.\(leftOut(name))")
+                "No version of \(name.shortened) is kept\(served.map { " besides \($0.version), which serves" } ?? ""), "
+                    + "and none that could take over lies in the folder.\(store.sentenceOnLeftOut(name))")
         }
         if !force { try change.requireNoDependents("rolled back") }
-        if !dryRun { try move(serving, of: name) }
+        if !dryRun { try move.make() }
         return change
     }
 
     /// What serves, if no file holds it any more: its file was changed into something that cannot be served.
     private func broken(_ served: Served) -> Return? {
-        guard !served.module.isLinked, let record = records[served.path],
-            !records.values.contains(where: { $0.claimedModule.map { Plan.isSame($0, served.module) } == true })
+        guard served.module.isOfFile, let record = context.folders.records[served.path],
+            !context.folders.records.values.contains(where: {
+                $0.claimedModule.map { Plan.isSame($0, served.module) } == true
+            })
         else { return nil }
         return Return(module: served.module, path: served.path, folder: record.folder, kept: nil)
     }
@@ -61,6 +75,7 @@ extension Lifecycle {
     /// Opens a version that is kept, to see what it is and needs.
     private func load(_ kept: KeptVersion, as path: String) throws(PluginError) -> Return {
         // As deep as the way to libraries that lie beside the folder may lead up.
+        let (staging, journal, loader) = (context.disk.staging, context.disk.journal, context.disk.loader)
         let folder = "\(staging.path)/rollback/1/2/3/4/5/6/7/8"
         defer { try? FileManager.default.removeItem(atPath: "\(staging.path)/rollback") }
         try? FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -92,33 +107,26 @@ extension Lifecycle {
         }
     }
 
-    private func rollBack(
-        to returning: Return, _ name: String, _ force: Bool, _ dryRun: Bool
-    ) throws(PluginError) -> PlannedChange {
+    private func bring(_ returning: Return) throws(PluginError) -> PlannedChange {
         let version = returning.module.manifest.version
-        var records = records
+        var records = context.folders.records
         if let other = records[returning.path]?.claimedModule?.manifest.name, other != name {
             throw PluginError(
                 .conflict, "\(name) \(version) is not put back: \(returning.path) holds \(other) now. Move that file.")
         }
         records[returning.path] = FileRecord(returning)
-        let present = self.records.values.compactMap { record -> HeldModule? in
-            guard let module = record.claimedModule, module.manifest.name == name, !module.isLinked else { return nil }
-            return HeldModule(path: record.path, module: module)
-        }
+        let present = context.folders.files(holding: name)
         // Beside a file of a version as high it would not serve.
         let moved = present.filter {
             $0.path != returning.path && $0.module.manifest.version >= version
                 && !Plan.isSame($0.module, returning.module)
         }
         for file in moved { records[file.path] = nil }
-        let plan = plan(with: Array(records.values))
+        let plan = context.plan(with: records)
         let change = PlannedChange(
-            of: name, moving: moved.map(\.path), restoring: returning.path, plan, state.withLock { $0.served })
+            of: name, moving: moved.map(\.path), restoring: returning.path, plan, context.serving.modules)
         guard plan.serving.contains(where: { Plan.isSame($0.module, returning.module) }) else {
-            var reason = "something else goes before it."
-            if case .waits(let error)? = plan.verdicts[returning.path] { reason = error.message }
-            if case .refused(let error)? = plan.verdicts[returning.path] { reason = error.message }
+            let reason = plan.verdicts[returning.path]?.error?.message ?? "something else goes before it."
             throw PluginError(.conflict, "\(name) \(version) is not put back, since it would not serve: \(reason)")
         }
         if !force { try change.requireNoDependents("rolled back") }
@@ -132,18 +140,20 @@ extension Lifecycle {
     private func putBack(
         _ returning: Return, moving moved: [HeldModule], replacing replaced: HeldModule?
     ) throws(PluginError) {
-        let (name, folder) = (returning.module.manifest.name, (returning.path as NSString).deletingLastPathComponent)
+        let folder = (returning.path as NSString).deletingLastPathComponent
+        let keeping = VersionKeeping(context: context)
         let kept: KeptVersion
         if let known = returning.kept {
             kept = known
         } else {
-            try keep(returning.module, of: returning.path)
-            guard let new = self.kept(name).first(where: { $0.version.digest == returning.module.staged.digest }) else {
+            try keeping.keep(returning.module, of: returning.path)
+            let all = store.kept(name, for: configuration)
+            guard let new = all.first(where: { $0.version.digest == returning.module.staged.digest }) else {
                 throw PluginError(.unreadable, "\(name) cannot be read from the kept versions again.")
             }
             kept = new.version
         }
-        let served = state.withLock { $0.served[name] }
+        let served = served
         let new = kept.files.map { (PathKey("\(folder)/\($0.path)"), $0.digest) }
         let aside = try SetAside(
             Set(paths: moved.map(\.path) + new.map(\.0.path) + [returning.path]).sorted().map(\.path),
@@ -152,36 +162,47 @@ extension Lifecycle {
         do throws(PluginError) {
             // What serves last: it is the next version before.
             let leaving = (moved + [replaced].compactMap(\.self)).sorted { left, _ in left.module !== served?.module }
-            for file in leaving { try keep(file.module, of: file.path, sparing: kept) }
+            for file in leaving { try keeping.keep(file.module, of: file.path, sparing: kept) }
             try store.restore(kept, to: folder)
             isThere = true
-            for file in moved { try Self.delete(file.path) }
+            for file in moved { try FileMove.delete(file.path) }
             if returning.kept != nil {
-                put(FileRecord(returning))
+                context.folders.put(FileRecord(returning))
                 // What has not killed the host when it serves is suspected no more.
-                state.withLock { _ = $0.tried.insert(returning.path) }
+                context.folders.tried.insert(returning.path)
             }
-            waitForWriters(of: returning.path)
-            guard let now = state.withLock({ $0.served[name]?.module }), Plan.isSame(now, returning.module) else {
-                throw records[returning.path]?.error ?? PluginError(.conflict, "Something else serves.")
+            updateUntilWritten(returning.path)
+            guard let now = self.served?.module, Plan.isSame(now, returning.module) else {
+                throw context.folders.records[returning.path]?.error ?? PluginError(.conflict, "Something else serves.")
             }
             aside.discard()
         } catch {
             aside.putBack()
-            update(Set(configuration.folders))
+            context.update()
             throw PluginError(
                 error.code,
                 "\(name) \(kept.version) \(isThere ? "was put back, and does not start" : "is not put back"). The files "
                     + "are as before"
-                    + "\(served.map { ", and \($0.module.manifest.version) goes on" } ?? ""): \(error.message)",
+                    + "\(served.map { ", and \($0.version) goes on" } ?? ""): \(error.message)",
                 source: error.source)
+        }
+    }
+
+    /// Reads the folders again, for a second at most until nobody writes a file any more.
+    private func updateUntilWritten(_ path: String) {
+        for _ in 0..<50 {
+            context.update()
+            guard context.folders.records[path]?.isAwaited == true else { return }
+            usleep(20_000)
         }
     }
 }
 
 extension FileRecord {
     /// What the file will hold; the host takes it when it looks.
-    fileprivate init(_ returning: Lifecycle.Return) {
-        self.init(path: returning.path, folder: returning.folder, identity: nil, content: .module(returning.module))
+    fileprivate init(_ returning: Rollback.Return) {
+        self.init(
+            path: returning.path, folder: returning.folder, identity: nil,
+            content: .module(.init(module: returning.module)))
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import PluginABI
+import PluginFile
 
 extension VersionStore {
     /// Makes a folder for this user alone, and those above it.

@@ -1,3 +1,4 @@
+import Foundation
 import PluginABI
 import PluginFile
 import Synchronization
@@ -28,7 +29,66 @@ extension Calls {
     }
 }
 
-extension Lifecycle {
+/// Tells observers and subscribers what happens to the modules of a host. All functions may be called from any thread.
+final class Announcements: Sendable {
+    private enum Observers {
+        case notYet
+        case listening([UUID: AsyncStream<HostChange>.Continuation])
+        case ended
+    }
+
+    private let calls: Calls
+    private let runner: HookRunner
+    private let hookTimeout: Duration
+    private let overdueEvents = OverdueEvents()
+    private let observers = Mutex(Observers.notYet)
+
+    init(_ calls: Calls, _ runner: HookRunner, hookTimeout: Duration) {
+        (self.calls, self.runner, self.hookTimeout) = (calls, runner, hookTimeout)
+    }
+
+    // MARK: Observers
+
+    /// Lets observers come.
+    func begin() { observers.withLock { $0 = .listening([:]) } }
+
+    /// Everything that happens from now on; ends at once before the beginning and after the end.
+    func changes() -> AsyncStream<HostChange> {
+        let (stream, continuation) = AsyncStream.makeStream(of: HostChange.self)
+        let id = UUID()
+        continuation.onTermination = { [weak self] _ in self?.set(nil, for: id) }
+        if !set(continuation, for: id) { continuation.finish() }
+        return stream
+    }
+
+    /// Returns whether there are observers at this time.
+    @discardableResult
+    private func set(_ observer: AsyncStream<HostChange>.Continuation?, for id: UUID) -> Bool {
+        observers.withLock { observers in
+            guard case .listening(var present) = observers else { return false }
+            observers = .notYet  // So that the dictionary is not copied.
+            present[id] = observer
+            observers = .listening(present)
+            return true
+        }
+    }
+
+    func tell(_ change: HostChange) {
+        let observers = observers.withLock(\.self)
+        if case .listening(let present) = observers { for observer in present.values { observer.yield(change) } }
+    }
+
+    /// Lets observers go.
+    func end() {
+        let last = observers.withLock { observers in
+            defer { observers = .ended }
+            return observers
+        }
+        if case .listening(let present) = last { for observer in present.values { observer.finish() } }
+    }
+
+    // MARK: Subscribers
+
     /// Posts an event of the host's where modules subscribe to it, on a thread that a subscriber may keep. The program's
     /// own handlers have all the time that they take.
     ///
@@ -38,28 +98,26 @@ extension Lifecycle {
     ///   - post: What posts it.
     func announce(_ event: String, timeout: Duration? = nil, _ post: @escaping @Sendable () -> Void) {
         guard !calls.registry.table.moduleSubscribers(of: event).isEmpty else { return post() }
-        var timeout = timeout ?? configuration.hookTimeout
+        var timeout = timeout ?? hookTimeout
         if overdueEvents.count > 0 { timeout = min(timeout, .milliseconds(100)) }
         let patience = Patience(
             subject: "The event “\(event)”", module: nil, timeout: timeout, log: calls.settings.log)
         let posting = OverdueEvents.Posting(overdueEvents)
-        // Without a thread for it, on this one.
-        guard
-            let isOver = try? moduleChanges.runner.run(
-                for: hooks.owner, patience,
-                {
-                    post()
-                    posting.end()
-                })
-        else { return post() }
-        if !isOver {
-            posting.isOverdue()
-            calls.settings.log(
-                LogEntry(
-                    level: .error,
-                    message: "A subscriber to the event “\(event)” did not end within \(timeout). It goes on in a "
-                        + "thread of its own, and those behind it get the event when it has ended."))
+        do throws(PluginError) {
+            let end: Void? = try runner.run(for: ObjectIdentifier(calls.core), patience) {
+                post()
+                posting.end()
+            }
+            guard end == nil else { return }
+        } catch {
+            return post()  // Without a thread for it, on this one.
         }
+        posting.isOverdue()
+        calls.settings.log(
+            LogEntry(
+                level: .error,
+                message: "A subscriber to the event “\(event)” did not end within \(timeout). It goes on in a thread "
+                    + "of its own, and those behind it get the event when it has ended."))
     }
 }
 

@@ -22,10 +22,10 @@ struct HandOver {
     /// Holds new calls back, waits for the running ones, and lets the module give its state.
     ///
     /// - Throws: `deadlineExceeded`, or what `suspend` has thrown; the module goes on then.
-    init(from old: Generation, _ hooks: Hooks, _ configuration: HostConfiguration) throws(PluginError) {
+    init(from old: Generation, _ hooks: Hooks) throws(PluginError) {
         (self.old, self.hooks) = (old, hooks)
-        timeout = configuration.handOverTimeout
-        hold = Hold(old, limit: configuration.heldCallsLimit)
+        timeout = hooks.configuration.handOverTimeout
+        hold = Hold(old, limit: hooks.configuration.heldCallsLimit)
         do throws(PluginError) {
             try hold.waitForCalls(until: .now() + timeout.dispatchInterval)
         } catch {
@@ -64,8 +64,7 @@ struct HandOver {
         do throws(PluginError) {
             try hooks.begin(.unsuspend, of: generation, timeout: timeout)?.wait()
         } catch {
-            hooks.calls.settings.log(
-                LogEntry(level: .error, module: generation.name, message: "\(generation.label) \(error.message)"))
+            generation.log(.error, error.message)
         }
     }
 }

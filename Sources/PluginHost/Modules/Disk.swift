@@ -1,0 +1,25 @@
+import PluginABI
+
+/// The parts of a host that need the disk, made when it starts.
+struct Disk: Sendable {
+    let staging: Staging
+    let journal: Journal
+    let store: VersionStore
+    let loader: ModuleLoader
+
+    /// - Throws: `stagingFailed`.
+    init(_ configuration: HostConfiguration, _ runner: HookRunner, owner: HostCore) throws(PluginError) {
+        staging = try Staging(base: configuration.stagingFolder, maximumFileBytes: configuration.maximumFileBytes)
+        journal = Journal(stateFolder: configuration.stateFolder, checksTrust: !configuration.trustsEveryone)
+        store = VersionStore(
+            stateFolder: configuration.stateFolder,
+            limit: .init(versions: configuration.keptVersions, bytes: configuration.keptBytes),
+            checksTrust: !configuration.trustsEveryone)
+        loader = ModuleLoader(
+            journal: journal, allowsOtherToolchains: configuration.allowsOtherToolchains,
+            guardian: Guardian(
+                runner: runner, owner: ObjectIdentifier(owner), timeout: configuration.hookTimeout,
+                log: configuration.log))
+        if configuration.retriesQuarantined { journal.release() }
+    }
+}

@@ -1,0 +1,43 @@
+import PluginABI
+import PluginFile
+
+/// What other threads see of a host's modules: the state as it was at the end of a step, never half of one.
+struct ModulesSnapshot: Sendable {
+    var folders = FolderContents()
+    var serving = Serving()
+    var drains = Drains()
+    var ownProblems = OwnProblems()
+}
+
+extension ModulesSnapshot {
+    /// What the program has registered, then every file, sorted by path.
+    ///
+    /// What the table serves is active, also in the moment before that is entered here: who could call a module sees it.
+    func modules(_ table: Table) -> [ModuleStatus] {
+        var program: [ModuleStatus] = []
+        var present: [ObjectIdentifier: Generation] = [:]
+        for generation in table.generations {
+            guard let module = generation.module else { continue }
+            present[ObjectIdentifier(module)] = generation
+            guard module.isRegistered else { continue }
+            program.append(
+                ModuleStatus(.active, file: module.file, since: generation.created, module.manifest, generation))
+        }
+        let served = serving.modules.values
+        var statuses = folders.records.values.map { record in
+            let known = served.first { $0.path.hasBytes(of: record.path) }
+            guard let module = record.module, let generation = present[ObjectIdentifier(module)],
+                generation !== known?.generation
+            else { return record.status(known) }
+            return record.status(Served(generation, module, path: record.path, since: generation.created))
+        }
+        for served in served where folders.records[served.path] == nil { statuses.append(served.statusWithoutFile) }
+        return program + statuses.sorted { PathKey($0.file) < PathKey($1.file) }
+    }
+
+    /// Every generation, those that serve first; of those that are retired, the last hundred.
+    var generations: [GenerationStatus] {
+        serving.all.map { GenerationStatus($0.generation, .active, since: $0.since) }.sorted { $0.name < $1.name }
+            + drains.draining.map { GenerationStatus($0.generation, .draining, since: $0.since) } + drains.retired
+    }
+}

@@ -1,0 +1,110 @@
+import PluginABI
+import PluginFile
+import Synchronization
+
+/// The moment at which a plan comes true: the next table, what other threads can read of it, and who is told.
+struct Publication {
+    private let context: ChangeContext
+    private let plan: Plan
+    private let newcomers: [ObjectIdentifier: Reconciler.Newcomer]
+    /// What serves from now on, in the order of the plan.
+    private let served: [Served]
+    /// What served before, by module.
+    private let before: [String: Served]
+    /// Of what leaves: what nothing takes the place of, the last first; then what is replaced.
+    private let gone: [Served]
+    private let replaced: [Served]
+    /// The records of which something else is decided than before.
+    private let judged: [FileRecord]
+    /// All records, with those.
+    private let records: [PathKey: FileRecord]
+
+    init(_ context: ChangeContext, _ plan: Plan, _ newcomers: [ObjectIdentifier: Reconciler.Newcomer]) {
+        (self.context, self.plan, self.newcomers) = (context, plan, newcomers)
+        let served = plan.serving.map { candidate in
+            var served =
+                candidate.served
+                ?? Served(
+                    newcomers[ObjectIdentifier(candidate.module)]!.generation, candidate.module, path: candidate.path)
+            if candidate.isInFolder { served.path = candidate.path }
+            return served
+        }
+        let names = Set(served.map(\.name))
+        self.served = served
+        before = context.serving.modules
+        gone = plan.leaving.filter { !names.contains($0.name) }.reversed()
+        replaced = plan.leaving.filter { names.contains($0.name) }
+        judged = plan.verdicts.compactMap { path, verdict in context.folders.records[path]?.decided(verdict) }
+            .sorted { PathKey($0.path) < PathKey($1.path) }
+        records = context.folders.records.merging(judged.map { (PathKey($0.path), $0) }) { $1 }
+    }
+
+    func make() {
+        let hooks = context.hooks
+        hooks.announceStop(to: gone.map(\.generation))
+        for leaving in gone where !leaving.module.isRegistered {
+            context.serving.noteDeparture(of: leaving, reason(of: leaving))
+        }
+        publish()
+        for newcomer in newcomers.values { newcomer.generation.isStarting.store(false, ordering: .relaxed) }
+        context.registry.propose(nil)
+        for newcomer in newcomers.values { newcomer.handOver?.finish() }
+
+        let started = served.filter { newcomers[ObjectIdentifier($0.module)] != nil }
+        for newcomer in started { context.tell(change(to: newcomer)) }
+        for leaving in gone {
+            context.tell(.removed(GenerationStatus(leaving.generation, .draining), reason(of: leaving)))
+        }
+        judged.compactMap(\.verdictChange).forEach(context.tell)
+        if context.disk != nil { context.memoryWatch.beginIfAwaited() }
+        hooks.announceStart(to: started.map(\.generation))
+        hooks.announceMissedEvents(to: started.map(\.generation))
+        announce(started)
+        hooks.announceStop(to: replaced.map(\.generation))
+        VersionKeeping(context: context).keep(leaving: plan.leaving)
+        Drain(context: context).retire((gone + replaced).map(\.generation))
+    }
+
+    private func publish() {
+        let hasNewAbsentees = context.folders.hasNewAbsentees
+        context.folders.hasNewAbsentees = false
+        if !newcomers.isEmpty || !plan.leaving.isEmpty || !judged.isEmpty || hasNewAbsentees {
+            context.registry.publish(
+                plan.generations(with: newcomers), absences: context.serving.absences(besides: served, records))
+        }
+        // Only now: who sees in the status what serves can call it.
+        for record in judged { context.folders.put(record) }
+        context.serving.replace(by: served)
+        context.drains.draining += (gone + replaced).map { Draining(generation: $0.generation) }
+        context.publish()
+    }
+
+    private func change(to newcomer: Served) -> HostChange {
+        let status =
+            records[newcomer.path]?.status(newcomer)
+            ?? ModuleStatus(
+                .active, file: newcomer.path, since: newcomer.since, newcomer.module.manifest, newcomer.generation)
+        guard let before = before[newcomer.name] else { return .added(status) }
+        return .replaced(status, GenerationStatus(before.generation, .draining))
+    }
+
+    private func reason(of leaving: Served) -> String {
+        if leaving.module.isRegistered { return "the program has unregistered it." }
+        let waiting = records.values.first { $0.module?.manifest.name == leaving.name }
+        return waiting?.error?.message ?? "it was removed: \(leaving.path) is gone."
+    }
+
+    /// Posts the host's events.
+    private func announce(_ started: [Served]) {
+        let calls = context.calls
+        for newcomer in started {
+            let (generation, predecessor) = (newcomer.generation, before[newcomer.name]?.generation)
+            context.announcements.announce(predecessor == nil ? "module.added" : "module.replaced") {
+                calls.postAdded(generation, insteadOf: predecessor)
+            }
+        }
+        for generation in gone.map(\.generation) {
+            context.announcements.announce("module.removed") { calls.postRemoved(generation) }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import PluginABI
+import PluginFile
+
+/// Compares folders with what is known of them, and takes in what is new or has changed.
+struct FolderScan {
+    let context: ChangeContext
+    /// Whether files are tried again that failed for want of something.
+    let retriesFailures: Bool
+
+    private var configuration: HostConfiguration { context.configuration }
+
+    /// Looks into one folder.
+    ///
+    /// A folder that cannot be read says nothing about what is in it: everything goes on as it is.
+    func look(into folder: String) {
+        let all: [PluginFolder.Entry]
+        do throws(PluginError) { all = try list(folder) } catch {
+            return context.reportProblem(error, folder)
+        }
+        context.folders.problems[folder] = nil
+        let entries = all.filter { !DeclarationFile.isNamed($0.name) }
+        DeclarationScan(context: context).look(at: all.filter { DeclarationFile.isNamed($0.name) }, in: folder)
+        let before = context.folders.records
+        context.folders.forget(
+            in: folder, besides: Set(paths: entries.map(\.path)),
+            unread: entries.filter(\.isFolder).map { $0.path + "/" })
+        // All files are opened before the first one's entry is called: the runtime of Swift forgets which types conform
+        // to which protocols whenever a library is opened, and searches all libraries to find out again. In turns, the
+        // time of a start would grow with the square of the number of modules.
+        let intake = Intake(context: context)
+        for file in entries.compactMap({ look(at: $0, in: folder, intake) }) { intake.finish(file) }
+        if entries.contains(where: { before[$0.path]?.identity != (try? $0.identity.get()) }) {
+            retryLacking(before.values.filter { $0.folder.hasBytes(of: folder) }, intake)
+        }
+    }
+
+    private func list(_ folder: String) throws(PluginError) -> [PluginFolder.Entry] {
+        try context.core.profiler.measure(.discovery, folder) { () throws(PluginError) in
+            let all = try PluginFolder.list(
+                folder, includesSubfolders: configuration.includesSubfolders,
+                checksTrust: !configuration.trustsEveryone)
+            if !configuration.trustsEveryone { try Trust.check(folder: folder) }
+            return configuration.takesFile.map { takes in all.filter { takes($0.path) } } ?? all
+        }
+    }
+
+    /// Opens what is new or has changed.
+    private func look(at entry: PluginFolder.Entry, in folder: String, _ intake: Intake) -> Intake.OpenedFile? {
+        switch entry.identity {
+        case .failure(let error):
+            context.folders.fail(FileRecord(path: entry.path, folder: folder, identity: nil), error)
+            return nil
+        case .success(let identity):
+            if let known = context.folders.records[entry.path], known.identity == identity, !known.isAwaited,
+                !known.isFleeting, !(known.canPass && retriesFailures)
+            {
+                return nil
+            }
+            return intake.open(FileRecord(path: entry.path, folder: folder, identity: identity))
+        }
+    }
+
+    /// Tries files again that the dynamic linker has refused before: what they lacked may have come.
+    private func retryLacking(_ files: [FileRecord], _ intake: Intake) {
+        for file in files {
+            guard case .failed(let error, _) = file.content, error.code == .openFailed,
+                case .failed(error, _)? = context.folders.records[file.path]?.content
+            else { continue }
+            intake.loadAgain(file)
+        }
+    }
+
+    /// Puts back what a host has begun to change in the folders and was killed over.
+    static func recover(_ context: ChangeContext) {
+        let configuration = context.configuration
+        for root in configuration.folders {
+            var walk = FolderWalk(root, includesSubfolders: configuration.includesSubfolders)
+            while let folder = walk.next() {
+                do throws(PluginError) {
+                    if !configuration.trustsEveryone { try Trust.check(folder: folder.path) }
+                    try UndoFile.recover(in: VersionStore.resolved(folder.path))
+                } catch {
+                    // A folder that is not trusted is told when it is looked into.
+                    if error.code != .untrusted { context.reportProblem(error, "\(folder.path) (left behind)") }
+                }
+                if configuration.includesSubfolders { _ = try? walk.read(folder) }
+            }
+        }
+    }
+}

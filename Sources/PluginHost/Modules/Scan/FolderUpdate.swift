@@ -1,0 +1,109 @@
+import Glibc
+import PluginABI
+import PluginFile
+
+/// One change of everything that has become different in folders: what is there is taken in, what serves is brought into
+/// line with it, and what could not be done now is tried again later.
+struct FolderUpdate {
+    let context: ChangeContext
+    /// Whether what has failed for want of something is tried again.
+    private let retriesFailures: Bool
+
+    init(_ context: ChangeContext, retryingFailures retriesFailures: Bool = false) {
+        (self.context, self.retriesFailures) = (context, retriesFailures)
+    }
+
+    func run(_ folders: Set<String>) {
+        guard !context.isStopped else { return }
+        let scan = FolderScan(context: context, retriesFailures: retriesFailures)
+        for folder in context.configuration.folders where folders.contains(folder) { scan.look(into: folder) }
+        var reconciler = Reconciler(context)
+        reconciler.settle()
+        if retriesFailures { VersionKeeping(context: context).keepAgain() }
+        Intake(context: context).releaseTried()
+        DeclarationScan(context: context).settle()
+        tellFailures()
+        context.tellOwnProblems()
+        lookAgain()
+        retryLater()
+        context.publish()
+    }
+
+    // MARK: What failed
+
+    /// Finds out which files are libraries of modules, and tells what failed.
+    func tellFailures() {
+        for owner in context.folders.records.values {
+            for library in owner.module?.staged.libraries ?? [] {
+                guard let record = context.folders.records[library], case .failed(let error, _) = record.content,
+                    error.code == .invalidFile
+                else { continue }
+                context.folders.put(record.with(.library(of: owner.module?.manifest.name ?? "")))
+            }
+        }
+        for record in context.folders.takeFailures() {
+            let status = record.status(nil)
+            context.tell(.failed(status, goingOn: goingOn(instead: record)))
+            context.announcements.announce("module.failed") { [calls = context.calls] in calls.postFailed(status) }
+        }
+    }
+
+    /// What goes on serving although a file holds something new that failed.
+    private func goingOn(instead record: FileRecord) -> String? {
+        context.serving.modules.values.first { served in
+            served.path.hasBytes(of: record.path) || served.name == record.claimedModule?.manifest.name
+        }.map { "\($0.name) \($0.version)" }
+    }
+
+    // MARK: What is tried again
+
+    /// Files that are being written are looked at again soon: who writes one through a name in another folder closes it
+    /// without the watcher's knowing.
+    private func lookAgain() {
+        let folders = context.folders.awaitedFolders
+        guard context.configuration.watches, !folders.isEmpty, !context.folders.retries.isLookScheduled else { return }
+        context.folders.retries.isLookScheduled = true
+        context.later(after: .milliseconds(200)) { context in
+            context.folders.retries.isLookScheduled = false
+            FolderUpdate(context).run(folders)
+        }
+    }
+
+    /// Sees to it that what failed for want of something (a full disk, no descriptors, no memory) is tried again, until the
+    /// folders are the truth again.
+    func retryLater() {
+        guard context.configuration.watches else { return }
+        let folders = context.configuration.folders.filter { folder in
+            context.folders.canPass(in: folder)
+                || context.drains.unkept.contains { $0.path.beginsWithBytes(of: folder) }
+        }
+        guard !folders.isEmpty else {
+            context.folders.retries.delay = FolderContents.Retries.firstDelay
+            return
+        }
+        guard !context.folders.retries.isScheduled else { return }
+        context.folders.retries.isScheduled = true
+        context.later(after: context.folders.retries.delay) { context in
+            context.folders.retries.isScheduled = false
+            FolderUpdate(context, retryingFailures: true).run(Set(folders))
+        }
+        context.folders.retries.delay = min(context.folders.retries.delay * 2, FolderContents.Retries.lastDelay)
+    }
+}
+
+extension PluginError {
+    /// Whether what failed may succeed later although nobody touches the file: the system was short of something.
+    ///
+    /// Told by the words for the error's number, since the dynamic linker gives nothing else.
+    var canPass: Bool {
+        guard [.stagingFailed, .unreadable, .openFailed].contains(code) else { return false }
+        return Self.passing.contains { message.contains($0) }
+    }
+
+    private static let passing = [ENOSPC, EDQUOT, EMFILE, ENFILE, ENOMEM, EAGAIN, EIO].map { describe(errno: $0) }
+}
+
+extension FileRecord {
+    /// Whether its failure may pass although nobody touches the file.
+    var canPass: Bool { if case .failed(let error, _) = content { error.canPass } else { false } }
+}
