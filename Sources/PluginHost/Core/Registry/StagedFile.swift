@@ -1,4 +1,5 @@
 import CPluginHost
+import Dispatch
 import Foundation
 import Glibc
 import PluginFile
