@@ -18,17 +18,26 @@ struct ModuleLoader {
     /// - Throws: `invalidDescription`, `incompatible` or `invalidManifest`; `deadlineExceeded` when its entry function
     ///   does not return in time; `outOfResources`.
     func load(_ file: StagedFile, entry: plugin_module_entry_function) throws(PluginError) -> LoadedModule {
-        let answer = try run(.entry, file, "The entry function of") { UInt(bitPattern: entry()) }
-        guard let answer else { throw overdue("The entry function", file) }
+        try load(file) { UInt(bitPattern: entry()) }
+    }
+
+    /// Asks something that was opened, or is a part of the program, what it is.
+    ///
+    /// - Parameter entry: Returns the address of a description.
+    /// - Throws: As ``load(_:entry:)``.
+    func load(_ file: StagedFile, _ entry: @escaping @Sendable () -> UInt) throws(PluginError) -> LoadedModule {
+        guard let answer = try run(.entry, file, "The entry function of", entry) else {
+            throw overdue("The entry function", file)
+        }
         // Static data of an image that is never unmapped.
         guard let description = UnsafePointer<plugin_module>(bitPattern: answer) else {
-            throw PluginError(.invalidDescription, "\(PLUGIN_ENTRY_SYMBOL) of \(file.original) returned null.")
+            throw PluginError(.invalidDescription, "The entry function of \(file.original) returned null.")
         }
         return try check(description, file)
     }
 
     /// Runs code of a file that is being started. Nil when it has not returned in time: then it goes on.
-    func run<Result: Sendable>(
+    private func run<Result: Sendable>(
         _ step: Journal.Step, _ file: StagedFile, _ subject: String, consequence: String = "",
         _ body: @escaping @Sendable () -> Result
     ) throws(PluginError) -> Result? {

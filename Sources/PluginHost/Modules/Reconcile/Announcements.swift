@@ -40,7 +40,8 @@ final class Announcements: Sendable {
     private let calls: Calls
     private let runner: HookRunner
     private let hookTimeout: Duration
-    private let overdueEvents = OverdueEvents()
+    /// How many events are being delivered that are not waited for any more.
+    private let overdueEvents = Atomic(0)
     private let observers = Mutex(Observers.notYet)
 
     init(_ calls: Calls, _ runner: HookRunner, hookTimeout: Duration) {
@@ -89,6 +90,14 @@ final class Announcements: Sendable {
 
     // MARK: Subscribers
 
+    /// The delivery of an event, which ends, and may be given up before or after that.
+    private final class Delivery: Sendable {
+        private let isLeftByOne = Atomic(false)
+
+        /// Returns whether the other one has left it: who waits, or who delivers.
+        func isLeft() -> Bool { isLeftByOne.exchange(true, ordering: .acquiringAndReleasing) }
+    }
+
     /// Posts an event of the host's where modules subscribe to it, on a thread that a subscriber may keep. The program's
     /// own handlers have all the time that they take.
     ///
@@ -99,58 +108,26 @@ final class Announcements: Sendable {
     func announce(_ event: String, timeout: Duration? = nil, _ post: @escaping @Sendable () -> Void) {
         guard !calls.registry.table.moduleSubscribers(of: event).isEmpty else { return post() }
         var timeout = timeout ?? hookTimeout
-        if overdueEvents.count > 0 { timeout = min(timeout, .milliseconds(100)) }
+        if overdueEvents.load(ordering: .relaxed) > 0 { timeout = min(timeout, .milliseconds(100)) }
         let patience = Patience(
             subject: "The event “\(event)”", module: nil, timeout: timeout, log: calls.settings.log)
-        let posting = OverdueEvents.Posting(overdueEvents)
+        let delivery = Delivery()
         do throws(PluginError) {
             let end: Void? = try runner.run(for: ObjectIdentifier(calls.core), patience) {
                 post()
-                posting.end()
+                if delivery.isLeft() { self.overdueEvents.subtract(1, ordering: .relaxed) }
             }
             guard end == nil else { return }
         } catch {
             return post()  // Without a thread for it, on this one.
         }
-        posting.isOverdue()
+        overdueEvents.add(1, ordering: .relaxed)
+        if delivery.isLeft() { overdueEvents.subtract(1, ordering: .relaxed) }
         calls.settings.log(
             LogEntry(
                 level: .error,
                 message: "A subscriber to the event “\(event)” did not end within \(timeout). It goes on in a thread "
                     + "of its own, and those behind it get the event when it has ended."))
-    }
-}
-
-/// How many events of the host's are being delivered that are not waited for any more.
-final class OverdueEvents: Sendable {
-    private let number = Atomic(0)
-
-    var count: Int { number.load(ordering: .relaxed) }
-
-    /// The delivery of one.
-    final class Posting: Sendable {
-        private enum State { case delivered, overdue }
-
-        private let state = Mutex<State?>(nil)
-        private let all: OverdueEvents
-
-        init(_ all: OverdueEvents) { self.all = all }
-
-        func end() {
-            let wasOverdue = state.withLock { state in
-                defer { state = .delivered }
-                return state == .overdue
-            }
-            if wasOverdue { all.number.subtract(1, ordering: .relaxed) }
-        }
-
-        func isOverdue() {
-            state.withLock { state in
-                guard state == nil else { return }
-                state = .overdue
-                all.number.add(1, ordering: .relaxed)
-            }
-        }
     }
 }
 

@@ -1,4 +1,3 @@
-import CPluginABI
 import CPluginHost
 import PluginABI
 import PluginFile
@@ -50,24 +49,7 @@ struct LinkedModules {
     }
 
     private func take(_ index: Int, _ number: StagedFile) throws(PluginError) {
-        let loader = context.disk.loader
-        let answer = try loader.run(.entry, number, "The entry function of") {
-            UInt(bitPattern: plugin_host_linked_description(index))
-        }
-        guard let answer else {
-            throw PluginError(
-                .deadlineExceeded,
-                "The entry function of the linked module \(number.original) did not return within "
-                    + "\(context.configuration.hookTimeout), which is the hookTimeout.")
-        }
-        // Static data of the program.
-        guard let description = UnsafePointer<plugin_module>(bitPattern: answer) else {
-            throw PluginError(
-                .invalidDescription,
-                "The record \(index + 1) in the section \(PLUGIN_MODULE_SECTION) of the program leads to no description. "
-                    + "It must be a function that returns one, as plugin_module_entry does.")
-        }
-        let module = try loader.check(description, number)
+        let module = try context.disk.loader.load(number) { UInt(bitPattern: plugin_host_linked_description(index)) }
         module.staged = .linked(module.manifest.name)
         if let other = context.folders.records[module.file]?.module {
             throw PluginError(

@@ -39,21 +39,6 @@ extension KeptVersion {
     /// The name of the description in an entry.
     private static let description = "version.json"
 
-    fileprivate struct Description {
-        let module: String
-        let version: String
-        let folder: String
-        let stamp: Int
-        let files: [File]
-
-        var record: Value {
-            [
-                "module": .string(module), "version": .string(version), "folder": .string(folder),
-                "stamp": .int(stamp), "files": .list(files.map(\.record)),
-            ]
-        }
-    }
-
     /// Writes the description of an entry, at once and to the disk.
     ///
     /// - Parameter last: The stamp of the newest version of the module.
@@ -63,10 +48,12 @@ extension KeptVersion {
     ) throws(POSIXError) {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
-        let description = Description(
-            module: module, version: version.description, folder: folder,
-            stamp: max(now.tv_sec &* 1_000_000_000 &+ now.tv_nsec, (last ?? 0) &+ 1), files: files)
-        let text = Array(description.record.json.utf8)
+        let stamp = max(now.tv_sec &* 1_000_000_000 &+ now.tv_nsec, (last ?? 0) &+ 1)
+        let description: Value = [
+            "module": .string(module), "version": .string(version.description), "folder": .string(folder),
+            "stamp": .int(stamp), "files": .list(files.map(\.record)),
+        ]
+        let text = Array(description.json.utf8)
         let new = "\(entry)/.\(Self.description)"
         unlink(new)
         let output = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -100,23 +87,24 @@ extension KeptVersion {
             if error.code == .untrusted { throw error }
             throw damaged(error.message)
         }
-        guard let description = (try? Value(jsonMessage: text)).flatMap(Description.init),
-            let version = SemanticVersion(description.version), let own = description.files.first,
-            description.files.allSatisfy({ $0.size >= 0 && $0.isPlaced }), !own.path.contains("/")
+        guard let description = try? Value(jsonMessage: text), let name = description["module"]?.string,
+            let version = description["version"]?.string.flatMap({ SemanticVersion($0) }),
+            let origin = description["folder"]?.string, let stamp = description["stamp"]?.int,
+            let list = description["files"]?.list, case let files = list.compactMap(File.init),
+            files.count == list.count, let own = files.first, files.allSatisfy({ $0.size >= 0 && $0.isPlaced }),
+            !own.path.contains("/")
         else { throw damaged("\(Self.description) does not say what the version is") }
-        if let module, description.module != module { return nil }
-        if let folder, !description.folder.hasBytes(of: folder) { return nil }
-        for (number, file) in description.files.enumerated() {
+        if let module, name != module { return nil }
+        if let folder, !origin.hasBytes(of: folder) { return nil }
+        for (number, file) in files.enumerated() {
             guard lstat("\(path)/\(number)", &status) == 0, status.st_mode & S_IFMT == S_IFREG,
                 Int(status.st_size) == file.size
             else { throw damaged("the copy of \(file.path) is missing, or has another size") }
             if checksTrust { try Trust.check(status: status, path: "\(path)/\(number)", above: nil) }
         }
         self.init(
-            module: description.module, version: version, digest: own.digest, folder: description.folder,
-            fileName: own.path,
-            stamp: description.stamp, bytes: description.files.reduce(0) { $0 &+ $1.size }, path: path,
-            files: description.files)
+            module: name, version: version, digest: own.digest, folder: origin, fileName: own.path, stamp: stamp,
+            bytes: files.reduce(0) { $0 &+ $1.size }, path: path, files: files)
     }
 
     /// Whether all its files are what they were.
@@ -124,18 +112,6 @@ extension KeptVersion {
         files.enumerated().allSatisfy { number, file in
             (try? File(at: "\(path)/\(number)", from: path))?.digest == file.digest
         }
-    }
-}
-
-extension KeptVersion.Description {
-    /// Reads what `record` wrote; nil for anything else.
-    fileprivate init?(_ record: Value) {
-        guard let module = record["module"]?.string, let version = record["version"]?.string,
-            let folder = record["folder"]?.string, let stamp = record["stamp"]?.int, let list = record["files"]?.list
-        else { return nil }
-        let files = list.compactMap(KeptVersion.File.init)
-        guard files.count == list.count else { return nil }
-        self.init(module: module, version: version, folder: folder, stamp: stamp, files: files)
     }
 }
 
