@@ -119,9 +119,9 @@ import Testing
     }
 
     @Test func `A file whose route the program had serves in the change that unregisters it`() throws {
-        let test = try FolderHost { configuration, _ in configuration.watches = false }
+        let test = try TestHost { configuration, _ in configuration.watches = false }
         try test.host.register(Clock.self)
-        try PlainModule(
+        try CModule(
             name: "Heir", moreManifest: #""routes": [{"pattern": "app://clock/:other", "action": "Heir/answer"}], "#
         ).build(into: test.plugins, as: "heir.so")
         try test.start()

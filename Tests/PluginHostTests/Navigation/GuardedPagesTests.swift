@@ -3,6 +3,8 @@ import PluginHost
 import Synchronization
 import Testing
 
+@testable import TestSupport
+
 /// How often the program's guard is asked about a page that comes from outside.
 @Suite struct GuardedPagesTests {
     /// What the guard was asked, and what it answers.
@@ -20,7 +22,7 @@ import Testing
     private let gatekeeper = Gatekeeper()
 
     init() throws {
-        test = try TestHost(["ModuleA", "ModuleB"].map { try builtLibrary("lib\($0).so") })
+        test = try TestHost(["ModuleA", "ModuleB"].map { built("lib\($0).so") })
         navigator = Navigator(test.host, presenter: RecordingPresenter())
         test.host.onRemoteCall { [gatekeeper] in gatekeeper.decide($0) }
     }
