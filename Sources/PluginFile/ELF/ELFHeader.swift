@@ -52,11 +52,8 @@ struct ELFHeader {
         sectionHeaderCount =
             isMany ? try file.read(UInt64.self, at: sectionHeaders + 32) : sectionHeaders == 0 ? 0 : sections
         // What a file cut short shows first: a linker writes the section headers at the end.
-        try Self.checkEnd(
-            file,
-            max(
-                saturating(programHeaderCount, times: 56, plus: programHeaders),
-                saturating(sectionHeaderCount, times: 64, plus: sectionHeaders)))
+        let end = saturating(sectionHeaderCount, times: 64, plus: sectionHeaders)
+        try Self.checkEnd(file, max(saturating(programHeaderCount, times: 56, plus: programHeaders), end))
         if sectionHeaders != 0 { try checkSections(file) }
     }
 

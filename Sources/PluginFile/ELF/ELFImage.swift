@@ -7,17 +7,17 @@ package import PluginABI
 /// where it can lie. What passes can still be wrong; it is trusted as code is.
 package struct ELFImage: Sendable {
     /// DT_SONAME: the name under which other libraries need this one.
-    package let soname: String?
+    package private(set) var soname: String?
     /// DT_NEEDED: the names of the libraries that it needs, in order.
-    package let needed: [String]
+    package private(set) var needed: [String] = []
     /// The folders in which they are looked for, `$ORIGIN` not replaced.
-    package let runpath: [String]
+    package private(set) var runpath: [String] = []
     /// Whether it exports the entry function of a module.
-    package let exportsEntry: Bool
+    package private(set) var exportsEntry = false
     /// The id that its linker gave it, in hexadecimal.
-    package let buildID: String?
+    package private(set) var buildID: String?
     /// How many bytes of memory it takes.
-    package let mappedSize: Int
+    package private(set) var mappedSize = 0
 
     /// Reads a file that was loaded as a whole. Takes time and memory in proportion to its size, whatever it contains.
     ///
@@ -55,12 +55,7 @@ package struct ELFImage: Sendable {
     /// The image of the program itself, at which nobody looks: it runs already, on the one Swift runtime that it has.
     package static let program = ELFImage()
 
-    private init() {
-        (soname, buildID) = (nil, nil)
-        (needed, runpath) = ([], [])
-        exportsEntry = false
-        mappedSize = 0
-    }
+    private init() {}
 
     /// Checks the tables from which everything else is found, to refuse a file before it is copied: header, program and
     /// section headers, dynamic section, names, and the hash table of the symbols.

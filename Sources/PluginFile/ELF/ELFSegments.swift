@@ -79,8 +79,7 @@ struct ELFSegments {
     }
 
     private mutating func check(_ segment: ELFSegment, _ header: ELFHeader) throws(PluginError) {
-        let isLoaded =
-            segment.fileSize == 0 || fileOffset(segment.address, segment.fileSize) == segment.offset
+        let isLoaded = segment.fileSize == 0 || fileOffset(segment.address, segment.fileSize) == segment.offset
         switch segment.type {
         case 2:  // PT_DYNAMIC
             let isNew = dynamic == nil

@@ -82,11 +82,8 @@ struct ManifestNode {
 
     /// A name: a letter or `_`, then letters, digits, `_`, `.` and `-`; 256 bytes at most.
     func name(checking name: String) throws(PluginError) -> String {
-        let isWord = name.utf8.allSatisfy { byte in
-            (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte)
-                || byte == 0x5F || byte == 0x2E || byte == 0x2D
-        }
-        let startsWell = name.utf8.first.map { $0 == 0x5F || $0 >= 0x41 } ?? false
+        let isWord = name.utf8.allSatisfy { $0.isLetter || $0.isDigit || "_.-".utf8.contains($0) }
+        let startsWell = name.utf8.first.map { $0.isLetter || $0 == UInt8(ascii: "_") } ?? false
         try check(
             isWord && startsWell && name.utf8.count <= 256,
             else: "the name \"\(name.shortened)\" is not allowed: a letter or _, then letters, digits, _, . and -, "

@@ -16,7 +16,8 @@ extension ModuleManifest {
 extension ManifestNode {
     func routes(to targets: [ModuleManifest.Target]) throws(PluginError) -> [ModuleManifest.Route] {
         lazy var actions = Set(targets.lazy.flatMap { target in target.actions.map { "\(target.name)/\($0.name)" } })
-        return try elements("routes", "route", name: { $0["pattern"]?.string ?? "" }) { node, _ throws(PluginError) in
+        let pattern = { (value: Value) in value["pattern"]?.string ?? "" }
+        return try elements("routes", "route", name: pattern) { node, _ throws(PluginError) in
             let route = try node.route()
             try check(
                 actions.contains("\(route.target)/\(route.action)"),
