@@ -4,21 +4,38 @@ enum DecimalNumber {
     /// double; else nil.
     ///
     /// - Parameter text: As JSON writes numbers, `-12.50e+3`; leading zeros and a `+` in front are accepted.
-    static func wholeNumber(_ text: String) -> Int? {
-        if let number = Int(text) { return number }
-        let bytes = text.utf8
-        let mark = bytes.firstIndex { $0 | 0x20 == UInt8(ascii: "e") } ?? bytes.endIndex
-        let digits = bytes[..<mark].lazy.filter(\.isDigit)
-        if digits.allSatisfy({ $0 == UInt8(ascii: "0") }) { return 0 }
-        // The digits without zeros behind them are to be multiplied with this power of ten.
-        let zeros = digits.reversed().prefix { $0 == UInt8(ascii: "0") }.count
-        let point = bytes[..<mark].firstIndex(of: UInt8(ascii: "."))
-        let fraction = point.map { bytes.distance(from: $0, to: mark) - 1 } ?? 0
-        // No text that fits into memory has so many digits that a larger exponent makes them whole.
-        guard let exponent = mark == bytes.endIndex ? 0 : Int(text[mark...].dropFirst()), exponent.magnitude < 1 << 40,
-            case let power = exponent - fraction + zeros, (0..<20).contains(power)
-        else { return nil }
-        let whole = String(decoding: digits.dropLast(zeros), as: UTF8.self) + String(repeating: "0", count: power)
-        return Int((text.hasPrefix("-") ? "-" : "") + whole)
+    static func wholeNumber(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
+        let isNegative = text.first == UInt8(ascii: "-")
+        let rest = isNegative || text.first == UInt8(ascii: "+") ? text.dropFirst() : text
+        let mark = rest.firstIndex { $0 | 0x20 == UInt8(ascii: "e") } ?? rest.endIndex
+        let mantissa = rest[..<mark]
+        guard let last = mantissa.lastIndex(where: { $0 != UInt8(ascii: "0") && $0 != UInt8(ascii: ".") }) else {
+            return 0
+        }
+        // The digits up to the last one that is not zero are to be multiplied with a power of ten.
+        let point = mantissa.firstIndex(of: UInt8(ascii: ".")) ?? mark
+        var power = point > last ? point - last - 1 : point - last
+        if mark < rest.endIndex {
+            // No text that fits into memory has so many digits that a larger exponent makes them a whole number.
+            let exponent = Int(String(decoding: rest[(mark + 1)...], as: UTF8.self))
+            guard let exponent, exponent.magnitude < 1 << 40 else { return nil }
+            power += exponent
+        }
+        guard power >= 0 else { return nil }
+        var number: UInt64 = 0
+        for byte in mantissa[...last] where byte != UInt8(ascii: ".") {
+            guard append(byte &- UInt8(ascii: "0"), to: &number) else { return nil }
+        }
+        for _ in 0..<power { guard append(0, to: &number) else { return nil } }
+        if isNegative { return number <= Int.min.magnitude ? Int(truncatingIfNeeded: 0 &- number) : nil }
+        return Int(exactly: number)
+    }
+
+    /// Appends a digit; false where 64 bits do not hold the number.
+    private static func append(_ digit: UInt8, to number: inout UInt64) -> Bool {
+        let (product, isOver) = number.multipliedReportingOverflow(by: 10)
+        let (sum, isMore) = product.addingReportingOverflow(UInt64(digit))
+        number = sum
+        return !isOver && !isMore
     }
 }

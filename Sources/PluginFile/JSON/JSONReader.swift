@@ -121,9 +121,11 @@ package struct JSONReader {
             if !accept(UInt8(ascii: "+")) { _ = accept(UInt8(ascii: "-")) }
             try digits()
         }
-        let text = String(decoding: bytes[start..<index], as: UTF8.self)
+        let text = bytes[start..<index]
         if let number = DecimalNumber.wholeNumber(text) { return .int(number) }
-        guard let number = Double(text), number.isFinite else { throw failure("a number is too large") }
+        guard let number = Double(String(decoding: text, as: UTF8.self)), number.isFinite else {
+            throw failure("a number is too large")
+        }
         return .double(number)
     }
 
