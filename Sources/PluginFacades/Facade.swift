@@ -30,7 +30,7 @@ public struct Facade: Sendable {
                 .invalidValue,
                 "“\(name.shortened)” is no name for a Swift type: letters, digits and _, no digit in front.")
         }
-        if let name, Self.used.contains(name) {
+        if let name, SwiftNames.used.contains(name) {
             throw PluginError(
                 .invalidValue, "“\(name.shortened)” is a type that the façade uses itself. “\(name)Facade” would do.")
         }
@@ -42,14 +42,6 @@ public struct Facade: Sendable {
             parsed, try parsed.routeGroups(),
             name: SwiftNames.escaped(name ?? SwiftNames.typeName(parsed.name) + "Facade"), isPublic: isPublic)
     }
-
-    /// What a façade says of Swift and of PluginABI.
-    private static let used: Set<String> = [
-        "Any", "Array", "Bool", "Bytes", "CallOrigin", "Caller", "Dictionary", "Double", "Duration", "Int", "Object",
-        "Optional", "Parameters", "PluginABI", "PluginError", "Sendable", "ServiceClient", "ServiceHandle", "String",
-        "Value",
-        "Void",
-    ]
 
     private init(_ manifest: ModuleManifest, _ groups: [[PatternGroup]?], name: String, isPublic: Bool) {
         let title = "\(manifest.name) \(manifest.version)"
@@ -63,40 +55,27 @@ public struct Facade: Sendable {
         source.line()
         source.document(
             manifest.summary, notes: ["Calls of \(title) that the compiler checks, in modules and in programs."])
-        let scope = FacadeScope(manifest)
+        var names = SwiftNames(reserved: SwiftNames.used.union(["Routes"]))
+        func take(_ words: [String]) -> [String] {
+            names.take(words, form: SwiftNames.typeName).map(SwiftNames.escaped)
+        }
+        let (targets, types) = (take(manifest.targets.map(\.name)), take(manifest.types.map(\.name)))
+        let services = take(manifest.services.map(\.name))
+        let clients = take(manifest.services.map { SwiftNames.typeName($0.name) + "Client" })
         source.block("\(access)enum \(name)") { source in
-            for (target, type) in zip(manifest.targets, scope.targets) where !target.actions.isEmpty {
+            for (target, type) in zip(manifest.targets, targets) where !target.actions.isEmpty {
                 FacadeActions(access: access, owner: target.name).write(target, as: type, to: &source)
             }
-            for (objects, type) in zip(manifest.types, scope.types) where !objects.actions.isEmpty {
+            for (objects, type) in zip(manifest.types, types) where !objects.actions.isEmpty {
                 FacadeActions(access: access, owner: objects.name).write(objects, as: type, to: &source)
             }
             for (index, service) in manifest.services.enumerated() {
                 guard let target = manifest.targets.first(where: { $0.name == service.target }) else { continue }
                 FacadeActions(access: access, owner: service.name)
-                    .write(service, of: target, scope.services[index], scope.clients[index], to: &source)
+                    .write(service, of: target, services[index], clients[index], to: &source)
             }
             FacadeRoutes(manifest, groups, access: access)?.write(to: &source)
         }
         self.text = source.text
-    }
-}
-
-/// The names of the types in a façade.
-private struct FacadeScope {
-    let targets: [String]
-    let types: [String]
-    let services: [String]
-    let clients: [String]
-
-    init(_ manifest: ModuleManifest) {
-        var names = SwiftNames(reserved: SwiftNames.used.union(["Routes"]))
-        func take(_ words: [String]) -> [String] {
-            names.take(words, form: SwiftNames.typeName).map(SwiftNames.escaped)
-        }
-        targets = take(manifest.targets.map(\.name))
-        types = take(manifest.types.map(\.name))
-        services = take(manifest.services.map(\.name))
-        clients = take(manifest.services.map { SwiftNames.typeName($0.name) + "Client" })
     }
 }

@@ -8,34 +8,22 @@ struct FacadeActions {
     /// What the actions belong to, as the manifest calls it.
     let owner: String
 
-    /// What such a type has besides its actions.
-    private static let members = SwiftNames.used.union(["caller", "timeout", "object", "service", "given"])
-
-    // MARK: Types
-
     func write(_ target: ModuleManifest.Target, as type: String, to source: inout SwiftSource) {
-        source.gap()
-        source.document(target.summary, notes: ["The actions of the target `\(target.name)`."])
-        source.block("\(access)struct \(type): Sendable") { source in
-            writeProperties(
-                [("caller", "any Caller", "What the calls go through.")], unlabelled: "caller", to: &source)
-            write(target.actions, to: &source) { action, arguments in
-                let name = SwiftSource.literal(target.name)
-                let verb = action.isAsync ? "await caller.call" : "caller.perform"
-                return "\(verb)(\(name), \(SwiftSource.literal(action.name)), \(arguments), timeout: timeout)"
-            }
+        source.declare(
+            "\(access)struct \(type): Sendable", target.summary, notes: ["The actions of the target `\(target.name)`."]
+        ) { source in
+            writeProperties("caller", "any Caller", "What the calls go through.", to: &source)
+            write(target.actions, through: "caller", "\(SwiftSource.literal(target.name)), ", to: &source)
         }
     }
 
     func write(_ objects: ModuleManifest.ObjectType, as type: String, to source: inout SwiftSource) {
-        source.gap()
-        source.document(objects.summary, notes: ["The actions of an object of the type `\(objects.name)`."])
-        source.block("\(access)struct \(type): Sendable") { source in
-            writeProperties([("object", "Object", "What the calls go to.")], unlabelled: "object", to: &source)
-            write(objects.actions, to: &source) { action, arguments in
-                let verb = action.isAsync ? "await object.call" : "object.perform"
-                return "\(verb)(\(SwiftSource.literal(action.name)), \(arguments), timeout: timeout)"
-            }
+        source.declare(
+            "\(access)struct \(type): Sendable", objects.summary,
+            notes: ["The actions of an object of the type `\(objects.name)`."]
+        ) { source in
+            writeProperties("object", "Object", "What the calls go to.", to: &source)
+            write(objects.actions, through: "object", to: &source)
         }
     }
 
@@ -44,75 +32,58 @@ struct FacadeActions {
         to source: inout SwiftSource
     ) {
         let title = "the service `\(service.name)` from version \(service.version) on"
-        source.gap()
-        source.document(service.summary, notes: ["What \(title) does, to be asked for or stood in for."])
-        source.block("\(access)protocol \(type): Sendable") { source in
-            for function in functions(target.actions) {
-                source.gap()
-                function.document(to: &source)
-                if function.returnsSomething { source.line("@discardableResult") }
-                source.line(function.head(withDefaults: false))
-            }
+        source.declare(
+            "\(access)protocol \(type): Sendable", service.summary,
+            notes: ["What \(title) does, to be asked for or stood in for."]
+        ) { source in
+            for function in functions(target.actions) { function.declare(in: &source) }
         }
-        source.gap()
-        source.document(
-            "Calls \(title), whichever module offers it.",
-            notes: ["    let client = try caller.service(\(client).self)"])
-        source.block("\(access)struct \(client): \(type), ServiceClient") { source in
+        source.declare(
+            "\(access)struct \(client): \(type), ServiceClient", "Calls \(title), whichever module offers it.",
+            notes: ["    let client = try caller.service(\(client).self)"]
+        ) { source in
+            let version = SwiftSource.literal(service.version.description)
             source.line("\(access)static let serviceName = \(SwiftSource.literal(service.name))")
-            source.line(
-                "\(access)static let minimumVersion: String? = \(SwiftSource.literal(service.version.description))")
-            writeProperties(
-                [("service", "ServiceHandle", "What the calls go through.")], unlabelled: "service", hasTimeout: false,
-                to: &source)
-            write(target.actions, to: &source) { action, arguments in
-                let verb = action.isAsync ? "await service.call" : "service.perform"
-                return "\(verb)(\(SwiftSource.literal(action.name)), \(arguments), timeout: timeout)"
-            }
+            source.line("\(access)static let minimumVersion: String? = \(version)")
+            writeProperties("service", "ServiceHandle", "What the calls go through.", hasTimeout: false, to: &source)
+            write(target.actions, through: "service", to: &source)
         }
     }
 
     private func writeProperties(
-        _ properties: [(name: String, type: String, text: String)], unlabelled: String, hasTimeout: Bool = true,
-        to source: inout SwiftSource
+        _ name: String, _ type: String, _ text: String, hasTimeout: Bool = true, to source: inout SwiftSource
     ) {
-        for property in properties {
-            source.document(property.text)
-            source.line("\(access)let \(property.name): \(property.type)")
-        }
+        source.document(text)
+        source.line("\(access)let \(name): \(type)")
         source.document("How long each call may take. Default: what the host says.")
         source.line("\(access)var timeout: Duration?")
         source.line()
-        let list = properties.map { ($0.name == unlabelled ? "_ " : "") + "\($0.name): \($0.type)" }
-        let more = hasTimeout ? ["timeout: Duration? = nil"] : []
-        source.block("\(access)init(\((list + more).joined(separator: ", ")))") { source in
-            for property in properties { source.line("self.\(property.name) = \(property.name)") }
+        let timeout = hasTimeout ? ", timeout: Duration? = nil" : ""
+        source.block("\(access)init(_ \(name): \(type)\(timeout))") { source in
+            source.line("self.\(name) = \(name)")
             if hasTimeout { source.line("self.timeout = timeout") }
         }
     }
 
-    // MARK: Actions
-
     private func functions(_ actions: [ModuleManifest.Action]) -> [FacadeFunction] {
         // The fallback of a target is there for what nobody has declared.
         let actions = actions.filter { $0.name != "notFound" }
-        var names = SwiftNames(reserved: Self.members)
+        var names = SwiftNames(reserved: SwiftNames.members)
         return zip(actions, names.take(actions.map(\.name))).map { FacadeFunction($0, named: $1) }
     }
 
-    /// - Parameter call: The expression that makes a call, of the action and the expression of its parameters.
+    /// - Parameters:
+    ///   - receiver: The property through which the calls go.
+    ///   - place: What a call says before the name of the action.
     private func write(
-        _ actions: [ModuleManifest.Action], to source: inout SwiftSource,
-        call: (ModuleManifest.Action, String) -> String
+        _ actions: [ModuleManifest.Action], through receiver: String, _ place: String = "", to source: inout SwiftSource
     ) {
         for function in functions(actions) {
-            source.gap()
-            function.document(to: &source)
-            if function.returnsSomething { source.line("@discardableResult") }
-            source.block(access + function.head(withDefaults: true)) { source in
-                function.writeParameters(to: &source)
-                let expression = call(function.action, function.arguments)
-                source.line(function.returning(expression, of: SwiftSource.literal("\(owner)/\(function.action.name)")))
+            let action = function.action
+            let verb = action.isAsync ? "await \(receiver).call" : "\(receiver).perform"
+            function.declare(in: &source, access) { source in
+                function.writeCall(
+                    "\(verb)(\(place)\(SwiftSource.literal(action.name))", of: "\(owner)/\(action.name)", to: &source)
             }
         }
     }

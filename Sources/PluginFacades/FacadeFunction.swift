@@ -25,23 +25,27 @@ struct FacadeFunction {
         self.action = action
         self.name = SwiftNames.escaped(name)
         var labels = SwiftNames()
-        var locals = SwiftNames(reserved: SwiftNames.used.union(["caller", "timeout", "object", "service", "given"]))
+        var locals = SwiftNames(reserved: SwiftNames.members)
         let words = labels.take(action.parameters.map(\.name))
         parameters = zip(zip(action.parameters, words), locals.take(words)).map { pair, local in
-            Parameter(
-                declared: pair.0, label: SwiftNames.escaped(pair.1), local: SwiftNames.escaped(local))
+            Parameter(declared: pair.0, label: SwiftNames.escaped(pair.1), local: SwiftNames.escaped(local))
         }
     }
 
-    var returnsSomething: Bool { action.result != .null }
+    private var returnsSomething: Bool { action.result != .null }
+    private var canMiss: Bool { parameters.contains(where: \.canBeMissing) }
 
-    func document(to source: inout SwiftSource) {
-        source.document(
-            action.summary, parameters: parameters.map { ($0.local, $0.declared.summary) },
-            notes: ["Performs `\(action.name)`."])
+    /// Writes the function, or what a protocol requires of it, which has no defaults and no body.
+    ///
+    /// - Parameter access: What stands in front of a function.
+    func declare(in source: inout SwiftSource, _ access: String? = nil, _ body: ((inout SwiftSource) -> Void)? = nil) {
+        source.declare(
+            (access ?? "") + head(withDefaults: body != nil), action.summary,
+            parameters: parameters.map { ($0.local, $0.declared.summary) }, notes: ["Performs `\(action.name)`."],
+            isDiscardable: returnsSomething, body)
     }
 
-    func head(withDefaults: Bool) -> String {
+    private func head(withDefaults: Bool) -> String {
         let list = parameters.map { parameter in
             let name =
                 parameter.label == parameter.local ? parameter.label : "\(parameter.label) \(parameter.local)"
@@ -54,27 +58,24 @@ struct FacadeFunction {
         return "func \(name)(\(list.joined(separator: ", "))) \(effects)\(result)"
     }
 
-    /// The parameters of the call, as an expression.
-    var arguments: String {
-        if parameters.isEmpty { return "[:]" }
-        if parameters.contains(where: \.canBeMissing) { return "Parameters(given)" }
-        return "[\(parameters.map { "\($0.name): \($0.value)" }.joined(separator: ", "))]"
-    }
-
-    /// What the expression needs before.
-    func writeParameters(to source: inout SwiftSource) {
-        guard parameters.contains(where: \.canBeMissing) else { return }
-        let sure = parameters.filter { !$0.canBeMissing }.map { "(\($0.name), \($0.value))" }
-        source.line("var given: [(String, Value)] = [\(sure.joined(separator: ", "))]")
-        for parameter in parameters where parameter.canBeMissing {
-            source.line("if let \(parameter.local) { given.append((\(parameter.name), \(parameter.value))) }")
+    /// Writes the statements that make a call.
+    ///
+    /// - Parameters:
+    ///   - call: The expression up to the parameters.
+    ///   - title: What the result is called in errors.
+    func writeCall(_ call: String, of title: String, to source: inout SwiftSource) {
+        let sure = parameters.filter { !$0.canBeMissing }
+        var arguments = SwiftSource.dictionary(sure.map { "\($0.name): \($0.value)" })
+        if canMiss {
+            let given = sure.map { "(\($0.name), \($0.value))" }
+            source.line("var given: [(String, Value)] = [\(given.joined(separator: ", "))]")
+            for parameter in parameters where parameter.canBeMissing {
+                source.line("if let \(parameter.local) { given.append((\(parameter.name), \(parameter.value))) }")
+            }
+            arguments = "Parameters(given)"
         }
-    }
-
-    /// The statement that makes the call and gives what the function returns.
-    func returning(_ call: String, of title: String) -> String {
-        let verb = returnsSomething && parameters.contains(where: \.canBeMissing) ? "return try" : "try"
-        let conversion = [.null, .any].contains(action.result) ? "" : ".result(of: \(title))"
-        return "\(verb) \(call)\(conversion)"
+        let conversion = [.null, .any].contains(action.result) ? "" : ".result(of: \(SwiftSource.literal(title)))"
+        let verb = returnsSomething && canMiss ? "return try" : "try"
+        source.line("\(verb) \(call), \(arguments), timeout: timeout)\(conversion)")
     }
 }

@@ -62,19 +62,36 @@ struct FacadeRoutes {
     private static let reserved: Set<String> = ["_url", "_pattern", "_object"]
 
     func write(to source: inout SwiftSource) {
-        source.gap()
-        source.document("The URLs of the module, each with the parameters of its pattern and of its action.")
-        source.block("\(access)enum Routes: Sendable, Hashable") { source in
+        source.declare(
+            "\(access)enum Routes: Sendable, Hashable",
+            "The URLs of the module, each with the parameters of its pattern and of its action."
+        ) { source in
             for route in routes {
-                source.gap()
                 let target = "`\(route.declared.pattern)`, to `\(route.declared.target)/\(route.declared.action)`"
-                source.document(
-                    route.declared.summary, parameters: route.parameters.map { ($0.label, $0.parameter.summary) },
-                    notes: [target])
-                source.line("case \(route.name)\(Self.payload(of: route))")
+                source.declare(
+                    "case \(route.name)\(Self.payload(of: route))", route.declared.summary,
+                    parameters: route.parameters.map { ($0.label, $0.parameter.summary) }, notes: [target])
             }
-            writeURL(to: &source)
-            writeOpen(to: &source)
+            source.declare(
+                "\(access)func url(_ caller: any Caller) throws(PluginError) -> String", "Builds the URL.",
+                notes: ["- Throws: `mistypedParameter` for a value that does not fit."]
+            ) { source in
+                source.line("switch self {")
+                for route in routes { write(route, to: &source) }
+                source.line("}")
+            }
+            source.declare(
+                "\(access)func open(_ caller: any Caller, _ parameters: Parameters = [:], timeout: Duration? = nil) "
+                    + "async throws(PluginError) -> Value",
+                "Opens the URL.",
+                parameters: [
+                    ("caller", "What the call goes through."),
+                    ("parameters", "Values that stand before those of the URL, also of kinds that a URL cannot carry."),
+                    ("timeout", "How long the call may take. Default: what the host says."),
+                ], isDiscardable: true
+            ) { source in
+                source.line("try await caller.open(url(caller), parameters, origin: .local, timeout: timeout)")
+            }
         }
     }
 
@@ -84,16 +101,6 @@ struct FacadeRoutes {
             "\(label): \(parameter.type.swiftType)" + (parameter.isRequired ? "" : "? = nil")
         }
         return "(\(list.joined(separator: ", ")))"
-    }
-
-    private func writeURL(to source: inout SwiftSource) {
-        source.gap()
-        source.document("Builds the URL.", notes: ["- Throws: `mistypedParameter` for a value that does not fit."])
-        source.block("\(access)func url(_ caller: any Caller) throws(PluginError) -> String") { source in
-            source.line("switch self {")
-            for route in routes { write(route, to: &source) }
-            source.line("}")
-        }
     }
 
     private func write(_ route: Route, to source: inout SwiftSource) {
@@ -107,25 +114,7 @@ struct FacadeRoutes {
             // A null stands for a value that is not there.
             return "\(name): \(type == .any ? value : "\(value).map(Value.\(type.rawValue))") ?? .null"
         }
-        let map = entries.isEmpty ? "[:]" : "[\(entries.joined(separator: ", "))]"
+        let map = SwiftSource.dictionary(Array(entries))
         source.line("    return try caller.url(for: \(SwiftSource.literal(route.declared.pattern)), \(map))")
-    }
-
-    private func writeOpen(to source: inout SwiftSource) {
-        source.gap()
-        source.document(
-            "Opens the URL.",
-            parameters: [
-                ("caller", "What the call goes through."),
-                ("parameters", "Values that stand before those of the URL, also of kinds that a URL cannot carry."),
-                ("timeout", "How long the call may take. Default: what the host says."),
-            ])
-        source.line("@discardableResult")
-        source.block(
-            "\(access)func open(_ caller: any Caller, _ parameters: Parameters = [:], timeout: Duration? = nil) "
-                + "async throws(PluginError) -> Value"
-        ) { source in
-            source.line("try await caller.open(url(caller), parameters, origin: .local, timeout: timeout)")
-        }
     }
 }

@@ -1,3 +1,5 @@
+import PluginFile
+
 /// Names of a manifest as identifiers of Swift, each once in its scope.
 ///
 /// What is an identifier already keeps its name; of the others the first one gets the plain form, and those that clash
@@ -22,15 +24,11 @@ struct SwiftNames {
         return identifiers.map { $0 ?? "_" }
     }
 
-    /// One more name.
-    mutating func take(_ name: String) -> String { take([name])[0] }
-
     private mutating func takeFree(_ word: String) -> String {
-        if taken.insert(word).inserted { return word }
-        var candidate = word + "_"
-        var number = 2
+        var candidate = word
+        var number = 1
         while !taken.insert(candidate).inserted {
-            candidate = "\(word)_\(number)"
+            candidate = number == 1 ? word + "_" : "\(word)_\(number)"
             number += 1
         }
         return candidate
@@ -40,8 +38,8 @@ struct SwiftNames {
 
     /// Whether the name is an identifier as it stands, perhaps in backticks.
     static func isPlain(_ name: String) -> Bool {
-        let isWord = name.utf8.allSatisfy { isLetter($0) || isDigit($0) }
-        return isWord && name.utf8.first.map(isLetter) == true && !impossible.contains(name)
+        let isWord = name.utf8.allSatisfy { $0.isLetter || $0.isDigit || $0 == UInt8(ascii: "_") }
+        return isWord && name.utf8.first?.isDigit == false && !impossible.contains(name)
     }
 
     /// `fetch-detail` and `fetch.detail` become `fetchDetail`; what can be no member of a type gets a `_`.
@@ -49,7 +47,7 @@ struct SwiftNames {
         let parts = name.split { !$0.isASCII || !($0.isLetter || $0.isNumber || $0 == "_") }
         var word = parts.first.map(String.init) ?? ""
         for part in parts.dropFirst() { word += part.prefix(1).uppercased() + part.dropFirst() }
-        if word.utf8.first.map(isDigit) ?? true { word = "_" + word }
+        if word.utf8.first?.isDigit ?? true { word = "_" + word }
         return impossible.contains(word) ? word + "_" : word
     }
 
@@ -63,9 +61,6 @@ struct SwiftNames {
     static func escaped(_ identifier: String) -> String {
         keywords.contains(identifier) ? "`\(identifier)`" : identifier
     }
-
-    private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) || byte == 0x5F }
-    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
     /// What no member can be called, not even in backticks, or what is then called with more than its name.
     private static let impossible: Set<String> = [
@@ -88,4 +83,7 @@ struct SwiftNames {
         "Object", "Optional", "Parameters", "PluginABI", "PluginError", "Sendable", "ServiceClient", "ServiceHandle",
         "String", "Value", "Void",
     ]
+
+    /// What a type that calls actions has besides a function for each, and what it says.
+    static let members = used.union(["caller", "timeout", "object", "service", "given"])
 }

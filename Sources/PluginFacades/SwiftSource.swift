@@ -11,7 +11,7 @@ struct SwiftSource {
         text += "\n"
     }
 
-    /// Adds a block in braces, after an empty line where something stands before it in the same block.
+    /// Adds a block in braces.
     mutating func block(_ head: String, _ body: (inout SwiftSource) -> Void) {
         line(head + " {")
         depth += 1
@@ -20,9 +20,15 @@ struct SwiftSource {
         line("}")
     }
 
-    /// Adds an empty line, unless a block has just begun.
-    mutating func gap() {
+    /// Adds a documented declaration, with a block if it has a body, behind an empty line unless a block has just begun.
+    mutating func declare(
+        _ head: String, _ summary: String, parameters: [(String, String)] = [], notes: [String] = [],
+        isDiscardable: Bool = false, _ body: ((inout SwiftSource) -> Void)? = nil
+    ) {
         if !text.hasSuffix("{\n") { text += "\n" }
+        document(summary, parameters: parameters, notes: notes)
+        if isDiscardable { line("@discardableResult") }
+        if let body { block(head, body) } else { line(head) }
     }
 
     /// Adds a documentation comment. Nothing in it can end it, or be anything but a comment.
@@ -49,10 +55,9 @@ struct SwiftSource {
     /// The lines of a text, without characters that editors show as something else than they are.
     private static func lines(_ text: String) -> [String] {
         let normal = text.replacing("\r\n", with: "\n")
-        let lines = normal.split(whereSeparator: \.isNewline).map { line in
+        return normal.split(whereSeparator: \.isNewline).map { line in
             String(String.UnicodeScalarView(line.unicodeScalars.map { isInvisible($0) ? " " : $0 }))
         }
-        return lines
     }
 
     /// Control characters, and those that turn the direction of writing.
@@ -95,12 +100,14 @@ struct SwiftSource {
         case .string(let text): literal(text)
         case .bytes(let bytes): "[" + bytes.map(String.init).joined(separator: ", ") + "]"
         case .list(let values): "[" + values.map(literal).joined(separator: ", ") + "]"
-        case .map(let entries) where entries.isEmpty: "[:]"
         case .map(let entries):
-            "["
-                + entries.sorted { $0.key < $1.key }.map { "\(literal($0.key)): \(literal($0.value))" }
-                .joined(separator: ", ") + "]"
+            dictionary(entries.sorted { $0.key < $1.key }.map { "\(literal($0.key)): \(literal($0.value))" })
         }
+    }
+
+    /// A dictionary literal.
+    static func dictionary(_ entries: [String]) -> String {
+        entries.isEmpty ? "[:]" : "[\(entries.joined(separator: ", "))]"
     }
 }
 

@@ -18,21 +18,31 @@ package struct DeclarationFile {
         name.hasSuffix(".\(kind).json") || name.hasSuffix(".\(kind).plist")
     }
 
-    /// Reads the file's content; nil when it is something else than an object.
+    /// Reads the file's content.
     ///
+    /// - Parameter mapping: What an object of such a file maps, for the error of anything else.
     /// - Throws: `code`, with the file, what is wrong and where; also for a name that is there twice.
-    func entries(_ bytes: [UInt8]) throws(PluginError) -> [String: Value]? {
-        guard path.hasSuffix(".plist") else { return try Value(jsonFile: bytes, code: code, what: path).map }
-        if bytes.isEmpty { throw PluginError(code, "\(path) is empty.") }
-        guard String(validating: bytes, as: UTF8.self) != nil else {
-            throw PluginError(code, "\(path) is not valid UTF-8.")
-        }
+    func entries(_ bytes: [UInt8], _ mapping: String) throws(PluginError) -> [(key: String, value: Value)] {
+        let value =
+            path.hasSuffix(".plist") ? try propertyList(bytes) : try Value(jsonFile: bytes, code: code, what: path)
+        guard let entries = value.map else { throw error(" must be an object that maps \(mapping).") }
+        return entries.sorted { $0.key < $1.key }
+    }
+
+    private func propertyList(_ bytes: [UInt8]) throws(PluginError) -> Value {
+        if bytes.isEmpty { throw error(" is empty.") }
+        guard String(validating: bytes, as: UTF8.self) != nil else { throw error(" is not valid UTF-8.") }
         do throws(MalformedText) {
-            return try bytes.span.withUnsafeBytes { text throws(MalformedText) in
-                try PropertyListReader.read(text)
-            }.map
+            return try bytes.span.withUnsafeBytes { text throws(MalformedText) in try PropertyListReader.read(text) }
         } catch {
-            throw PluginError(code, "\(path) \(error.message)")
+            throw self.error(" \(error.message)")
         }
     }
+
+    func checkCount(_ count: Int, _ what: String, limit: Int) throws(PluginError) {
+        if count > limit { throw error(" has \(count) \(what); at most \(limit) are accepted.") }
+    }
+
+    /// - Parameter message: What follows the path.
+    func error(_ message: String) -> PluginError { PluginError(code, path + message) }
 }

@@ -14,27 +14,19 @@ package enum RouteFile {
     /// - Throws: `invalidRouteFile`, with the file, what is wrong and where.
     package static func parse(_ bytes: [UInt8], path: String) throws(PluginError) -> [ModuleManifest.Route] {
         let file = DeclarationFile(path: path, code: .invalidRouteFile)
-        guard let entries = try file.entries(bytes) else {
-            throw PluginError(
-                .invalidRouteFile,
-                "\(path) must be an object that maps patterns to actions, such as {\"app://shop/:key\": \"A/detail\"}.")
-        }
-        guard entries.count <= routeLimit else {
-            throw PluginError(
-                .invalidRouteFile, "\(path) has \(entries.count) routes; at most \(routeLimit) are accepted.")
-        }
+        let entries = try file.entries(bytes, "patterns to actions, such as {\"app://shop/:key\": \"A/detail\"}")
+        try file.checkCount(entries.count, "routes", limit: routeLimit)
         var routes: [ModuleManifest.Route] = []
         routes.reserveCapacity(entries.count)
         var names: [String: String] = [:]
-        for (pattern, value) in entries.sorted(by: { $0.key < $1.key }) {
+        for (pattern, value) in entries {
             let route: ModuleManifest.Route
             do throws(PluginError) { route = try self.route(pattern, value) } catch {
                 throw self.error(error.message, at: pattern, path)
             }
             if let name = route.name, let other = names.updateValue(pattern, forKey: name) {
-                throw PluginError(
-                    .invalidRouteFile,
-                    "\(path): “\(other.shortened)” and “\(pattern.shortened)” are both named “\(name.shortened)”.")
+                throw file.error(
+                    ": “\(other.shortened)” and “\(pattern.shortened)” are both named “\(name.shortened)”.")
             }
             routes.append(route)
         }
@@ -51,23 +43,23 @@ package enum RouteFile {
             let names = try action.actionOfRoute()
             return ModuleManifest.Route(pattern: pattern, target: names.target, action: names.action)
         }
+        func error(_ message: String) -> PluginError { PluginError(.invalidRouteFile, message) }
         guard case .map(let fields) = value else {
-            throw PluginError(.invalidRouteFile, "It must be \"target/action\", or an object with the key \"action\".")
+            throw error("It must be \"target/action\", or an object with the key \"action\".")
         }
         let known = ["action", "name", "summary", "defaults"]
         if let key = fields.keys.sorted().first(where: { !known.contains($0) }) {
-            throw PluginError(
-                .invalidRouteFile,
+            throw error(
                 "The key \"\(key.shortened)\" is not known.\(didYouMean(key, known)) Known are: "
                     + "\(known.joined(separator: ", ")).")
         }
         func field<T>(_ key: String, _ read: (Value) -> T?, _ kind: String) throws(PluginError) -> T? {
             guard let value = fields[key] else { return nil }
-            guard let result = read(value) else { throw PluginError(.invalidRouteFile, "\"\(key)\" must be \(kind).") }
+            guard let result = read(value) else { throw error("\"\(key)\" must be \(kind).") }
             return result
         }
         guard let names = try field("action", \.string, "a string, written target/action")?.actionOfRoute() else {
-            throw PluginError(.invalidRouteFile, "The key \"action\" is missing.")
+            throw error("The key \"action\" is missing.")
         }
         return ModuleManifest.Route(
             pattern: pattern, target: names.target, action: names.action,

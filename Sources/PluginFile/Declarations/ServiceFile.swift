@@ -16,14 +16,10 @@ package enum ServiceFile {
     /// - Throws: `invalidServiceFile`, with the file and what is wrong.
     package static func parse(_ bytes: [UInt8], path: String) throws(PluginError) -> [ModuleManifest.Service] {
         let file = DeclarationFile(path: path, code: .invalidServiceFile)
-        guard let entries = try file.entries(bytes) else {
-            throw PluginError(
-                .invalidServiceFile,
-                "\(path) must be an object that maps services to targets, such as {\"HomeService\": {\"target\": \"A\", "
-                    + "\"version\": \"1.0.0\"}}.")
-        }
+        let entries = try file.entries(
+            bytes, "services to targets, such as {\"HomeService\": {\"target\": \"A\", \"version\": \"1.0.0\"}}")
         var services: [ModuleManifest.Service] = []
-        for (name, value) in entries.sorted(by: { $0.key < $1.key }) {
+        for (name, value) in entries {
             for declaration in value.list ?? [value] {
                 let service: ModuleManifest.Service
                 do throws(PluginError) {
@@ -32,18 +28,14 @@ package enum ServiceFile {
                     throw PluginError(.invalidServiceFile, error.message)
                 }
                 if services.contains(where: service.collides) {
-                    throw PluginError(
-                        .invalidServiceFile,
-                        "\(path): the service \(name) \(service.version) is there twice with the priority "
+                    throw file.error(
+                        ": the service \(name) \(service.version) is there twice with the priority "
                             + "\(service.priority).")
                 }
                 services.append(service)
             }
         }
-        guard services.count <= serviceLimit else {
-            throw PluginError(
-                .invalidServiceFile, "\(path) has \(services.count) services; at most \(serviceLimit) are accepted.")
-        }
+        try file.checkCount(services.count, "services", limit: serviceLimit)
         return services
     }
 }

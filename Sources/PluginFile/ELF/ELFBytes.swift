@@ -38,18 +38,17 @@ package struct ELFBytes {
     func read<Integer: FixedWidthInteger & BitwiseCopyable>(
         _ type: Integer.Type, at offset: UInt64
     ) throws(PluginError) -> Integer {
-        guard contains(offset, UInt64(MemoryLayout<Integer>.size)) else {
-            throw damaged("something lies at byte \(offset), and the file has \(count)")
-        }
-        window?.require(offset, UInt64(MemoryLayout<Integer>.size))
-        // Sound: the guard says that the bytes are there.
+        let size = UInt64(MemoryLayout<Integer>.size)
+        try check(contains(offset, size), else: "something lies at byte \(offset), and the file has \(count)")
+        window?.require(offset, size)
+        // Sound: the bytes are there, as was checked.
         return memory.loadUnaligned(fromByteOffset: Int(offset), as: type)
     }
 
     /// The text from `offset` up to a zero byte, which must come before `end` and within 4,096 bytes.
     func string(at offset: UInt64, end: UInt64) throws(PluginError) -> String {
         let limit = min(end, count, offset.addingReportingOverflow(4096).partialValue)
-        guard offset < limit else { throw damaged("a name lies outside its string table") }
+        try check(offset < limit, else: "a name lies outside its string table")
         let text = bytes(offset, limit - offset)
         guard let terminator = text.firstIndex(of: 0) else {
             throw damaged("a name in its string table has no end within 4096 bytes")
@@ -63,6 +62,23 @@ package struct ELFBytes {
         guard contains(offset, size + 1) else { return false }
         let text = bytes(offset, size + 1)
         return text[Int(size)] == 0 && name.withUTF8Buffer { $0.elementsEqual(text.dropLast()) }
+    }
+
+    /// A number of 32 bits.
+    func word(at offset: UInt64) throws(PluginError) -> UInt64 { UInt64(try read(UInt32.self, at: offset)) }
+
+    /// Refuses the file as damaged unless something holds.
+    @inline(__always)
+    func check(_ holds: Bool, else what: @autoclosure () -> String) throws(PluginError) {
+        if !holds { throw damaged(what()) }
+    }
+
+    /// Refuses the file unless something holds.
+    ///
+    /// - Parameter message: The rest of a sentence that begins with the file.
+    @inline(__always)
+    func check(_ holds: Bool, invalid message: @autoclosure () -> String) throws(PluginError) {
+        if !holds { throw invalid(message()) }
     }
 
     func invalid(_ message: String) -> PluginError { PluginError(.invalidFile, "\(path) \(message)") }

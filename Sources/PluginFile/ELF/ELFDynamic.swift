@@ -3,43 +3,25 @@ import Synchronization
 
 /// The dynamic section: the tables that the dynamic linker will follow, each of them inside the file.
 struct ELFDynamic {
-    /// The tags that are read here, by the names of the ELF specification.
+    /// The tags that are read here; their numbers are those of the ELF specification, each one more than the one before
+    /// where none is written.
     enum Tag: UInt64 {
         case needed = 1
-        case pltRelocationSize = 2
-        case pltGOT = 3
-        case hash = 4
-        case strings = 5
-        case symbols = 6
-        case relocations = 7
-        case relocationsSize = 8
-        case relocationEntry = 9
-        case stringsSize = 10
-        case symbolEntry = 11
-        case initFunction = 12
-        case finiFunction = 13
-        case soname = 14
-        case rpath = 15
+        case pltRelocationSize, pltGOT, hash, strings, symbols, relocations, relocationsSize, relocationEntry,
+            stringsSize
+        case symbolEntry, initFunction, finiFunction, soname, rpath
         case pltRelocationType = 20
         case textRelocations = 22
-        case pltRelocations = 23
+        case pltRelocations
         case initArray = 25
-        case finiArray = 26
-        case initArraySize = 27
-        case finiArraySize = 28
-        case runpath = 29
-        case flags = 30
+        case finiArray, initArraySize, finiArraySize, runpath, flags
         case relativeSize = 35
-        case relatives = 36
-        case relativeEntry = 37
+        case relatives, relativeEntry
         case gnuHash = 0x6fff_fef5
         case versions = 0x6fff_fff0
         case relativeCount = 0x6fff_fff9
         case flags1 = 0x6fff_fffb
-        case definitions = 0x6fff_fffc
-        case definitionCount = 0x6fff_fffd
-        case requirements = 0x6fff_fffe
-        case requirementCount = 0x6fff_ffff
+        case definitions, definitionCount, requirements, requirementCount
         case auxiliary = 0x7fff_fffd
         case filter = 0x7fff_ffff
     }
@@ -61,15 +43,15 @@ struct ELFDynamic {
     /// How many names of libraries a file may need.
     static let neededLimit = 1024
 
-    init(_ file: ELFBytes, _ segments: ELFSegments) throws(PluginError) {
+    init(_ file: ELFBytes) throws(PluginError) {
         self.file = file
-        self.segments = segments
+        segments = try ELFSegments(file)
         guard let section = segments.dynamic else { throw file.damaged("it has no dynamic section") }
         var values: [Tag: UInt64] = [:]
         var at = section.offset
         let end = section.offset + section.fileSize
         while true {
-            guard at < end, end - at >= 16 else { throw file.damaged("its dynamic section has no end") }
+            try file.check(at < end && end - at >= 16, else: "its dynamic section has no end")
             let tag = try file.read(UInt64.self, at: at)
             let value = try file.read(UInt64.self, at: at + 8)
             at += 16
@@ -77,11 +59,11 @@ struct ELFDynamic {
             guard let tag = Tag(rawValue: tag) else { continue }
             if tag == .needed {
                 neededOffsets.append(value)
-                guard neededOffsets.count <= Self.neededLimit else {
-                    throw file.damaged("it needs more than \(Self.neededLimit) libraries")
-                }
-            } else if values.updateValue(value, forKey: tag) != nil, tag != .auxiliary, tag != .filter {
-                throw file.damaged("its dynamic section has two entries for \(tag)")
+                let isMore = neededOffsets.count > Self.neededLimit
+                try file.check(!isMore, else: "it needs more than \(Self.neededLimit) libraries")
+            } else {
+                let isNew = values.updateValue(value, forKey: tag) == nil || tag == .auxiliary || tag == .filter
+                try file.check(isNew, else: "its dynamic section has two entries for \(tag)")
             }
         }
         guard let address = values[.strings], let size = values[.stringsSize], size > 0,
@@ -119,7 +101,7 @@ struct ELFDynamic {
     }
 
     func name(at offset: UInt64) throws(PluginError) -> String {
-        guard offset < strings.size else { throw file.damaged("a name lies outside of its string table") }
+        try file.check(offset < strings.size, else: "a name lies outside of its string table")
         return try file.string(at: strings.offset + offset, end: strings.end)
     }
 
@@ -169,20 +151,19 @@ struct ELFDynamic {
         for (tag, table, size) in expected where values[table] != nil && values[tag] != size {
             throw file.damaged("its dynamic section says \(values[tag] ?? 0) for \(tag), expected \(size)")
         }
-        guard values[.versions] != nil || values[.definitions] == nil && values[.requirements] == nil else {
-            throw file.damaged("it has versions of symbols, and does not say which symbol has which (DT_VERSYM)")
-        }
+        try file.check(
+            values[.versions] != nil || values[.definitions] == nil && values[.requirements] == nil,
+            else: "it has versions of symbols, and does not say which symbol has which (DT_VERSYM)")
     }
 
     /// What is called when the library is loaded and at exit: inside of what is executable.
     func checkFunctions() throws(PluginError) {
         for tag in [Tag.initFunction, .finiFunction] {
-            if let address = values[tag], !segments.isExecutable(address) {
-                throw file.damaged("its \(tag) at address \(address) is no code")
-            }
+            guard let address = values[tag] else { continue }
+            try file.check(segments.isExecutable(address), else: "its \(tag) at address \(address) is no code")
         }
-        if let address = values[.pltGOT], segments.load(containing: address)?.isWritable != true {
-            throw file.damaged("its \(Tag.pltGOT) at address \(address) is no data")
-        }
+        guard let address = values[.pltGOT] else { return }
+        let isData = segments.load(containing: address)?.isWritable == true
+        try file.check(isData, else: "its \(Tag.pltGOT) at address \(address) is no data")
     }
 }

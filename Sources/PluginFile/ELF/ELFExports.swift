@@ -9,19 +9,13 @@ extension ELFSymbols {
     ///
     /// - Parameter count: How many symbols there are; those that ``findEntry(count:)`` has checked.
     func exportedNames(count: UInt64) throws(PluginError) -> [String] {
-        let file = dynamic.file
         var names: [String] = []
         var room = Self.textLimit
         for index in 0..<min(count, limit) {
-            let symbol = offset + index * 24
-            let section = try file.read(UInt16.self, at: symbol + 6)
-            let binding = try file.read(UInt8.self, at: symbol + 4) >> 4
-            let visibility = try file.read(UInt8.self, at: symbol + 5) & 3
+            let symbol = try symbol(index)
             // Defined here, global, of default or protected visibility.
-            guard section != 0, binding == 1, [0, 3].contains(visibility) else { continue }
-            let name = try file.string(
-                at: dynamic.strings.offset + UInt64(try file.read(UInt32.self, at: symbol)),
-                end: dynamic.strings.offset + dynamic.strings.size)
+            guard symbol.section != 0, symbol.binding == 1, symbol.isVisible else { continue }
+            let name = try dynamic.file.string(at: dynamic.strings.offset + symbol.name, end: dynamic.strings.end)
             room -= name.utf8.count
             guard room >= 0 else { break }
             if !name.hasPrefix("$s"), !Self.expected.contains(name) { names.append(name) }
@@ -44,7 +38,7 @@ extension ELFImage {
     /// - Throws: `invalidFile`.
     package static func exports(of bytes: UnsafeRawBufferPointer, path: String) throws(PluginError) -> [String] {
         let file = ELFBytes(bytes: bytes, path: path)
-        let dynamic = try ELFDynamic(file, try ELFSegments(file, try ELFHeader(file)))
+        let dynamic = try ELFDynamic(file)
         let symbols = try ELFSymbols(dynamic)
         if let count = symbols.count { return try symbols.exportedNames(count: count) }
         return try symbols.exportedNames(count: ELFRelocations(dynamic).symbolCount)

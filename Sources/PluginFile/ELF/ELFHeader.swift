@@ -10,120 +10,105 @@ struct ELFHeader {
     init(_ file: ELFBytes) throws(PluginError) {
         try Self.checkMagic(file)
         let kind = try file.read(UInt8.self, at: 4)
-        guard kind == 2 else {
-            throw file.invalid(
-                kind == 1
-                    ? "is a 32-bit file. Build the module for this 64-bit machine."
-                    : "is damaged: its header says class \(kind), 64-bit files say 2.")
-        }
+        try file.check(
+            kind == 2,
+            invalid: kind == 1
+                ? "is a 32-bit file. Build the module for this 64-bit machine."
+                : "is damaged: its header says class \(kind), 64-bit files say 2.")
         let order = try file.read(UInt8.self, at: 5)
-        guard order == 1 else {
-            throw file.invalid(
-                order == 2
-                    ? "is a big-endian file, and this machine is little-endian. Build the module for this machine."
-                    : "is damaged: its header says byte order \(order), little-endian files say 1.")
-        }
-        let versions = (try file.read(UInt8.self, at: 6), try file.read(UInt32.self, at: 20))
-        guard versions == (1, 1) else {
-            throw file.invalid("has ELF version \(versions.0) and \(versions.1) in its header, expected 1 and 1.")
-        }
+        try file.check(
+            order == 1,
+            invalid: order == 2
+                ? "is a big-endian file, and this machine is little-endian. Build the module for this machine."
+                : "is damaged: its header says byte order \(order), little-endian files say 1.")
+        let versions = (try file.read(UInt8.self, at: 6), try file.word(at: 20))
+        try file.check(
+            versions == (1, 1),
+            invalid: "has ELF version \(versions.0) and \(versions.1) in its header, expected 1 and 1.")
         let system = try file.read(UInt8.self, at: 7)
-        guard system == 0 || system == 3 else {
-            throw file.invalid("is for another operating system (OS ABI \(system), expected 0 or 3).")
-        }
+        try file.check(
+            system == 0 || system == 3,
+            invalid: "is for another operating system (OS ABI \(system), expected 0 or 3).")
         try Self.checkType(file)
         let machine = try file.read(UInt16.self, at: 18)
-        guard machine == ELFImage.thisMachine else {
-            throw file.invalid(
-                "is built for \(ELFImage.name(ofMachine: machine)), and this machine is "
-                    + "\(ELFImage.name(ofMachine: ELFImage.thisMachine)). Build the module for this machine.")
-        }
+        try file.check(
+            machine == ELFImage.thisMachine,
+            invalid: "is built for \(ELFImage.name(ofMachine: machine)), and this machine is "
+                + "\(ELFImage.name(ofMachine: ELFImage.thisMachine)). Build the module for this machine.")
         try Self.expect(file, "header size (e_ehsize)", at: 52, 64)
         try Self.expect(file, "program header size (e_phentsize)", at: 54, 56)
 
         programHeaders = try file.read(UInt64.self, at: 32)
         programHeaderCount = UInt64(try file.read(UInt16.self, at: 56))
-        guard (1...1024).contains(programHeaderCount) else {
-            throw file.damaged("it has \(programHeaderCount) program headers, expected 1 to 1024")
-        }
-        guard programHeaders >= 64, programHeaders % 8 == 0 else {
-            throw file.damaged("its program headers cannot begin at byte \(programHeaders)")
-        }
+        let count = programHeaderCount
+        try file.check((1...1024).contains(count), else: "it has \(count) program headers, expected 1 to 1024")
+        let start = programHeaders
+        try file.check(start >= 64 && start % 8 == 0, else: "its program headers cannot begin at byte \(start)")
         sectionHeaders = try file.read(UInt64.self, at: 40)
         let sections = UInt64(try file.read(UInt16.self, at: 60))
-        guard sectionHeaders != 0 else {
-            sectionHeaderCount = 0
-            try checkComplete(file)
-            return
-        }
-        try Self.expect(file, "section header size (e_shentsize)", at: 58, 64)
+        if sectionHeaders != 0 { try Self.expect(file, "section header size (e_shentsize)", at: 58, 64) }
         // With 65,280 sections or more, the first section's size says how many.
+        let isMany = sectionHeaders != 0 && sections == 0 && file.contains(sectionHeaders, 64)
         sectionHeaderCount =
-            sections == 0 && file.contains(sectionHeaders, 64)
-            ? try file.read(UInt64.self, at: sectionHeaders + 32) : sections
-        try checkComplete(file)
-        try checkSections(file)
-    }
-
-    /// What a file cut short shows first: a linker writes the section headers at the end.
-    private func checkComplete(_ file: ELFBytes) throws(PluginError) {
-        let expected = max(
-            saturating(programHeaderCount, times: 56, plus: programHeaders),
-            saturating(sectionHeaderCount, times: 64, plus: sectionHeaders))
-        guard expected <= file.count else { throw Self.cutShort(file, expected: expected) }
+            isMany ? try file.read(UInt64.self, at: sectionHeaders + 32) : sectionHeaders == 0 ? 0 : sections
+        // What a file cut short shows first: a linker writes the section headers at the end.
+        let end = saturating(sectionHeaderCount, times: 64, plus: sectionHeaders)
+        try Self.checkEnd(file, max(saturating(programHeaderCount, times: 56, plus: programHeaders), end))
+        if sectionHeaders != 0 { try checkSections(file) }
     }
 
     private func checkSections(_ file: ELFBytes) throws(PluginError) {
         let names = UInt64(try file.read(UInt16.self, at: 62))
-        guard names < sectionHeaderCount || names >= 0xff00 else {
-            throw file.damaged("section \(names) shall hold the names of \(sectionHeaderCount) sections")
-        }
+        try file.check(
+            names < sectionHeaderCount || names >= 0xff00,
+            else: "section \(names) shall hold the names of \(sectionHeaderCount) sections")
         for index in 0..<sectionHeaderCount {
             let section = sectionHeaders + index * 64
-            let type = try file.read(UInt32.self, at: section + 4)
+            let type = try file.word(at: section + 4)
             if type == 0 || type == 8 { continue }  // SHT_NULL and SHT_NOBITS take no room
-            let end = saturating(
-                1, times: try file.read(UInt64.self, at: section + 32),
-                plus: try file.read(UInt64.self, at: section + 24))
-            guard end <= file.count else { throw Self.cutShort(file, expected: end) }
+            let size = try file.read(UInt64.self, at: section + 32)
+            try Self.checkEnd(file, saturating(1, times: size, plus: try file.read(UInt64.self, at: section + 24)))
         }
     }
 
-    static func cutShort(_ file: ELFBytes, expected: UInt64) -> PluginError {
-        expected > 1 << 48
-            ? file.damaged("its header names a part at byte \(expected), and the file has \(file.count)")
-            : file.invalid("is cut short: \(file.count) bytes, \(expected) expected. Copy it again.")
+    /// Refuses a file that ends before a part of it does.
+    static func checkEnd(_ file: ELFBytes, _ end: UInt64) throws(PluginError) {
+        let isWild = end > 1 << 48 && end > file.count
+        try file.check(!isWild, else: "its header names a part at byte \(end), and the file has \(file.count)")
+        try file.check(
+            end <= file.count, invalid: "is cut short: \(file.count) bytes, \(end) expected. Copy it again.")
     }
 
     private static func expect(
         _ file: ELFBytes, _ field: String, at offset: UInt64, _ expected: UInt16
     ) throws(PluginError) {
         let found = try file.read(UInt16.self, at: offset)
-        guard found == expected else { throw file.damaged("its \(field) is \(found), expected \(expected)") }
+        try file.check(found == expected, else: "its \(field) is \(found), expected \(expected)")
     }
 
     private static func checkType(_ file: ELFBytes) throws(PluginError) {
-        let what: String
         switch try file.read(UInt16.self, at: 16) {
         case 3: return
-        case 1: what = "an object file, not linked yet"
-        case 2: what = "an executable"
-        case 4: what = "a core dump"
+        case 1: throw file.invalid(isNoLibrary("an object file, not linked yet"))
+        case 2: throw file.invalid(isNoLibrary("an executable"))
+        case 4: throw file.invalid(isNoLibrary("a core dump"))
         case let other: throw file.damaged("its header says file type \(other), shared libraries say 3")
         }
-        throw file.invalid("is \(what), not a shared library. Link the module with -shared (SwiftPM: type: .dynamic).")
+    }
+
+    static func isNoLibrary(_ what: String) -> String {
+        "is \(what), not a shared library. Link the module with -shared (SwiftPM: type: .dynamic)."
     }
 
     private static func checkMagic(_ file: ELFBytes) throws(PluginError) {
-        guard file.count > 0 else { throw file.invalid("is empty. A module is a shared library.") }
+        try file.check(file.count > 0, invalid: "is empty. A module is a shared library.")
         let magic: [UInt8] = [0x7F, 0x45, 0x4C, 0x46]
         let start = file.bytes(0, 512)
-        guard start.prefix(4).elementsEqual(magic.prefix(start.count)) else {
-            throw file.invalid("is \(looks(start)), not a shared library.")
-        }
-        guard file.count >= 64 else {
-            throw file.invalid("is cut short: \(file.count) bytes, and the ELF header alone takes 64. Copy it again.")
-        }
+        let isELF = start.prefix(4).elementsEqual(magic.prefix(start.count))
+        try file.check(isELF, invalid: "is \(looks(start)), not a shared library.")
+        try file.check(
+            file.count >= 64,
+            invalid: "is cut short: \(file.count) bytes, and the ELF header alone takes 64. Copy it again.")
     }
 
     /// What a file that is no ELF file looks like by its first 512 bytes.
@@ -154,17 +139,10 @@ extension ELFImage {
 
     /// The processor that a value of `e_machine` stands for.
     static func name(ofMachine machine: UInt16) -> String {
-        switch machine {
-        case 3: "x86 (32-bit)"
-        case 8: "MIPS"
-        case 20, 21: "PowerPC"
-        case 22: "s390"
-        case 40: "ARM (32-bit)"
-        case 62: "x86-64"
-        case 183: "AArch64"
-        case 243: "RISC-V"
-        case 258: "LoongArch"
-        default: "an unknown machine (\(machine))"
-        }
+        let names: [UInt16: String] = [
+            3: "x86 (32-bit)", 8: "MIPS", 20: "PowerPC", 21: "PowerPC", 22: "s390", 40: "ARM (32-bit)", 62: "x86-64",
+            183: "AArch64", 243: "RISC-V", 258: "LoongArch",
+        ]
+        return names[machine] ?? "an unknown machine (\(machine))"
     }
 }

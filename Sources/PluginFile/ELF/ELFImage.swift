@@ -6,20 +6,18 @@ package import PluginABI
 /// here first: that the file is complete, made for this machine, and that each table, name, symbol and relocation lies
 /// where it can lie. What passes can still be wrong; it is trusted as code is.
 package struct ELFImage: Sendable {
-    /// `e_machine`, always ``thisMachine``.
-    package let machine: UInt16
     /// DT_SONAME: the name under which other libraries need this one.
-    package let soname: String?
+    package private(set) var soname: String?
     /// DT_NEEDED: the names of the libraries that it needs, in order.
-    package let needed: [String]
+    package private(set) var needed: [String] = []
     /// The folders in which they are looked for, `$ORIGIN` not replaced.
-    package let runpath: [String]
+    package private(set) var runpath: [String] = []
     /// Whether it exports the entry function of a module.
-    package let exportsEntry: Bool
+    package private(set) var exportsEntry = false
     /// The id that its linker gave it, in hexadecimal.
-    package let buildID: String?
+    package private(set) var buildID: String?
     /// How many bytes of memory it takes.
-    package let mappedSize: Int
+    package private(set) var mappedSize = 0
 
     /// Reads a file that was loaded as a whole. Takes time and memory in proportion to its size, whatever it contains.
     ///
@@ -29,27 +27,23 @@ package struct ELFImage: Sendable {
     /// - Throws: `invalidFile`, with what is wrong with it.
     package init(reading bytes: UnsafeRawBufferPointer, path: String) throws(PluginError) {
         let file = ELFBytes(bytes: bytes, path: path)
-        let header = try ELFHeader(file)
-        let segments = try ELFSegments(file, header)
-        let dynamic = try ELFDynamic(file, segments)
+        let dynamic = try ELFDynamic(file)
+        let segments = dynamic.segments
         let symbols = try ELFSymbols(dynamic)
         let relocations = try ELFRelocations(dynamic)
         let symbolCount = symbols.count ?? relocations.symbolCount
-        guard relocations.symbolCount <= symbolCount else {
-            throw file.damaged("a relocation names symbol \(relocations.symbolCount - 1) of \(symbolCount)")
-        }
+        try file.check(
+            relocations.symbolCount <= symbolCount,
+            else: "a relocation names symbol \(relocations.symbolCount - 1) of \(symbolCount)")
         try dynamic.checkFunctions()
         let needed = try dynamic.needed()
         let exportsEntry = try symbols.findEntry(count: symbolCount)
         try ELFVersions.check(dynamic, needed: needed, symbolCount: symbolCount)
         // Some libraries carry the name of the dynamic linker as programs do, libc for one; they do not say PIE.
-        guard !dynamic.isProgram,
-            exportsEntry || dynamic[.soname] != nil || !segments.all.contains(where: { $0.type == 3 })
-        else {
-            throw file.invalid(
-                "is an executable, not a shared library. Link the module with -shared (SwiftPM: type: .dynamic).")
-        }
-        machine = Self.thisMachine
+        let isProgram =
+            dynamic.isProgram
+            || !exportsEntry && dynamic[.soname] == nil && segments.all.contains(where: { $0.type == 3 })
+        try file.check(!isProgram, invalid: ELFHeader.isNoLibrary("an executable"))
         soname = try dynamic.soname()
         self.needed = needed
         runpath = try dynamic.runpath()
@@ -61,20 +55,14 @@ package struct ELFImage: Sendable {
     /// The image of the program itself, at which nobody looks: it runs already, on the one Swift runtime that it has.
     package static let program = ELFImage()
 
-    private init() {
-        machine = Self.thisMachine
-        (soname, buildID) = (nil, nil)
-        (needed, runpath) = ([], [])
-        exportsEntry = false
-        mappedSize = 0
-    }
+    private init() {}
 
     /// Checks the tables from which everything else is found, to refuse a file before it is copied: header, program and
     /// section headers, dynamic section, names, and the hash table of the symbols.
     ///
     /// - Throws: `invalidFile`, with what is wrong with it.
     package static func checkTables(of file: ELFBytes) throws(PluginError) {
-        let dynamic = try ELFDynamic(file, try ELFSegments(file, try ELFHeader(file)))
+        let dynamic = try ELFDynamic(file)
         _ = try (dynamic.needed(), dynamic.runpath(), dynamic.soname())
         _ = try ELFSymbols(dynamic)
     }

@@ -22,9 +22,9 @@ struct ELFRelocations {
         functionArrays = arrays
         if let table = try dynamic.table(.relocations, .relocationsSize, unit: 24) {
             let relative = dynamic[.relativeCount] ?? 0
-            guard relative <= table.size / 24 else {
-                throw dynamic.file.damaged("\(relative) of its \(table.size / 24) relocations shall be relative")
-            }
+            try dynamic.file.check(
+                relative <= table.size / 24,
+                else: "\(relative) of its \(table.size / 24) relocations shall be relative")
             try check(table, relativeCount: relative)
         }
         if let table = try dynamic.table(.pltRelocations, .pltRelocationSize, unit: 24) {
@@ -63,26 +63,26 @@ struct ELFRelocations {
             let at = table.offset + index * 24
             let place = try file.read(UInt64.self, at: at)
             let type = try file.read(UInt32.self, at: at + 8)
-            let symbol = UInt64(try file.read(UInt32.self, at: at + 12))
-            guard Self.isKnown(type), index >= relativeCount || type == Self.relative else {
-                throw file.damaged("relocation \(index) is of type \(type), which does not belong there")
-            }
+            let symbol = try file.word(at: at + 12)
+            try file.check(
+                Self.isKnown(type) && (index >= relativeCount || type == Self.relative),
+                else: "relocation \(index) is of type \(type), which does not belong there")
             if type == 0 { continue }
             try checkPlace(place)
             symbolCount = max(symbolCount, symbol + 1)
             guard type == Self.relative || type == Self.indirect else { continue }
             let target = try file.read(UInt64.self, at: at + 16)
             let mustBeCode = type == Self.indirect || functionArrays.contains { $0.contains(place) }
-            guard !mustBeCode || dynamic.segments.isExecutable(target) else {
-                throw file.damaged("it would call a function at address \(target), where no code is")
-            }
+            try file.check(
+                !mustBeCode || dynamic.segments.isExecutable(target),
+                else: "it would call a function at address \(target), where no code is")
         }
     }
 
     private func checkPlace(_ place: UInt64) throws(PluginError) {
-        guard let load = dynamic.segments.load(holding: place, 8), load.isWritable || dynamic.relocatesText else {
-            throw file.damaged("a relocation would write to address \(place), where no data are")
-        }
+        let load = dynamic.segments.load(holding: place, 8)
+        let isData = load.map { $0.isWritable || dynamic.relocatesText } ?? false
+        try file.check(isData, else: "a relocation would write to address \(place), where no data are")
     }
 
     /// DT_RELR: an even word is a place, an odd one a bitmap of the 63 words behind it.

@@ -36,8 +36,9 @@ struct ELFSegments {
     var mappedSize: UInt64 { loads[loads.count - 1].memoryEnd - loads[0].address }
     var end: UInt64 { loads[loads.count - 1].memoryEnd }
 
-    init(_ file: ELFBytes, _ header: ELFHeader) throws(PluginError) {
+    init(_ file: ELFBytes) throws(PluginError) {
         self.file = file
+        let header = try ELFHeader(file)
         for index in 0..<header.programHeaderCount {
             let at = header.programHeaders + index * 56
             all.append(
@@ -49,68 +50,63 @@ struct ELFSegments {
                     alignment: try file.read(UInt64.self, at: at + 48)))
         }
         for segment in all where segment.type == 1 { try appendLoad(segment) }
-        guard !loads.isEmpty else { throw file.damaged("it has no part that can be loaded (PT_LOAD)") }
-        guard mappedSize <= Self.memoryLimit else {
-            throw file.invalid("would take \(mappedSize) bytes of memory; at most \(Self.memoryLimit) are accepted.")
-        }
+        try file.check(!loads.isEmpty, else: "it has no part that can be loaded (PT_LOAD)")
+        let size = mappedSize
+        try file.check(
+            size <= Self.memoryLimit,
+            invalid: "would take \(size) bytes of memory; at most \(Self.memoryLimit) are accepted.")
         for segment in all { try check(segment, header) }
-        guard dynamic != nil else {
-            throw file.invalid("has no dynamic section (PT_DYNAMIC): it is not a shared library.")
-        }
+        try file.check(dynamic != nil, invalid: "has no dynamic section (PT_DYNAMIC): it is not a shared library.")
     }
 
     private mutating func appendLoad(_ load: ELFSegment) throws(PluginError) {
-        guard load.fileSize <= load.memorySize else {
-            throw file.damaged("a segment has \(load.fileSize) bytes in the file and \(load.memorySize) in memory")
-        }
-        let end = saturating(1, times: load.fileSize, plus: load.offset)
-        guard end <= file.count else { throw ELFHeader.cutShort(file, expected: end) }
-        guard saturating(1, times: load.memorySize, plus: load.address) < UInt64(Int64.max) else {
-            throw file.damaged("a segment at address \(load.address) is \(load.memorySize) bytes long")
-        }
+        try file.check(
+            load.fileSize <= load.memorySize,
+            else: "a segment has \(load.fileSize) bytes in the file and \(load.memorySize) in memory")
+        try ELFHeader.checkEnd(file, saturating(1, times: load.fileSize, plus: load.offset))
+        try file.check(
+            saturating(1, times: load.memorySize, plus: load.address) < UInt64(Int64.max),
+            else: "a segment at address \(load.address) is \(load.memorySize) bytes long")
         // 4096 is the smallest page of every machine this runs on.
-        guard load.alignment.nonzeroBitCount == 1, load.alignment >= 4096, load.alignment <= 1 << 30,
-            (load.address &- load.offset) % load.alignment == 0
-        else {
-            throw file.damaged(
-                "a segment at byte \(load.offset), address \(load.address) does not fit its alignment \(load.alignment)"
-            )
-        }
-        guard load.address >= loads.last?.memoryEnd ?? 0 else {
-            throw file.damaged("its segments overlap or are not in order")
-        }
+        let alignment = load.alignment
+        try file.check(
+            alignment.nonzeroBitCount == 1 && alignment >= 4096 && alignment <= 1 << 30
+                && (load.address &- load.offset) % alignment == 0,
+            else: "a segment at byte \(load.offset), address \(load.address) does not fit its alignment \(alignment)")
+        let isBehind = load.address >= loads.last?.memoryEnd ?? 0
+        try file.check(isBehind, else: "its segments overlap or are not in order")
         loads.append(load)
     }
 
     private mutating func check(_ segment: ELFSegment, _ header: ELFHeader) throws(PluginError) {
+        let isLoaded = segment.fileSize == 0 || fileOffset(segment.address, segment.fileSize) == segment.offset
         switch segment.type {
         case 2:  // PT_DYNAMIC
-            guard dynamic == nil else { throw file.damaged("it has two dynamic sections") }
+            let isNew = dynamic == nil
+            try file.check(isNew, else: "it has two dynamic sections")
             let load = load(holding: segment.address, segment.fileSize)
-            guard let load, fileOffset(segment.address, segment.fileSize) == segment.offset, segment.fileSize >= 16,
-                load.isWritable || !segment.isWritable
-            else { throw file.damaged("its dynamic section lies outside of what is loaded") }
+            guard let load, isLoaded, segment.fileSize >= 16, load.isWritable || !segment.isWritable else {
+                throw file.damaged("its dynamic section lies outside of what is loaded")
+            }
             dynamic = segment
         case 6:  // PT_PHDR
-            guard fileOffset(segment.address, segment.memorySize) == header.programHeaders else {
-                throw file.damaged("its program headers are not where they say they are")
-            }
+            let isThere = fileOffset(segment.address, segment.memorySize) == header.programHeaders
+            try file.check(isThere, else: "its program headers are not where they say they are")
         case 7:  // PT_TLS
-            guard segment.fileSize <= segment.memorySize, segment.memorySize <= 1 << 30,
-                segment.alignment <= 4096, segment.alignment.nonzeroBitCount <= 1,
-                segment.fileSize == 0 || fileOffset(segment.address, segment.fileSize) == segment.offset
-            else { throw file.damaged("its thread-local data lie outside of what is loaded") }
+            try file.check(
+                segment.fileSize <= segment.memorySize && segment.memorySize <= 1 << 30 && segment.alignment <= 4096
+                    && segment.alignment.nonzeroBitCount <= 1 && isLoaded,
+                else: "its thread-local data lie outside of what is loaded")
             threadLocal = segment
         case 4, 0x6474_e550, 0x6474_e553:  // PT_NOTE, PT_GNU_EH_FRAME, PT_GNU_PROPERTY
-            guard segment.fileSize == 0 || fileOffset(segment.address, segment.fileSize) == segment.offset else {
-                throw file.damaged(
-                    "a table of its program headers (type \(segment.type)) lies outside of what is loaded")
-            }
+            try file.check(
+                isLoaded, else: "a table of its program headers (type \(segment.type)) lies outside of what is loaded")
         case 0x6474_e552:  // PT_GNU_RELRO; it may be rounded up to the end of a page
             let load = load(containing: segment.address)
-            guard segment.memorySize == 0 || load?.isWritable == true, segment.memorySize <= mappedSize,
-                segment.memoryEnd <= (load?.memoryEnd ?? end) + 65536
-            else { throw file.damaged("what it wants to protect (PT_GNU_RELRO) lies outside of its data") }
+            let isData =
+                (segment.memorySize == 0 || load?.isWritable == true) && segment.memorySize <= mappedSize
+                && segment.memoryEnd <= (load?.memoryEnd ?? end) + 65536
+            try file.check(isData, else: "what it wants to protect (PT_GNU_RELRO) lies outside of its data")
         default: break
         }
     }
@@ -134,10 +130,8 @@ struct ELFSegments {
 
     /// Where in the file those bytes of memory come from; nil where they come from nowhere, or not all of them.
     func fileOffset(_ address: UInt64, _ size: UInt64) -> UInt64? {
-        guard let load = load(containing: address), address <= load.fileEnd, size <= load.fileEnd - address else {
-            return nil
-        }
-        return load.offset + (address - load.address)
+        guard let load = load(containing: address), address <= load.fileEnd else { return nil }
+        return size <= load.fileEnd - address ? load.offset + (address - load.address) : nil
     }
 
     /// How many bytes from `address` on come from the file.
@@ -156,14 +150,11 @@ struct ELFSegments {
             let end = saturating(1, times: note.fileSize, plus: note.offset)
             while at < end, end - at >= 12, file.contains(at, 12), budget > 0 {
                 budget -= 1
-                let nameSize = UInt64(try file.read(UInt32.self, at: at))
-                let size = UInt64(try file.read(UInt32.self, at: at + 4))
+                let (nameSize, size) = (try file.word(at: at), try file.word(at: at + 4))
                 let content = at + 12 + (nameSize + 3) / 4 * 4
                 guard file.contains(content, size) else { break }
-                if try file.read(UInt32.self, at: at + 8) == 3, file.isString("GNU", at: at + 12), size <= 64 {
-                    return file.bytes(content, size).map {
-                        ($0 < 16 ? "0" : "") + String($0, radix: 16)
-                    }.joined()
+                if try file.word(at: at + 8) == 3, file.isString("GNU", at: at + 12), size <= 64 {
+                    return file.bytes(content, size).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
                 }
                 at = content + (size + 3) / 4 * 4
             }

@@ -9,29 +9,29 @@ enum ELFVersions {
         var largest: UInt16 = 1
         if let start = dynamic[.definitions] {
             for at in try list(dynamic, start, count: dynamic[.definitionCount], size: 20, next: 16) {
-                guard try file.read(UInt16.self, at: at) == 1 else {
-                    throw file.damaged("a version definition is of an unknown format")
-                }
+                try file.check(
+                    file.read(UInt16.self, at: at) == 1, else: "a version definition is of an unknown format")
                 largest = max(largest, try file.read(UInt16.self, at: at + 4) & 0x7fff)
-                try checkName(dynamic, record: at, first: try file.read(UInt32.self, at: at + 12))
+                let name = try file.word(at: at + file.word(at: at + 12))
+                try file.check(
+                    name < dynamic.strings.size, else: "the name of a version lies outside of its string table")
             }
         }
         if let start = dynamic[.requirements] {
             var budget = file.count / 16  // more requirements cannot be in the file, unless lists share them
-            let needed = Set(needed.map(PathKey.init))
+            let needed = Set(paths: needed)
             let records = try list(dynamic, start, count: dynamic[.requirementCount], size: 16, next: 12)
             // Linkers make one for each library; each costs the reading of a name.
-            guard records.count <= needed.count else {
-                throw file.damaged("it requires versions of \(records.count) libraries, and needs \(needed.count)")
-            }
+            try file.check(
+                records.count <= needed.count,
+                else: "it requires versions of \(records.count) libraries, and needs \(needed.count)")
             for at in records {
-                guard try file.read(UInt16.self, at: at) == 1 else {
-                    throw file.damaged("a version requirement is of an unknown format")
-                }
-                let library = try dynamic.name(at: UInt64(try file.read(UInt32.self, at: at + 4)))
-                guard needed.contains(PathKey(library)) else {
-                    throw file.damaged("it requires versions of \(library), and does not need that library")
-                }
+                try file.check(
+                    file.read(UInt16.self, at: at) == 1, else: "a version requirement is of an unknown format")
+                let library = try dynamic.name(at: file.word(at: at + 4))
+                try file.check(
+                    needed.contains(library),
+                    else: "it requires versions of \(library), and does not need that library")
                 largest = max(largest, try checkRequirements(dynamic, record: at, &budget))
             }
         }
@@ -39,9 +39,8 @@ enum ELFVersions {
         let table = try dynamic.table(.versions, at: address, size: saturating(symbolCount, times: 2))
         for index in 0..<symbolCount {
             let version = try file.read(UInt16.self, at: table.offset + index * 2) & 0x7fff
-            guard version <= largest else {
-                throw file.damaged("symbol \(index) has version \(version), and there are \(largest)")
-            }
+            try file.check(
+                version <= largest, else: "symbol \(index) has version \(version), and there are \(largest)")
         }
     }
 
@@ -54,16 +53,15 @@ enum ELFVersions {
         var offsets = [start]
         while true {
             let at = offsets[offsets.count - 1]
-            let step = UInt64(try dynamic.file.read(UInt32.self, at: at + next))
+            let step = try dynamic.file.word(at: at + next)
             if step == 0 { break }
-            guard step >= size, at + step + size <= end else {
-                throw dynamic.file.damaged("a list of symbol versions leads outside of its table")
-            }
+            try dynamic.file.check(
+                step >= size && at + step + size <= end, else: "a list of symbol versions leads outside of its table")
             offsets.append(at + step)
         }
-        guard count == nil || count == UInt64(offsets.count) else {
-            throw dynamic.file.damaged("a list of symbol versions has \(offsets.count) entries, not \(count ?? 0)")
-        }
+        try dynamic.file.check(
+            count == nil || count == UInt64(offsets.count),
+            else: "a list of symbol versions has \(offsets.count) entries, not \(count ?? 0)")
         return offsets
     }
 
@@ -73,28 +71,20 @@ enum ELFVersions {
     ) throws(PluginError) -> UInt16 {
         let file = dynamic.file
         let count = try file.read(UInt16.self, at: record + 2)
-        guard count > 0, count <= budget else { throw file.damaged("a list of required symbol versions is broken") }
+        let room = budget
+        try file.check(count > 0 && count <= room, else: "a list of required symbol versions is broken")
         budget -= UInt64(count)
-        var at = record + UInt64(try file.read(UInt32.self, at: record + 8))
+        var at = record + (try file.word(at: record + 8))
         var largest: UInt16 = 0
         for index in 0..<count {
-            let name = UInt64(try file.read(UInt32.self, at: at + 8))
-            let step = UInt64(try file.read(UInt32.self, at: at + 12))
-            guard name < dynamic.strings.size, step >= 16 || (step == 0 && index + 1 == count) else {
-                throw file.damaged("a list of required symbol versions is broken")
-            }
+            let (name, step) = (try file.word(at: at + 8), try file.word(at: at + 12))
+            try file.check(
+                name < dynamic.strings.size && (step >= 16 || (step == 0 && index + 1 == count)),
+                else: "a list of required symbol versions is broken")
             largest = max(largest, try file.read(UInt16.self, at: at + 6) & 0x7fff)
-            if index + 1 == count, step != 0 { throw file.damaged("a list of required symbol versions has no end") }
+            try file.check(index + 1 < count || step == 0, else: "a list of required symbol versions has no end")
             at += step
         }
         return largest
-    }
-
-    /// The first name of a version definition.
-    private static func checkName(_ dynamic: ELFDynamic, record: UInt64, first: UInt32) throws(PluginError) {
-        let name = UInt64(try dynamic.file.read(UInt32.self, at: record + UInt64(first)))
-        guard name < dynamic.strings.size else {
-            throw dynamic.file.damaged("the name of a version lies outside of its string table")
-        }
     }
 }

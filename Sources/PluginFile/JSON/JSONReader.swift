@@ -131,7 +131,7 @@ package struct JSONReader {
 
     private mutating func digits() throws(MalformedText) {
         let start = index
-        while index < bytes.count, (0x30...0x39).contains(bytes[index]) { index += 1 }
+        while index < bytes.count, bytes[index].isDigit { index += 1 }
         guard index > start else { throw failure("a digit is missing") }
     }
 
@@ -140,12 +140,23 @@ package struct JSONReader {
     private mutating func string() throws(MalformedText) -> String {
         index += 1
         let start = index
+        // What stands before and in the last escape; what is behind it begins at `rest`.
+        var (text, rest): ([UInt8], Int) = ([], start)
         while index < bytes.count {
             switch bytes[index] {
             case UInt8(ascii: "\""):
+                if !text.isEmpty { text += bytes[rest..<index] }
+                let string =
+                    text.isEmpty
+                    ? String(decoding: bytes[rest..<index], as: UTF8.self) : String(decoding: text, as: UTF8.self)
                 index += 1
-                return try checked(String(decoding: bytes[start..<(index - 1)], as: UTF8.self), start)
-            case UInt8(ascii: "\\"): return try escapedString(from: start)
+                try CombiningMarks.check(string, at: start)
+                return string
+            case UInt8(ascii: "\\"):
+                text += bytes[rest..<index]
+                index += 1
+                text.append(contentsOf: UTF8.encode(try escape())!)  // Every scalar has an encoding.
+                rest = index
             case 0..<0x20: throw failure("a control character is not escaped")
             default: index += 1
             }
@@ -153,39 +164,12 @@ package struct JSONReader {
         throw failure("a string has no end")
     }
 
-    /// Goes on with a string at its first escape.
-    private mutating func escapedString(from start: Int) throws(MalformedText) -> String {
-        var text = Array(bytes[start..<index])
-        while index < bytes.count {
-            let byte = bytes[index]
-            switch byte {
-            case UInt8(ascii: "\""):
-                index += 1
-                return try checked(String(decoding: text, as: UTF8.self), start)
-            case UInt8(ascii: "\\"):
-                index += 1
-                text.append(contentsOf: UTF8.encode(try escape())!)  // Every scalar has an encoding.
-            case 0..<0x20: throw failure("a control character is not escaped")
-            default:
-                text.append(byte)
-                index += 1
-            }
-        }
-        throw failure("a string has no end")
-    }
-
-    private func checked(_ string: String, _ start: Int) throws(MalformedText) -> String {
-        try CombiningMarks.check(string, at: start)
-        return string
-    }
-
     private mutating func escape() throws(MalformedText) -> UnicodeScalar {
         guard index < bytes.count else { throw failure("a string has no end") }
         index += 1
-        switch bytes[index - 1] {
-        case UInt8(ascii: "\""): return "\""
-        case UInt8(ascii: "\\"): return "\\"
-        case UInt8(ascii: "/"): return "/"
+        let byte = bytes[index - 1]
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return UnicodeScalar(byte)
         case UInt8(ascii: "b"): return "\u{8}"
         case UInt8(ascii: "f"): return "\u{C}"
         case UInt8(ascii: "n"): return "\n"

@@ -1,4 +1,5 @@
 import CPluginABI
+import Foundation
 import PluginABI
 
 /// Reads a property list in XML into a value, in one pass and in time that grows with the text's length alone.
@@ -50,9 +51,9 @@ struct PropertyListReader {
         case "dict": return .map(try map(tag))
         case "array": return .list(try list(tag))
         case "string": return .string(try text(of: tag))
-        case "integer": return try integer(text(of: tag))
-        case "real": return try real(text(of: tag))
-        case "data": return try data(text(of: tag))
+        case "integer": return try read(tag, Self.integer, else: "an <integer> is not a whole number of 64 bits")
+        case "real": return try read(tag, Self.real, else: "a <real> is not a finite number")
+        case "data": return try read(tag, Self.data, else: "a <data> is not base64")
         case "true", "false":
             if !tag.isEmpty { try close(tag.name) }
             return .bool(tag.name == "true")
@@ -93,28 +94,25 @@ struct PropertyListReader {
         }
     }
 
-    private func integer(_ text: String) throws(MalformedText) -> Value {
-        let text = text.trimmed
-        if text.hasPrefix("0x") || text.hasPrefix("0X"), let number = Int(text.dropFirst(2), radix: 16) {
-            return .int(number)
-        }
-        guard let number = Int(text) else { throw failure("an <integer> is not a whole number of 64 bits") }
-        return .int(number)
+    private mutating func read(
+        _ tag: Tag, _ convert: (String) -> Value?, else what: String
+    ) throws(MalformedText) -> Value {
+        guard let value = convert(try text(of: tag)) else { throw failure(what) }
+        return value
     }
 
-    private func real(_ text: String) throws(MalformedText) -> Value {
-        guard let number = Double(text.trimmed), number.isFinite else {
-            throw failure("a <real> is not a finite number")
-        }
-        return .double(number)
+    private static func integer(_ text: String) -> Value? {
+        let text = text.trimmingCharacters(in: blanks)
+        let isHexadecimal = text.hasPrefix("0x") || text.hasPrefix("0X")
+        return (isHexadecimal ? Int(text.dropFirst(2), radix: 16) : Int(text)).map(Value.int)
     }
 
-    private func data(_ text: String) throws(MalformedText) -> Value {
-        let digits = text.utf8.filter { !Self.isBlank($0) }
-        guard let bytes = Bytes(base64: String(decoding: digits, as: UTF8.self)) else {
-            throw failure("a <data> is not base64")
-        }
-        return .bytes(bytes)
+    private static func real(_ text: String) -> Value? {
+        Double(text.trimmingCharacters(in: blanks)).flatMap { $0.isFinite ? .double($0) : nil }
+    }
+
+    private static func data(_ text: String) -> Value? {
+        Bytes(base64: String(decoding: text.utf8.filter { !isBlank($0) }, as: UTF8.self)).map(Value.bytes)
     }
 
     // MARK: Text
@@ -223,6 +221,8 @@ struct PropertyListReader {
 
     // MARK: Bytes
 
+    private static let blanks = CharacterSet(charactersIn: " \n\r\t")
+
     private static func isBlank(_ byte: UInt8) -> Bool {
         byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
     }
@@ -240,16 +240,5 @@ struct PropertyListReader {
         guard word.withUTF8Buffer({ bytes[index...].starts(with: $0) }) else { return false }
         index += word.utf8CodeUnitCount
         return true
-    }
-}
-
-extension String {
-    /// Without white space at both ends.
-    fileprivate var trimmed: Substring {
-        let isBlank = { (scalar: UnicodeScalar) in scalar == " " || scalar == "\n" || scalar == "\r" || scalar == "\t" }
-        var rest = unicodeScalars[...]
-        while let first = rest.first, isBlank(first) { rest.removeFirst() }
-        while let last = rest.last, isBlank(last) { rest.removeLast() }
-        return Substring(rest)
     }
 }

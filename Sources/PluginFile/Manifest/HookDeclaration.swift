@@ -40,7 +40,7 @@ extension ManifestNode {
                 if skipsUnknown { continue }
                 throw unknown("hook", text, ModuleManifest.Hook.allCases.map(\.rawValue))
             }
-            guard !hooks.contains(hook) else { throw error("the hook \(text) is there twice") }
+            try check(!hooks.contains(hook), else: "the hook \(text) is there twice")
             hooks.append(hook)
             if isAsync { asyncHooks.insert(hook) }
         }
@@ -50,10 +50,12 @@ extension ManifestNode {
     /// An exclusive module must be able to let go of what it owns, and to take it back.
     func isExclusive(with hooks: [ModuleManifest.Hook]) throws(PluginError) -> Bool {
         guard try flag("exclusive") else { return false }
-        for hook in [ModuleManifest.Hook.suspend, .unsuspend] where !hooks.contains(hook) {
-            throw error(
-                "the module is \"exclusive\", and has no hook \(hook.rawValue); it needs suspend, which lets go of what "
-                    + "it owns, and unsuspend, which takes it back")
+        for hook in [ModuleManifest.Hook.suspend, .unsuspend] {
+            try check(
+                hooks.contains(hook),
+                else:
+                    "the module is \"exclusive\", and has no hook \(hook.rawValue); it needs suspend, which lets go of "
+                    + "what it owns, and unsuspend, which takes it back")
         }
         return true
     }

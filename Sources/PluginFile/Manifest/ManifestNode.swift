@@ -13,29 +13,31 @@ struct ManifestNode {
     init(
         value: Value, place: String, skipsUnknown: Bool, document: String = "the manifest"
     ) throws(PluginError) {
+        (self.place, self.skipsUnknown, self.document) = (place, skipsUnknown, document)
         guard case .map(let entries) = value else {
-            throw PluginError(
-                .invalidManifest,
-                "In \(document)\(place.isEmpty ? "" : ", \(place)"): a JSON object is expected, not "
-                    + "\(Self.describe(value)).")
+            self.entries = [:]
+            throw error("a JSON object is expected, not \(Self.describe(value))")
         }
-        (self.entries, self.place, self.skipsUnknown) = (entries, place, skipsUnknown)
-        self.document = document
+        self.entries = entries
     }
 
     subscript(key: String) -> Value? { entries[key] }
 
-    func error(_ message: String) -> PluginError {
-        PluginError(.invalidManifest, "In \(document)\(place.isEmpty ? "" : ", \(place)"): \(message).")
+    /// - Parameter more: What stands behind the sentence.
+    func error(_ message: String, _ more: String = "") -> PluginError {
+        PluginError(.invalidManifest, "In \(document)\(place.isEmpty ? "" : ", \(place)"): \(message).\(more)")
+    }
+
+    func check(_ holds: Bool, else message: @autoclosure () -> String) throws(PluginError) {
+        if !holds { throw error(message()) }
     }
 
     /// The error of a word that is none of those that are known.
     func unknown(_ what: String, _ word: String, _ known: [String]) -> PluginError {
         let hint = didYouMean(word, known)
-        return PluginError(
-            .invalidManifest,
-            error("unknown \(what) \"\(word.shortened)\"").message
-                + (hint.isEmpty ? " Known are: \(known.joined(separator: ", "))." : hint))
+        return error(
+            "unknown \(what) \"\(word.shortened)\"",
+            hint.isEmpty ? " Known are: \(known.joined(separator: ", "))." : hint)
     }
 
     func checkKeys(_ known: [String]) throws(PluginError) {
@@ -54,6 +56,8 @@ struct ManifestNode {
         return result
     }
 
+    func string(_ key: String) throws(PluginError) -> String { try required(key, \.string, "a string") }
+
     func summary() throws(PluginError) -> String { try optional("summary", \.string, "a string") ?? "" }
 
     func flag(_ key: String) throws(PluginError) -> Bool { try optional(key, \.bool, "true or false") ?? false }
@@ -62,27 +66,28 @@ struct ManifestNode {
     func choice<Word: RawRepresentable<String> & CaseIterable>(
         _ key: String, default fallback: Word?
     ) throws(PluginError) -> Word {
-        guard let text = try optional(key, \.string, "a string") else {
-            if let fallback { return fallback }
-            throw error("the key \"\(key)\" is missing")
-        }
+        if let fallback, entries[key] == nil { return fallback }
+        let text = try string(key)
         guard let word = Word(rawValue: text) else { throw unknown(key, text, Word.allCases.map(\.rawValue)) }
         return word
     }
 
+    func version() throws(PluginError) -> SemanticVersion {
+        let text = try string("version")
+        if let version = SemanticVersion(text) { return version }
+        throw error("the version \"\(text.shortened)\" is no semantic version, such as \"1.0.0\"")
+    }
+
+    func name(_ key: String = "name") throws(PluginError) -> String { try name(checking: string(key)) }
+
     /// A name: a letter or `_`, then letters, digits, `_`, `.` and `-`; 256 bytes at most.
-    func name(_ key: String = "name") throws(PluginError) -> String {
-        let name = try required(key, \.string, "a string")
-        let isWord = name.utf8.allSatisfy { byte in
-            (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte)
-                || byte == 0x5F || byte == 0x2E || byte == 0x2D
-        }
-        let startsWell = name.utf8.first.map { $0 == 0x5F || $0 >= 0x41 } ?? false
-        guard isWord, startsWell, name.utf8.count <= 256 else {
-            throw error(
-                "the name \"\(name.shortened)\" is not allowed: a letter or _, then letters, digits, _, . and -, "
-                    + "256 at most")
-        }
+    func name(checking name: String) throws(PluginError) -> String {
+        let isWord = name.utf8.allSatisfy { $0.isLetter || $0.isDigit || "_.-".utf8.contains($0) }
+        let startsWell = name.utf8.first.map { $0.isLetter || $0 == UInt8(ascii: "_") } ?? false
+        try check(
+            isWord && startsWell && name.utf8.count <= 256,
+            else: "the name \"\(name.shortened)\" is not allowed: a letter or _, then letters, digits, _, . and -, "
+                + "256 at most")
         return name
     }
 
@@ -90,16 +95,30 @@ struct ManifestNode {
     func list<Element>(
         _ key: String, _ what: String, _ read: (ManifestNode) throws(PluginError) -> Element
     ) throws(PluginError) -> [Element] {
-        var elements: [Element] = []
         var names: Set<String> = []
+        return try elements(key, what) { node, _ throws(PluginError) in
+            let name = try node.name()
+            try check(names.insert(name).inserted, else: "the \(what) \(name.shortened) is there twice")
+            return try read(node)
+        }
+    }
+
+    /// A list of objects.
+    ///
+    /// - Parameters:
+    ///   - name: What messages call an object; its number where it has no name.
+    ///   - read: Gets an object, and what has been read of those before it.
+    func elements<Element>(
+        _ key: String, _ what: String, name: (Value) -> String? = { $0["name"]?.string },
+        _ read: (ManifestNode, [Element]) throws(PluginError) -> Element
+    ) throws(PluginError) -> [Element] {
+        var elements: [Element] = []
         let values = try optional(key, \.list, "a list") ?? []
         elements.reserveCapacity(values.count)
         for (index, value) in values.enumerated() {
-            let name = value["name"]?.string?.shortened ?? "number \(index + 1)"
-            let here = (place.isEmpty ? "" : "\(place), ") + "\(what) \(name)"
+            let here = "\(place.isEmpty ? "" : "\(place), ")\(what) \(name(value)?.shortened ?? "number \(index + 1)")"
             let node = try ManifestNode(value: value, place: here, skipsUnknown: skipsUnknown, document: document)
-            guard names.insert(try node.name()).inserted else { throw error("the \(what) \(name) is there twice") }
-            elements.append(try read(node))
+            elements.append(try read(node, elements))
         }
         return elements
     }

@@ -104,11 +104,7 @@ extension ModuleManifest {
             "events", "interceptors", "hooks", "exclusive", "requires", "abiMinor",
         ])
         name = try node.name()
-        let versionText = try node.required("version", \.string, "a string")
-        guard let version = SemanticVersion(versionText) else {
-            throw node.error("the version \"\(versionText)\" is no semantic version, such as \"1.0.0\"")
-        }
-        self.version = version
+        version = try node.version()
         self.abiMinor = try node.abiMinor(of: "\(name) \(version)")
         summary = try node.summary()
         concurrency = try node.choice("concurrency", default: .concurrent)
@@ -117,13 +113,11 @@ extension ModuleManifest {
         targets = try node.list("targets", "target") { [concurrency] target throws(PluginError) in
             try Target(target, concurrency)
         }
-        types = try node.list("types", "type") { type throws(PluginError) in try ObjectType(type) }
+        types = try node.list("types", "type", ObjectType.init)
         routes = try node.routes(to: targets)
         services = try node.services(of: targets)
-        events = try node.list("events", "event") { event throws(PluginError) in try Action(subscription: event) }
-        interceptors = try node.list("interceptors", "interceptor") { interceptor throws(PluginError) in
-            try Action(interceptor: interceptor)
-        }
+        events = try node.list("events", "event", Action.init(subscription:))
+        interceptors = try node.list("interceptors", "interceptor", Action.init(interceptor:))
         (hooks, asyncHooks) = try node.hooks()
         isExclusive = try node.isExclusive(with: hooks)
         requirements = try node.requirements(of: name, offering: services)
@@ -160,26 +154,20 @@ extension ModuleManifest.Action {
         summary = try node.summary()
         isAsync = try node.flag("async")
         isRemote = try node.flag("remote")
-        parameters = try node.list("parameters", "parameter") { parameter throws(PluginError) in
-            try ModuleManifest.Parameter(parameter)
-        }
+        parameters = try node.list("parameters", "parameter", ModuleManifest.Parameter.init)
         result = try node.choice("result", default: .any)
-        if isRemote, name.lowercased().hasPrefix("native") {
-            throw node.error(
+        try node.check(
+            !isRemote || !name.lowercased().hasPrefix("native"),
+            else:
                 "it is declared remote, and actions whose names begin with \"native\" are for calls within the program")
-        }
     }
-}
 
-extension ModuleManifest.Action {
     /// What is done when an event of the action's name is posted.
     fileprivate init(subscription node: ManifestNode) throws(PluginError) {
         try node.checkKeys(["name", "summary", "async", "parameters"])
         try self.init(node)
     }
-}
 
-extension ModuleManifest.Action {
     /// What stands around calls; every interceptor has the same parameters.
     fileprivate init(interceptor node: ManifestNode) throws(PluginError) {
         try node.checkKeys(["name", "summary", "async"])
@@ -196,11 +184,11 @@ extension ModuleManifest.Parameter {
         try node.checkKeys(["name", "type", "required", "default", "summary"])
         name = try node.name()
         type = try node.choice("type", default: nil)
-        if type == .null { throw node.error("the type \"null\" is for results only") }
+        try node.check(type != .null, else: "the type \"null\" is for results only")
         isRequired = try node.flag("required")
         summary = try node.summary()
         guard let value = node["default"] else { return }
-        guard !isRequired else { throw node.error("it is required and has a default; it can only have one of both") }
+        try node.check(!isRequired, else: "it is required and has a default; it can only have one of both")
         defaultValue = try Self.convert(value, to: type, node)
     }
 
@@ -227,6 +215,6 @@ extension ModuleManifest.Parameter {
 
 extension ManifestNode {
     fileprivate func actions() throws(PluginError) -> [ModuleManifest.Action] {
-        try list("actions", "action") { action throws(PluginError) in try ModuleManifest.Action(action) }
+        try list("actions", "action", ModuleManifest.Action.init(_:))
     }
 }

@@ -37,41 +37,35 @@ extension ManifestNode {
     func requirements(
         of module: String, offering services: [ModuleManifest.Service]
     ) throws(PluginError) -> [ModuleManifest.Requirement] {
-        var requirements: [ModuleManifest.Requirement] = []
-        for (index, value) in (try optional("requires", \.list, "a list") ?? []).enumerated() {
-            let name = (value["module"] ?? value["service"])?.string?.shortened ?? "number \(index + 1)"
-            let node = try ManifestNode(value: value, place: "requirement \(name)", skipsUnknown: skipsUnknown)
+        let name = { (value: Value) in (value["module"] ?? value["service"])?.string }
+        return try elements("requires", "requirement", name: name) { node, before throws(PluginError) in
             let requirement = try node.requirement()
-            if requirement.subject == .module(module) {
-                throw node.error("the module requires itself. Leave the requirement out")
-            }
+            let subject = requirement.subject
+            try node.check(
+                subject != .module(module), else: "the module requires itself. Leave the requirement out")
             let own = services.first {
-                requirement.subject == .service($0.name) && requirement.versions.contains($0.version)
+                subject == .service($0.name) && requirement.versions.contains($0.version)
             }
             if let own {
                 throw node.error(
                     "the module requires the service \(own.name) \(requirement.versions), and offers it itself, in "
                         + "version \(own.version). Leave the requirement out")
             }
-            guard !requirements.contains(where: { $0.subject == requirement.subject }) else {
-                throw error(
-                    "\(requirement.subject) is required twice; put both ranges into one, with a space between them")
-            }
-            requirements.append(requirement)
+            try check(
+                !before.contains { $0.subject == subject },
+                else: "\(subject) is required twice; put both ranges into one, with a space between them")
+            return requirement
         }
-        return requirements
     }
 
     private func requirement() throws(PluginError) -> ModuleManifest.Requirement {
         try checkKeys(["module", "service", "version", "optional"])
-        let subject: ModuleManifest.Requirement.Subject
-        switch (self["module"] != nil, self["service"] != nil) {
-        case (true, false): subject = .module(try name("module"))
-        case (false, true): subject = .service(try name("service"))
-        default: throw error("it must have one of the keys \"module\" and \"service\"")
-        }
+        let isModule = self["module"] != nil
+        try check(
+            isModule != (self["service"] != nil), else: "it must have one of the keys \"module\" and \"service\"")
         return ModuleManifest.Requirement(
-            subject: subject, versions: try versionRange("version"), isOptional: try flag("optional"))
+            subject: isModule ? .module(try name("module")) : .service(try name("service")),
+            versions: try versionRange("version"), isOptional: try flag("optional"))
     }
 
     private func versionRange(_ key: String) throws(PluginError) -> VersionRange {
@@ -79,8 +73,7 @@ extension ManifestNode {
         do throws(PluginError) {
             return try VersionRange(text)
         } catch {
-            throw PluginError(
-                .invalidManifest, self.error("\"\(key)\" is no range of versions").message + " " + error.message)
+            throw self.error("\"\(key)\" is no range of versions", " " + error.message)
         }
     }
 
@@ -90,7 +83,7 @@ extension ManifestNode {
     ///   brought, so that this is what people read.
     func abiMinor(of module: String) throws(PluginError) -> Int {
         let minor = try optional("abiMinor", \.int, "a whole number") ?? 0
-        guard minor >= 0 else { throw error("\"abiMinor\" is \(minor), and must not be negative") }
+        try check(minor >= 0, else: "\"abiMinor\" is \(minor), and must not be negative")
         guard minor <= PLUGIN_ABI_MINOR else {
             throw PluginError(
                 .incompatible,

@@ -15,28 +15,22 @@ extension ModuleManifest {
 
 extension ManifestNode {
     func routes(to targets: [ModuleManifest.Target]) throws(PluginError) -> [ModuleManifest.Route] {
-        let values = try optional("routes", \.list, "a list") ?? []
-        guard !values.isEmpty else { return [] }
-        let actions = Set(targets.lazy.flatMap { target in target.actions.map { "\(target.name)/\($0.name)" } })
-        var routes: [ModuleManifest.Route] = []
-        routes.reserveCapacity(values.count)
-        for value in values {
-            let place = "route \((value["pattern"]?.string ?? "").shortened)"
-            let route = try ManifestNode(value: value, place: place, skipsUnknown: skipsUnknown).route()
-            guard actions.contains("\(route.target)/\(route.action)") else {
-                throw error(
-                    "the route \"\(route.pattern)\" leads to \(route.target)/\(route.action), which the module does "
-                        + "not have")
-            }
-            routes.append(route)
+        lazy var actions = Set(targets.lazy.flatMap { target in target.actions.map { "\(target.name)/\($0.name)" } })
+        let pattern = { (value: Value) in value["pattern"]?.string ?? "" }
+        return try elements("routes", "route", name: pattern) { node, _ throws(PluginError) in
+            let route = try node.route()
+            try check(
+                actions.contains("\(route.target)/\(route.action)"),
+                else: "the route \"\(route.pattern)\" leads to \(route.target)/\(route.action), which the module does "
+                    + "not have")
+            return route
         }
-        return routes
     }
 
     private func route() throws(PluginError) -> ModuleManifest.Route {
         try checkKeys(["pattern", "action", "name", "summary", "defaults"])
-        let pattern = try required("pattern", \.string, "a string")
-        guard let names = try required("action", \.string, "a string").targetAndAction else {
+        let pattern = try string("pattern")
+        guard let names = try string("action").targetAndAction else {
             throw error("\"action\" must be written target/action")
         }
         return ModuleManifest.Route(

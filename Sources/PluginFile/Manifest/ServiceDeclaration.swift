@@ -21,28 +21,22 @@ extension ModuleManifest {
 
 extension ManifestNode {
     func services(of targets: [ModuleManifest.Target]) throws(PluginError) -> [ModuleManifest.Service] {
-        var services: [ModuleManifest.Service] = []
-        for (index, value) in (try optional("services", \.list, "a list") ?? []).enumerated() {
-            let place = "service \(value["name"]?.string?.shortened ?? "number \(index + 1)")"
-            let node = try ManifestNode(value: value, place: place, skipsUnknown: skipsUnknown)
+        try elements("services", "service") { node, services throws(PluginError) in
             let service = try ModuleManifest.Service(node)
             guard let target = targets.first(where: { $0.name == service.target }) else {
                 throw node.error(
                     "it is implemented by the target \"\(service.target.shortened)\", which the module does not have."
                         + didYouMean(service.target, targets.map(\.name)))
             }
-            if service.isSingleton, target.instance == .perCall {
-                throw node.error(
-                    "it is a singleton, and the target \(target.name) makes an instance for each call (\"perCall\")")
-            }
-            guard !services.contains(where: { $0.collides(with: service) }) else {
-                throw error(
-                    "the service \(service.name) \(service.version) is there twice with the priority "
-                        + "\(service.priority)")
-            }
-            services.append(service)
+            try node.check(
+                !service.isSingleton || target.instance != .perCall,
+                else: "it is a singleton, and the target \(target.name) makes an instance for each call (\"perCall\")")
+            try check(
+                !services.contains { $0.collides(with: service) },
+                else: "the service \(service.name) \(service.version) is there twice with the priority "
+                    + "\(service.priority)")
+            return service
         }
-        return services
     }
 }
 
@@ -50,25 +44,17 @@ extension ModuleManifest.Service {
     /// As it stands in a service file, under its name.
     init(named name: String, _ value: Value, ofFile path: String) throws(PluginError) {
         let place = "service \(name.shortened)"
-        func node(_ value: Value) throws(PluginError) -> ManifestNode {
-            try ManifestNode(value: value, place: place, skipsUnknown: false, document: path)
-        }
-        // In a file the name stands in front.
-        try node(value).checkKeys(Self.keys.filter { $0 != "name" })
-        try self.init(node(.map((value.map ?? [:]).merging(["name": .string(name)]) { $1 })))
+        let node = try ManifestNode(value: value, place: place, skipsUnknown: false, document: path)
+        try self.init(node, named: name)
     }
 
-    private static let keys = ["name", "version", "target", "priority", "singleton", "summary"]
-
-    fileprivate init(_ node: ManifestNode) throws(PluginError) {
-        try node.checkKeys(Self.keys)
-        name = try node.name()
-        let text = try node.required("version", \.string, "a string")
-        guard let version = SemanticVersion(text) else {
-            throw node.error("the version \"\(text.shortened)\" is no semantic version, such as \"1.0.0\"")
-        }
-        self.version = version
-        target = try node.required("target", \.string, "a string")
+    /// - Parameter given: The name, where it stands in front.
+    fileprivate init(_ node: ManifestNode, named given: String? = nil) throws(PluginError) {
+        let keys = ["name", "version", "target", "priority", "singleton", "summary"]
+        try node.checkKeys(given == nil ? keys : Array(keys.dropFirst()))
+        name = if let given { try node.name(checking: given) } else { try node.name() }
+        version = try node.version()
+        target = try node.string("target")
         priority = try node.optional("priority", \.int, "an integer") ?? 0
         isSingleton = try node.flag("singleton")
         summary = try node.summary()

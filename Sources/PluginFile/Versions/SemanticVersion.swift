@@ -5,6 +5,7 @@ package struct SemanticVersion: Sendable {
     package let major: UInt64
     package let minor: UInt64
     package let patch: UInt64
+    var release: (UInt64, UInt64, UInt64) { (major, minor, patch) }
     /// The identifiers behind `-`; a version that has some comes before the one without.
     package let prerelease: [String]
     /// The identifiers behind `+`.
@@ -31,15 +32,15 @@ package struct SemanticVersion: Sendable {
             prerelease = Self.identifiers(rest[rest.index(after: dash)...], leadingZeros: false)
             rest = rest[..<dash]
         }
-        let numbers = rest.split(separator: ".", omittingEmptySubsequences: false).map(Self.number)
-        guard let build, let prerelease, numbers.count == 3, let major = numbers[0], let minor = numbers[1],
-            let patch = numbers[2]
-        else { return nil }
-        (self.major, self.minor, self.patch, self.prerelease, self.build) = (major, minor, patch, prerelease, build)
+        let parts = rest.split(separator: ".", omittingEmptySubsequences: false)
+        let numbers = parts.compactMap(Self.number)
+        guard let build, let prerelease, parts.count == 3, numbers.count == 3 else { return nil }
+        (major, minor, patch) = (numbers[0], numbers[1], numbers[2])
+        (self.prerelease, self.build) = (prerelease, build)
     }
 
     private static func isNumeric(_ text: some StringProtocol) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+        !text.isEmpty && text.utf8.allSatisfy(\.isDigit)
     }
 
     private static func number(_ text: Substring) -> UInt64? {
@@ -49,10 +50,7 @@ package struct SemanticVersion: Sendable {
     private static func identifiers(_ text: Substring, leadingZeros: Bool) -> [String]? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         let areValid = parts.allSatisfy { part in
-            !part.isEmpty
-                && part.utf8.allSatisfy {
-                    (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) || $0 == 0x2D
-                }
+            !part.isEmpty && part.utf8.allSatisfy { $0.isDigit || $0.isLetter || $0 == UInt8(ascii: "-") }
                 && (leadingZeros || !isNumeric(part) || part.utf8.count == 1 || part.utf8.first != 0x30)
         }
         return areValid ? parts.map(String.init) : nil
@@ -61,8 +59,7 @@ package struct SemanticVersion: Sendable {
 
 extension SemanticVersion: Comparable, Hashable {
     package static func == (left: Self, right: Self) -> Bool {
-        (left.major, left.minor, left.patch) == (right.major, right.minor, right.patch)
-            && left.prerelease == right.prerelease
+        left.release == right.release && left.prerelease == right.prerelease
     }
 
     package func hash(into hasher: inout Hasher) {
@@ -73,24 +70,19 @@ extension SemanticVersion: Comparable, Hashable {
     }
 
     package static func < (left: Self, right: Self) -> Bool {
-        let numbers = ((left.major, left.minor, left.patch), (right.major, right.minor, right.patch))
-        guard numbers.0 == numbers.1 else { return numbers.0 < numbers.1 }
+        if left.release != right.release { return left.release < right.release }
         guard !left.prerelease.isEmpty, !right.prerelease.isEmpty else {
             return !left.prerelease.isEmpty && right.prerelease.isEmpty
         }
         for (a, b) in zip(left.prerelease, right.prerelease) where a != b {
-            switch (isNumeric(a), isNumeric(b)) {
-            case (true, true): return a.utf8.count != b.utf8.count ? a.utf8.count < b.utf8.count : precedes(a, b)
-            case (true, false): return true
-            case (false, true): return false
-            case (false, false): return precedes(a, b)
-            }
+            let isNumber = isNumeric(a)
+            guard isNumber == isNumeric(b) else { return isNumber }
+            // Of numbers, which have no zeros in front, the longer one is larger; words are in the order of ASCII.
+            if isNumber, a.utf8.count != b.utf8.count { return a.utf8.count < b.utf8.count }
+            return a.utf8.lexicographicallyPrecedes(b.utf8)
         }
         return left.prerelease.count < right.prerelease.count
     }
-
-    /// In the order of ASCII.
-    private static func precedes(_ a: String, _ b: String) -> Bool { a.utf8.lexicographicallyPrecedes(b.utf8) }
 }
 
 extension SemanticVersion: CustomStringConvertible {

@@ -20,6 +20,8 @@ package struct VersionRange: Sendable, Hashable {
         let relation: Relation
         let version: SemanticVersion
 
+        init(_ relation: Relation, _ version: SemanticVersion) { (self.relation, self.version) = (relation, version) }
+
         func holds(for other: SemanticVersion) -> Bool {
             switch relation {
             case .less: other < version
@@ -32,8 +34,7 @@ package struct VersionRange: Sendable, Hashable {
 
         /// Whether it names a version before the release that the other one comes before.
         func isPrerelease(like other: SemanticVersion) -> Bool {
-            !version.prerelease.isEmpty
-                && (version.major, version.minor, version.patch) == (other.major, other.minor, other.patch)
+            !version.prerelease.isEmpty && version.release == other.release
         }
     }
 

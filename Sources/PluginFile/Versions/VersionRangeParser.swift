@@ -17,14 +17,21 @@ struct VersionRangeParser {
             return SemanticVersion(all[0], all[1], all[2], prerelease: prerelease)
         }
 
+        /// The first of the versions before that.
+        var beforeLowest: SemanticVersion {
+            let (major, minor, patch) = lowest.release
+            return SemanticVersion(major, minor, patch, prerelease: ["0"])
+        }
+
+        var isWhole: Bool { numbers.count == 3 }
+
         /// The first version after all that begin with the same numbers, `count` of them, before its own prereleases;
         /// nil where there is none, since numbers end somewhere.
         func next(after count: Int) -> SemanticVersion? {
             var next = Array(numbers.prefix(count))
             while let last = next.popLast() {
                 guard last < .max else { continue }
-                next += [last + 1, 0, 0]
-                return SemanticVersion(next[0], next[1], next[2], prerelease: ["0"])
+                return Partial(numbers: next + [last + 1]).beforeLowest
             }
             return nil
         }
@@ -51,16 +58,13 @@ struct VersionRangeParser {
         skipSpaces()
         var comparators: [Comparator] = []
         var count = 0
-        while position < bytes.count, bytes[position] != UInt8(ascii: "|") {
-            let isFirst = count == 0
+        while !isAtEnd {
             let hasOperator = "<>=^~".utf8.contains(bytes[position])
-            comparators += try hasOperator ? operation() : bare(canHaveHyphen: isFirst)
+            comparators += try hasOperator ? operation() : bare(canHaveHyphen: count == 0)
             count += 1
             let end = position
             skipSpaces()
-            guard position > end || position == bytes.count || bytes[position] == UInt8(ascii: "|") else {
-                throw expected("a space, or the end of the version")
-            }
+            guard position > end || isAtEnd else { throw expected("a space, or the end of the version") }
         }
         return comparators
     }
@@ -74,18 +78,17 @@ struct VersionRangeParser {
             position = end
             return Self.equal(first)
         }
+        let alone = "|| or the end; a range with a hyphen stands alone"
         guard canHaveHyphen else {
             position -= 1
-            throw expected("|| or the end; a range with a hyphen stands alone")
+            throw expected(alone)
         }
         let hyphen = position
         skipSpaces()
         guard position > hyphen else { throw expected("a space behind the hyphen") }
         let last = try partial()
         skipSpaces()
-        guard position == bytes.count || bytes[position] == UInt8(ascii: "|") else {
-            throw expected("|| or the end; a range with a hyphen stands alone")
-        }
+        guard isAtEnd else { throw expected(alone) }
         return Self.atLeast(first) + Self.atMost(last)
     }
 
@@ -93,67 +96,42 @@ struct VersionRangeParser {
         let name = ["<=", ">=", "<", ">", "=", "^", "~"].first { take($0) }
         skipSpaces()
         let version = try partial()
-        return switch name {
-        case "<=": Self.atMost(version)
-        case ">=": Self.atLeast(version)
-        case "<": [Comparator(relation: .less, version: Self.lower(version))]
-        case ">": Self.above(version)
-        case "^": Self.compatible(version)
-        case "~": Self.from(version, upTo: version.next(after: min(2, version.numbers.count)))
-        default: Self.equal(version)
+        let count = version.numbers.count
+        switch name {
+        case "<=": return Self.atMost(version)
+        case ">=": return Self.atLeast(version)
+        case "<": return [Comparator(.less, version.isWhole ? version.lowest : version.beforeLowest)]
+        case ">":
+            if version.isWhole { return [Comparator(.greater, version.lowest)] }
+            // Nothing is above all that there is.
+            guard count > 0, let (major, minor, patch) = version.next(after: count)?.release else {
+                return [Comparator(.less, SemanticVersion(0, 0, 0, prerelease: ["0"]))]
+            }
+            return [Comparator(.greaterOrEqual, SemanticVersion(major, minor, patch))]
+        case "^":
+            // Up to the next change of the first number that is not zero, or of the last that is there.
+            let change = version.numbers.firstIndex { $0 != 0 }.map { $0 + 1 } ?? count
+            return Self.atLeast(version) + Self.below(version.next(after: change))
+        case "~": return Self.atLeast(version) + Self.below(version.next(after: min(2, count)))
+        default: return Self.equal(version)
         }
     }
-}
-
-// MARK: What the operators mean
-
-extension VersionRangeParser {
-    private static let nothing = [Comparator(relation: .less, version: SemanticVersion(0, 0, 0, prerelease: ["0"]))]
 
     private static func atLeast(_ version: Partial) -> [Comparator] {
-        version.numbers.isEmpty ? [] : [Comparator(relation: .greaterOrEqual, version: version.lowest)]
+        version.numbers.isEmpty ? [] : [Comparator(.greaterOrEqual, version.lowest)]
     }
 
     private static func atMost(_ version: Partial) -> [Comparator] {
-        switch version.numbers.count {
-        case 3: [Comparator(relation: .lessOrEqual, version: version.lowest)]
-        case let count: upTo(version.next(after: count))
-        }
-    }
-
-    private static func above(_ version: Partial) -> [Comparator] {
-        let count = version.numbers.count
-        if count == 3 { return [Comparator(relation: .greater, version: version.lowest)] }
-        guard count > 0, let next = version.next(after: count) else { return nothing }
-        let release = SemanticVersion(next.major, next.minor, next.patch)
-        return [Comparator(relation: .greaterOrEqual, version: release)]
-    }
-
-    /// What `<` compares with: versions before a release that is named in part are not below it.
-    private static func lower(_ version: Partial) -> SemanticVersion {
-        let lowest = version.lowest
-        return version.numbers.count == 3
-            ? lowest : SemanticVersion(lowest.major, lowest.minor, lowest.patch, prerelease: ["0"])
+        version.isWhole
+            ? [Comparator(.lessOrEqual, version.lowest)] : below(version.next(after: version.numbers.count))
     }
 
     private static func equal(_ version: Partial) -> [Comparator] {
-        version.numbers.count == 3
-            ? [Comparator(relation: .equal, version: version.lowest)]
-            : from(version, upTo: version.next(after: version.numbers.count))
+        version.isWhole ? [Comparator(.equal, version.lowest)] : atLeast(version) + atMost(version)
     }
 
-    /// Up to the next change of the first number that is not zero, or of the last that is there.
-    private static func compatible(_ version: Partial) -> [Comparator] {
-        let count = version.numbers.firstIndex { $0 != 0 }.map { $0 + 1 } ?? version.numbers.count
-        return from(version, upTo: version.next(after: count))
-    }
-
-    private static func from(_ version: Partial, upTo next: SemanticVersion?) -> [Comparator] {
-        atLeast(version) + upTo(next)
-    }
-
-    private static func upTo(_ next: SemanticVersion?) -> [Comparator] {
-        next.map { [Comparator(relation: .less, version: $0)] } ?? []
+    private static func below(_ next: SemanticVersion?) -> [Comparator] {
+        next.map { [Comparator(.less, $0)] } ?? []
     }
 }
 
@@ -175,7 +153,7 @@ extension VersionRangeParser {
         }
         guard !isCut else { return partial }
         let start = position
-        while let byte = peek, isWord(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "+") { position += 1 }
+        while let byte = peek, byte.isDigit || byte.isLetter || "-.+".utf8.contains(byte) { position += 1 }
         guard position > start else { return partial }
         let rest = String(decoding: bytes[start..<position], as: UTF8.self)
         guard let version = SemanticVersion("0.0.0" + rest) else {
@@ -188,19 +166,17 @@ extension VersionRangeParser {
 
     private mutating func number() throws(PluginError) -> UInt64 {
         let start = position
-        while let byte = peek, isDigit(byte) { position += 1 }
+        while peek?.isDigit == true { position += 1 }
         let digits = bytes[start..<position]
         guard !digits.isEmpty else { throw expected("a number, x or *") }
-        guard digits.count == 1 || digits.first != UInt8(ascii: "0") else {
-            position = start
-            throw expected("a number without zeros before it")
-        }
-        guard let number = UInt64(String(decoding: digits, as: UTF8.self)) else {
-            position = start
-            throw expected("a number below 2^64")
-        }
-        return number
+        let hasZeros = digits.count > 1 && digits.first == UInt8(ascii: "0")
+        if !hasZeros, let number = UInt64(String(decoding: digits, as: UTF8.self)) { return number }
+        position = start
+        throw expected(hasZeros ? "a number without zeros before it" : "a number below 2^64")
     }
+
+    /// Whether a range ends here.
+    private var isAtEnd: Bool { peek == nil || peek == UInt8(ascii: "|") }
 
     private var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
 
@@ -210,13 +186,7 @@ extension VersionRangeParser {
         return true
     }
 
-    private mutating func skipSpaces() { while let byte = peek, isSpace(byte) { position += 1 } }
-
-    private func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-    private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-    private func isWord(_ byte: UInt8) -> Bool {
-        isDigit(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x2D
-    }
+    private mutating func skipSpaces() { while peek == 0x20 || peek == 0x09 { position += 1 } }
 
     private func expected(_ what: String) -> PluginError {
         let found =

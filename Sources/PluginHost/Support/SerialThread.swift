@@ -50,13 +50,6 @@ package final class SerialThread: Sendable {
         var isTold = false
     }
 
-    private enum Step {
-        case run(@Sendable () -> Void)
-        /// Until CLOCK_MONOTONIC nanoseconds, or until it is woken; and for a descriptor, if there is one.
-        case wait(until: Int64, descriptor: Int32, wake: Int32)
-        case end
-    }
-
     private let name: String
     private let state = Mutex(State())
     private let wanted = DispatchSemaphore(value: 0)
@@ -227,38 +220,38 @@ package final class SerialThread: Sendable {
 
     // MARK: The thread
 
-    private func run() {
-        while true {
-            switch state.withLock({ next(&$0) }) {
-            case .run(let work):
-                work()
-                giveBack()
-            case .wait(let due, let descriptor, let wake):
-                wait(until: due, descriptor, wake)
-                state.withLock { $0.isAsleep = false }
-            case .end: return
-            }
-        }
-    }
+    private func run() { while let step = state.withLock({ next(&$0) }) { step() } }
 
-    private func next(_ state: inout State) -> Step {
+    /// What the thread does next: work, or waiting. Nil where it is to end.
+    private func next(_ state: inout State) -> (@Sendable () -> Void)? {
         for descriptor in state.unused { close(descriptor) }
         state.unused = []
         let now = state.delayed.isEmpty ? 0 : monotonicNow()
         let due = state.delayed.prefix { $0.due <= now }
         state.entries += due.map { .work($0.work) }
         state.delayed.removeFirst(due.count)
-        if let work = takeWork(&state) { return .run(work) }
+        if let work = takeWork(&state) {
+            return {
+                work()
+                self.giveBack()
+            }
+        }
         if state.holds == 0, state.entries.isEmpty, state.delayed.isEmpty, state.watched == nil {
             state.hasThread = false
-            return .end
+            return nil
         }
         state.isAsleep = true
         let watched = state.watched.flatMap { $0.isTold ? nil : $0 }
-        return .wait(
-            until: state.delayed.first?.due ?? .max, descriptor: watched?.descriptor ?? -1, wake: watched?.wake ?? -1)
+        let time = state.delayed.first?.due ?? .max
+        return {
+            self.wait(until: time, watched?.descriptor ?? -1, watched?.wake ?? -1)
+            self.state.withLock { $0.isAsleep = false }
+        }
     }
 
+    /// Waits until a time, or until the thread is woken, or a descriptor can be read, where there is one.
+    ///
+    /// - Parameter due: CLOCK_MONOTONIC nanoseconds.
     private func wait(until due: Int64, _ descriptor: Int32, _ wake: Int32) {
         let remaining = due == .max ? due : max(0, due - monotonicNow())
         guard descriptor >= 0 else {
