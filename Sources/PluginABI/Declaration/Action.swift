@@ -21,16 +21,10 @@ public struct Action<Instance>: Sendable {
     }
 
     /// Lets other programs call the action, by a URL. A name that begins with `native` cannot be declared so.
-    public func remote() -> Self { with { $0.isRemote = true } }
+    public func remote() -> Self { modified(self) { $0.declaration.isRemote = true } }
 
     /// One sentence about what the action does, for lists and generated code.
-    public func summary(_ text: String) -> Self { with { $0.summary = text } }
-
-    private func with(_ change: (inout ActionDeclaration) -> Void) -> Self {
-        var copy = self
-        change(&copy.declaration)
-        return copy
-    }
+    public func summary(_ text: String) -> Self { modified(self) { $0.declaration.summary = text } }
 }
 
 /// What an ``Action`` declares, whatever instance it works on.

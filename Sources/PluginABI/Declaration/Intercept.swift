@@ -54,11 +54,7 @@ public struct Intercept: ManifestPart {
     }
 
     /// One sentence about what it does.
-    public func summary(_ text: String) -> Self {
-        var copy = self
-        copy.summary = text
-        return copy
-    }
+    public func summary(_ text: String) -> Self { modified(self) { $0.summary = text } }
 
     public func add(to module: ModuleDescription) {
         var entry = ManifestObject(name: name)

@@ -30,43 +30,23 @@ public struct Manifest: Sendable {
     }
 
     /// One sentence about the module.
-    public func summary(_ text: String) -> Self {
-        var copy = self
-        copy.summary = text
-        return copy
-    }
+    public func summary(_ text: String) -> Self { modified(self) { $0.summary = text } }
 
     /// Whether the host may run several calls of the module at a time. Default: it may.
-    public func concurrency(_ concurrency: Concurrency) -> Self {
-        var copy = self
-        copy.concurrency = concurrency
-        return copy
-    }
+    public func concurrency(_ concurrency: Concurrency) -> Self { modified(self) { $0.concurrency = concurrency } }
 }
 
 extension Manifest {
     /// When the module's turn comes, in hooks and events. Default: ``Level/normal``.
-    public func level(_ level: Level) -> Self {
-        var copy = self
-        copy.level = level
-        return copy
-    }
+    public func level(_ level: Level) -> Self { modified(self) { $0.level = level } }
 
     /// Among modules of one level, those with a higher number have their turn first. Default: 0.
-    public func priority(_ priority: Int) -> Self {
-        var copy = self
-        copy.priority = priority
-        return copy
-    }
+    public func priority(_ priority: Int) -> Self { modified(self) { $0.priority = priority } }
 
     /// Says that the module owns something which only one generation can have: a port, a lock, a device. When a new file
     /// replaces it, its `On(.suspend)` lets go of that before the new one's `init`, and its `On(.unsuspend)` takes it back
     /// if the new one fails. It must have both.
-    public func exclusive() -> Self {
-        var copy = self
-        copy.isExclusive = true
-        return copy
-    }
+    public func exclusive() -> Self { modified(self) { $0.isExclusive = true } }
 }
 
 /// A stage of the start: modules of the first level have their turn before those of the second.
@@ -89,4 +69,11 @@ public enum Concurrency: String, Sendable {
 public protocol ManifestPart: Sendable {
     /// Adds the part to the module that is being described.
     func add(to module: ModuleDescription)
+}
+
+/// Returns a changed copy of a declaration, for its modifiers.
+func modified<Declaration>(_ declaration: Declaration, _ change: (inout Declaration) -> Void) -> Declaration {
+    var copy = declaration
+    change(&copy)
+    return copy
 }

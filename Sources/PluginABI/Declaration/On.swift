@@ -46,23 +46,24 @@ public struct On: ManifestPart {
         case resume
     }
 
-    private let hook: String
+    /// Named like the hook, behind an `@`.
     private let action: ActionDeclaration
+
+    private init(_ action: Action<Never>) { self.action = action.declaration }
 
     /// Runs `body` at a moment of the module's life, with a context that can call others.
     public init(_ hook: Hook, _ body: @escaping @Sendable (HostContext) throws -> Void) {
-        self.hook = hook.rawValue
-        action = Action<Never>("@" + hook.rawValue, .context(), body).declaration
+        self.init(Action("@" + hook.rawValue, .context(), body))
     }
 
     /// Runs `body` at a moment of the module's life and awaits its end. Past the deadline that the host sets, its task
     /// is cancelled, and the hook has failed.
     public init(_ hook: Hook, _ body: @escaping @Sendable (HostContext) async throws -> Void) {
-        self.hook = hook.rawValue
-        action = Action<Never>("@" + hook.rawValue, .context(), body).declaration
+        self.init(Action("@" + hook.rawValue, .context(), body))
     }
 
     public func add(to module: ModuleDescription) {
+        let hook = String(action.name.dropFirst())
         if action.isAsync {
             var entry = ManifestObject(name: hook)
             entry.add("async", true)
@@ -80,16 +81,14 @@ extension On {
     public init<State: ActionResult>(
         _ hook: Giving, _ body: @escaping @Sendable (HostContext) throws -> State
     ) {
-        self.hook = hook.rawValue
-        action = Action<Never>("@" + hook.rawValue, .context(), body).declaration
+        self.init(Action("@" + hook.rawValue, .context(), body))
     }
 
     /// Gives the module's state to the generation that replaces it, and is awaited, with a deadline.
     public init<State: ActionResult>(
         _ hook: Giving, _ body: @escaping @Sendable (HostContext) async throws -> State
     ) {
-        self.hook = hook.rawValue
-        action = Action<Never>("@" + hook.rawValue, .context(), body).declaration
+        self.init(Action("@" + hook.rawValue, .context(), body))
     }
 
     /// Takes the state that the generation before has given.
@@ -102,12 +101,8 @@ extension On {
         _ hook: Taking, _ type: State.Type,
         _ body: @escaping @Sendable (_ context: HostContext, _ state: State, _ version: String) throws -> Void
     ) {
-        self.hook = hook.rawValue
-        action =
-            Action<Never>(
-                "@" + hook.rawValue, .context(), .required("state", type), .required("version", String.self), body
-            )
-            .declaration
+        self.init(
+            Action("@" + hook.rawValue, .context(), .required("state", type), .required("version", String.self), body))
     }
 
     /// Takes the state that the generation before has given, and is awaited, with a deadline.
@@ -115,11 +110,7 @@ extension On {
         _ hook: Taking, _ type: State.Type,
         _ body: @escaping @Sendable (_ context: HostContext, _ state: State, _ version: String) async throws -> Void
     ) {
-        self.hook = hook.rawValue
-        action =
-            Action<Never>(
-                "@" + hook.rawValue, .context(), .required("state", type), .required("version", String.self), body
-            )
-            .declaration
+        self.init(
+            Action("@" + hook.rawValue, .context(), .required("state", type), .required("version", String.self), body))
     }
 }

@@ -38,11 +38,7 @@ public struct Requires: ManifestPart {
 
     /// Starts the module also where this is missing; where it is there in time, it comes first. Means nothing for the
     /// binary interface.
-    public func optional() -> Self {
-        var copy = self
-        copy.isOptional = true
-        return copy
-    }
+    public func optional() -> Self { modified(self) { $0.isOptional = true } }
 
     public func add(to module: ModuleDescription) {
         var entry = ManifestObject()

@@ -23,18 +23,10 @@ public struct Route: ManifestPart {
     }
 
     /// A name by which URLs of the route can be built.
-    public func named(_ name: String) -> Self {
-        var copy = self
-        copy.name = name
-        return copy
-    }
+    public func named(_ name: String) -> Self { modified(self) { $0.name = name } }
 
     /// One sentence about what is opened.
-    public func summary(_ text: String) -> Self {
-        var copy = self
-        copy.summary = text
-        return copy
-    }
+    public func summary(_ text: String) -> Self { modified(self) { $0.summary = text } }
 
     public func add(to module: ModuleDescription) {
         var entry = ManifestObject()

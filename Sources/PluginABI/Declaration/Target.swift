@@ -25,18 +25,14 @@ public struct Target<Instance: Sendable>: ManifestPart {
     }
 
     /// Makes an instance for every call, instead of one that is shared.
-    public func instancePerCall() -> Self { with { $0.isInstancePerCall = true } }
+    public func instancePerCall() -> Self { modified(self) { $0.declaration.isInstancePerCall = true } }
 
     /// One sentence about the target.
-    public func summary(_ text: String) -> Self { with { $0.summary = text } }
+    public func summary(_ text: String) -> Self { modified(self) { $0.declaration.summary = text } }
 
     /// Whether the host may run several calls of the target at a time. Default: as the module says.
-    public func concurrency(_ concurrency: Concurrency) -> Self { with { $0.concurrency = concurrency } }
-
-    private func with(_ change: (inout TargetDeclaration) -> Void) -> Self {
-        var copy = self
-        change(&copy.declaration)
-        return copy
+    public func concurrency(_ concurrency: Concurrency) -> Self {
+        modified(self) { $0.declaration.concurrency = concurrency }
     }
 
     public func add(to module: ModuleDescription) { declaration.add(to: module) }
