@@ -76,7 +76,7 @@ import Testing
         try Data().write(to: URL(filePath: state))
         let errors = try run("list").errors
         #expect(errors.components(separatedBy: "Crashes of modules will not be remembered").count == 2, "\(errors)")
-        #expect(errors.contains("\(state)/pluginhost/journal cannot be made: Not a directory."), "\(errors)")
+        #expect(errors.contains("\(state)/pluginhost/journal cannot be used: Not a directory."), "\(errors)")
     }
 
     @Test func `remove and rollback work on a folder without a running host`() throws {
