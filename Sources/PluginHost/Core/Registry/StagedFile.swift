@@ -1,5 +1,5 @@
+import CDispatch
 import CPluginHost
-import Dispatch
 import Foundation
 import Glibc
 import PluginFile

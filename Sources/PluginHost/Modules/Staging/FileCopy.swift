@@ -1,3 +1,4 @@
+import CDispatch
 import CPluginHost
 import Glibc
 import PluginABI

@@ -1,3 +1,4 @@
+import CDispatch
 import CPluginABI
 import Glibc
 import PluginABI
