@@ -72,14 +72,8 @@ struct ConfigurationFile: Sendable {
             "The configuration \(path) cannot be read: \(String(cString: strerror(code))).")
     }
 
-    /// Numbers that change whenever the file is replaced or written; nil where there is none.
-    fileprivate var identity: [Int]? {
-        fileStatus(path).map { status in
-            [
-                Int(status.st_dev), Int(status.st_ino), status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
-            ]
-        }
-    }
+    /// Changes whenever the file is replaced or written; nil where there is none.
+    fileprivate var identity: FileIdentity? { fileStatus(path).map(FileIdentity.init) }
 }
 
 /// Looks at the configuration four times a second, and gives what is new to the host. What cannot be read changes
@@ -93,8 +87,8 @@ final class ConfigurationWatcher: @unchecked Sendable {
     private let queue = SerialThread("host.config")
     private let isStopped = Atomic(false)
     /// What was read last, and what was seen last: a file is read when it has stopped changing.
-    private var taken: [Int]?
-    private var seen: [Int]?
+    private var taken: FileIdentity?
+    private var seen: FileIdentity?
 
     init(_ file: ConfigurationFile, _ host: PluginHost, log: @escaping @Sendable (LogEntry) -> Void) {
         self.file = file
