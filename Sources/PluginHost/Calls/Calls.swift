@@ -193,33 +193,40 @@ struct Calls: Sendable {
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
         to receiver: Receiver
     ) -> plugin_token {
-        inNextRecord(receiver) { (lane, record) throws(PluginError) in
-            let isStarting = caller.isStarting.load(ordering: .relaxed)
-            if isStarting != lane.seesProposal {
-                lane.seesProposal = isStarting
-                defer { lane.seesProposal = !isStarting }
-                return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver)
-            }
+        guard let lane = Lane.current, let record = lane.next else {
+            receiver.receive(.recursionLimit)
+            return 0
+        }
+        let isStarting = caller.isStarting.load(ordering: .relaxed)
+        if isStarting != lane.seesProposal {
+            lane.seesProposal = isStarting
+            defer { lane.seesProposal = !isStarting }
+            return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver)
+        }
+        do throws(PluginError) {
             if !caller.isProgram { try asked.pointee.checkValues() }
             let call = Call(asked, parent: parent, from: caller, lane, mode, receiver)
-            return switch asked.pointee.address {
+            switch asked.pointee.address {
             case PLUGIN_ADDRESS_ACTION:
-                try self.call(
+                return try self.call(
                     asked.pointee.target, asked.pointee.action, asked.pointee.entries, call, lane, record)
-            case PLUGIN_ADDRESS_BOUND: try callBound(asked.pointee, call, lane, record)
+            case PLUGIN_ADDRESS_BOUND: return try callBound(asked.pointee, call, lane, record)
             case PLUGIN_ADDRESS_URL:
-                try open(
+                return try open(
                     RawText(asked.pointee.target), asked.pointee.entries,
                     asksForObject: asked.pointee.flags & PLUGIN_REQUEST_OBJECT != 0, call, lane, record)
-            case PLUGIN_ADDRESS_OBJECT: try callObject(asked.pointee, call, lane, record)
-            case PLUGIN_ADDRESS_SERVICE: try callService(asked.pointee, call, lane, record)
-            case PLUGIN_ADDRESS_EVENT: try post(asked.pointee, call, from: caller, lane)
-            case PLUGIN_ADDRESS_CHAIN: try emit(asked.pointee, call, from: caller, lane, record)
+            case PLUGIN_ADDRESS_OBJECT: return try callObject(asked.pointee, call, lane, record)
+            case PLUGIN_ADDRESS_SERVICE: return try callService(asked.pointee, call, lane, record)
+            case PLUGIN_ADDRESS_EVENT: return try post(asked.pointee, call, from: caller, lane)
+            case PLUGIN_ADDRESS_CHAIN: return try emit(asked.pointee, call, from: caller, lane, record)
             default:
                 throw PluginError(
                     .invalidValue, "A request has the address kind \(asked.pointee.address), which is unknown.")
             }
-        } ?? 0
+        } catch {
+            refuse(error, receiver, lane, record)
+            return 0
+        }
     }
 
     /// What all kinds of address share.

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import PluginABI
 internal import PluginFile
 internal import PluginHost
@@ -76,6 +77,7 @@ struct ArgumentParser: Sendable {
         } else {
             throw .usage("Missing value for '\(option.name) <\(name)>'.")
         }
+        try Self.checkPath(value, name, "the option '\(option.name)'")
         parsed.values[option.name, default: []].append(value)
     }
 
@@ -91,5 +93,18 @@ struct ArgumentParser: Sendable {
         if command.arguments.last?.repeats != true, positionals.count > command.arguments.count {
             throw .usage("Unexpected argument '\(positionals[command.arguments.count].shortened)'.")
         }
+        for (argument, value) in zip(command.arguments, positionals) {
+            try Self.checkPath(value, argument.name, "<\(argument.name)>")
+        }
+    }
+
+    /// Refuses a path that the system could not resolve: messages show paths as they are.
+    ///
+    /// - Parameter kind: What help calls the value.
+    static func checkPath(_ value: String, _ kind: String = "path", _ what: String) throws(PluginError) {
+        guard ["dir", "file", "path"].contains(kind), value.utf8.count >= PATH_MAX else { return }
+        throw .usage(
+            "The path of \(what) has \(value.utf8.count) bytes, and paths have at most \(PATH_MAX - 1): "
+                + "'\(value.shortened)'.")
     }
 }

@@ -59,10 +59,11 @@ extension ParsedArguments {
     }
 
     /// The plugins folders: as given, else of the environment, else `./plugins`.
-    func folders(environment: [String: String]) -> [String] {
+    func folders(environment: [String: String]) throws(PluginError) -> [String] {
         let given = values(of: .plugins)
         if !given.isEmpty { return given }
         let path = environment["PLUGINHOST_PATH", default: ""].split(separator: ":").map(String.init)
+        for folder in path { try ArgumentParser.checkPath(folder, "PLUGINHOST_PATH") }
         return path.isEmpty ? ["./plugins"] : path
     }
 

@@ -5,11 +5,23 @@ internal import PluginHost
 
 /// A running host, reached over its control socket.
 final class AttachedHost: HostService {
+    /// How much longer than the timeout that the host was given an answer is waited for.
+    private static let grace = Duration.seconds(5)
+
     private let path: String
+    private let patience: Duration
+    private let answerLimit: Int
     private let descriptor: CInt
 
-    init(path: String) throws(PluginError) {
+    /// - Parameters:
+    ///   - patience: How long an answer is waited for that needs no code of modules.
+    ///   - answerLimit: How long an answer may be, in bytes.
+    init(
+        path: String, patience: Duration = .seconds(120), answerLimit: Int = 256 << 20
+    ) throws(PluginError) {
         self.path = path
+        self.patience = patience
+        self.answerLimit = answerLimit
         descriptor = UnixSocket.make()
         let error = UnixSocket.connect(descriptor, to: path)
         guard error == 0 else {
@@ -39,7 +51,7 @@ final class AttachedHost: HostService {
         let error = UnixSocket.send(message.json + "\n", to: descriptor)
         // What the host said before it closed can still be read.
         guard error == 0 || error == EPIPE else { throw gone }
-        let line = try readLine()
+        let line = try readLine(within: deadline(method, parameters))
         guard let answer = try? Value(jsonMessage: line) else {
             throw PluginError(.cannotAttach, "What listens on \(path) does not answer as a host does.")
         }
@@ -47,12 +59,39 @@ final class AttachedHost: HostService {
         throw RPCError(answer["error"]).reported
     }
 
-    private func readLine() throws(PluginError) -> [UInt8] {
+    /// Nil where the answer may take as long as code of modules does.
+    private func deadline(_ method: String, _ parameters: [String: Value]) -> Duration? {
+        if let timeout = parameters["timeout"]?.double.flatMap(Duration.init(timeout:)) { return timeout + Self.grace }
+        return HostMethod.named[method]?.waits == true ? nil : patience
+    }
+
+    private func readLine(within deadline: Duration?) throws(PluginError) -> [UInt8] {
+        let end = deadline.map { ContinuousClock.now + $0 }
         var line: [UInt8] = []
         repeat {
+            guard isReadable(until: end) else {
+                throw PluginError(
+                    .deadlineExceeded, "The host on \(path) has not answered within \(inSeconds(deadline ?? .zero)).")
+            }
             guard readMore(descriptor, into: &line) > 0 else { throw gone }
+            guard line.count <= answerLimit else {
+                throw PluginError(
+                    .cannotAttach,
+                    "The answer of the host on \(path) is longer than \(answerLimit) bytes.")
+            }
         } while line.last != UInt8(ascii: "\n")
         return line
+    }
+
+    private func isReadable(until end: ContinuousClock.Instant?) -> Bool {
+        guard let end else { return true }
+        while true {
+            let left = CInt(clamping: max(0, Int((end - .now) / .milliseconds(1))))
+            var answer = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let count = poll(&answer, 1, left)
+            if count < 0, errno == EINTR { continue }
+            return count != 0
+        }
     }
 
     private var gone: PluginError {

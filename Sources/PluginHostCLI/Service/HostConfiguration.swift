@@ -6,7 +6,7 @@ extension ParsedArguments {
     func configuration(
         environment: [String: String], log: @escaping @Sendable (LogEntry) -> Void
     ) throws(PluginError) -> PluginHost.Configuration {
-        var configuration = PluginHost.Configuration(folders: folders(environment: environment))
+        var configuration = PluginHost.Configuration(folders: try folders(environment: environment))
         configuration.includesSubfolders = has(.recursive)
         configuration.trustsEveryone = has(.trust)
         configuration.retriesQuarantined = has(.retry)

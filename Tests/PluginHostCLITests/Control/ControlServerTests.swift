@@ -448,4 +448,20 @@ import Testing
         #expect(gone?.code == .hostStopped)
         #expect(throws: PluginError.self) { try AttachedHost(path: path) }
     }
+
+    @Test func `The client side does not wait for ever, and takes no endless answer`() async throws {
+        let server = try ControlServer(path: path) { method, parameters in
+            if method == "stats" { return .string(String(repeating: "x", count: 100_000)) }
+            try await Task.sleep(for: .seconds(600))
+            return .null
+        }
+        defer { server.stop() }
+        func error(_ method: String, _ parameters: [String: Value] = [:]) async throws -> ErrorCode? {
+            let host = try AttachedHost(path: path, patience: .milliseconds(50), answerLimit: 10_000)
+            return await #expect(throws: PluginError.self) { try await host.request(method, parameters) }?.code
+        }
+        #expect(try await error("list") == .deadlineExceeded)
+        #expect(try await error("call", ["timeout": 0.05]) == .deadlineExceeded)
+        #expect(try await error("stats") == .cannotAttach)
+    }
 }

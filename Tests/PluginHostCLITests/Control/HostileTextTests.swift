@@ -133,6 +133,8 @@ import Testing
             ["versions", name], ["remove", name], ["rollback", name], ["inspect", name], ["help", name], [name],
             ["list", "--\(name)"], ["list", name], ["list", "--timeout", name], ["match", name, "\(name)("],
             ["match", "\(name)(", "/"], ["match", "/", "%\(name)"], ["new", name], ["check", name], ["facade", name],
+            ["list", "--config", name], ["list", "--attach", name], ["list", "--plugins", name],
+            ["run", "--socket", name], ["run", "--trace", name], ["new", "A", "--path", name],
         ] {
             let isFree = ["inspect", "help", "match", "new", "check"].contains(command[0]) || command[0] == name
             let outcome = try ProgramProcess(

@@ -34,13 +34,18 @@ extension Calls {
             var delivery = deliver(post, to: subscribers.endpoints, lane)
             subscribers.retained?.release()
             if let program { deliver(post, to: program, lane, &delivery) }
-            if let start { core.profiler.note(.event, event.text, from: start) }
+            if let start { note(event, from: start) }
             delivery.lend { record.complete(token, $0, $1) }
             record.close(token)  // Only the program might have answered, and it has never been told the token.
             record.vacate()
             lane.pop()
             return true
         }
+    }
+
+    @inline(never)
+    private func note(_ event: plugin_string, from start: Int64) {
+        core.profiler.note(.event, event.text, from: start)
     }
 
     /// Who gets an event, as a table lists them.
@@ -111,7 +116,9 @@ extension Calls {
         let parameters = parameters(of: post)
         var failure: PluginError?
         withUnsafeMutablePointer(to: &failure) { failure in
-            for object in program.handlers.lazy.map(\.object) where ObjectTable.retain(object) {
+            for handler in program.handlers {
+                let object = handler.object
+                guard ObjectTable.retain(object) else { continue }
                 defer { _ = ObjectTable.release(object) }
                 delivery.delivered += 1
                 run(object, endpoint, parameters, post, Receiver(Self.noteFailure, failure), lane)

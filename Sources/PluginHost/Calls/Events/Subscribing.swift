@@ -77,7 +77,7 @@ extension Calls {
         guard let lane, let record = lane.next, post.depth <= PLUGIN_DEPTH_MAX else {
             return receiver.receive(.recursionLimit)
         }
-        let box = Unmanaged<EventHandlerBox>.fromOpaque(ObjectTable.contents(of: handler).1!)
+        let box = Unmanaged<EventHandlerBox>.fromOpaque(ObjectTable.instance(of: handler)!)
         record.occupy(.passUnretained(endpoint), parent: post.token, depth: post.depth, caller: post.caller)
         record.object = handler
         runStraight(endpoint, receiver, lane, record) { token, result in

@@ -189,6 +189,10 @@ enum ObjectTable {
         return (slot.pointee.type!, slot.pointee.instance)
     }
 
+    /// The instance of an object; only while the caller holds it.
+    @inline(__always)
+    static func instance(of handle: plugin_object) -> UnsafeMutableRawPointer? { slot(of: handle)!.pointee.instance }
+
     // MARK: Parents
 
     /// Held while a parent is set, so that no two threads can close a circle together.

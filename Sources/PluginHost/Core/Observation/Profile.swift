@@ -94,11 +94,13 @@ final class Profiler: Sendable {
         _ phase: HostProfile.Phase, _ name: String, module: String? = nil, from start: Int64,
         to end: Int64 = monotonicNow()
     ) {
-        let entry = HostProfile.Entry(
-            phase: phase, name: name, module: module, start: .nanoseconds(start - begin),
-            duration: .nanoseconds(end - start))
         entries.withLock { entries in
-            if entries.count < Self.limit { return entries.append(entry) }
+            if entries.count < Self.limit {
+                return entries.append(
+                    HostProfile.Entry(
+                        phase: phase, name: name, module: module, start: .nanoseconds(start - begin),
+                        duration: .nanoseconds(end - start)))
+            }
             dropped.add(1, ordering: .relaxed)
             isFull.store(true, ordering: .relaxed)
         }

@@ -62,23 +62,6 @@ final class ServiceEntry: @unchecked Sendable {
     static func index(of services: [String: [ServiceEntry]]) -> NameIndex<ServiceEntry> {
         NameIndex(services.values.compactMap(\.first), by: \.nameBytes)
     }
-
-    /// - Throws: `conflict`, naming both sides, when another module has a service of the same name, version and priority.
-    static func checkConflicts(_ module: LoadedModule, with others: [Generation]) throws(PluginError) {
-        for service in module.manifest.services {
-            for other in others
-            where other.services.contains(where: {
-                $0.name == service.name && $0.version == service.version && $0.priority == service.priority
-            }) {
-                throw PluginError(
-                    .conflict,
-                    "\(module.manifest.name) (\(module.file)) offers the service \(service.name) \(service.version) "
-                        + "with the priority \(service.priority), and so does \(other.name) (\(other.file)). "
-                        + "\(other.name) keeps it; \(module.manifest.name) is not registered. Give one of them another "
-                        + "priority or version.")
-            }
-        }
-    }
 }
 
 extension Table {
