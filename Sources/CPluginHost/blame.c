@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include "lane.h"
+#include "thread_context.h"
 
 enum { backtrace_max = 64 };
 
@@ -219,10 +219,10 @@ const char *plugin_host_module_on_stack(const ucontext_t *context) {
 
 /* The innermost call of this thread, else its step. */
 static uint64_t file_of_thread(void) {
-    const plugin_host_lane *lane = plugin_host_this_lane;
-    uint32_t depth = lane ? lane->depth : 0;
+    const plugin_host_thread *thread = plugin_host_this_thread;
+    uint32_t depth = thread ? thread->depth : 0;
     for (uint32_t i = depth < PLUGIN_HOST_CHUNK ? depth : PLUGIN_HOST_CHUNK; i > 0; i--) {
-        const char *label = lane->records[i - 1].label;
+        const char *label = thread->records[i - 1].label;
         if (label) return file_of_label(label);
     }
     return step_file;

@@ -10,16 +10,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lane.h"
+#include "thread_context.h"
 
-__thread plugin_host_lane *plugin_host_this_lane;
+__thread plugin_host_thread *plugin_host_this_thread;
 
 plugin_host_record *plugin_host_directory[PLUGIN_HOST_CHUNKS_MAX];
 uint32_t plugin_host_chunk_count;
-static plugin_host_lane *lanes;
+static plugin_host_thread *threads;
 static pthread_mutex_t directory_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_key_t lane_key;
-static pthread_once_t lane_key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t thread_key;
+static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 
 /* Called with the lock held. */
 static plugin_host_record *add_chunk(uint32_t is_pooled) {
@@ -48,51 +48,51 @@ uint32_t plugin_host_record_count(void) {
     return __atomic_load_n(&plugin_host_chunk_count, __ATOMIC_ACQUIRE) * PLUGIN_HOST_CHUNK;
 }
 
-plugin_host_lane *plugin_host_lanes(void) { return __atomic_load_n(&lanes, __ATOMIC_ACQUIRE); }
+plugin_host_thread *plugin_host_threads(void) { return __atomic_load_n(&threads, __ATOMIC_ACQUIRE); }
 
-static void give_lane_back(void *pointer) {
-    plugin_host_lane *lane = pointer;
-    plugin_host_this_lane = NULL;
+static void give_thread_back(void *pointer) {
+    plugin_host_thread *thread = pointer;
+    plugin_host_this_thread = NULL;
     plugin_host_remove_signal_stack();
     pthread_mutex_lock(&directory_lock);
-    lane->is_used = 0;
+    thread->is_used = 0;
     pthread_mutex_unlock(&directory_lock);
 }
 
-static void make_lane_key(void) { pthread_key_create(&lane_key, give_lane_back); }
+static void make_thread_key(void) { pthread_key_create(&thread_key, give_thread_back); }
 
-plugin_host_lane *plugin_host_lane_take(void) {
-    pthread_once(&lane_key_once, make_lane_key);
+plugin_host_thread *plugin_host_thread_take(void) {
+    pthread_once(&thread_key_once, make_thread_key);
     pthread_mutex_lock(&directory_lock);
-    plugin_host_lane *lane = lanes;
-    while (lane && lane->is_used) lane = lane->next;
-    if (!lane) {
+    plugin_host_thread *thread = threads;
+    while (thread && thread->is_used) thread = thread->next;
+    if (!thread) {
         plugin_host_record *records = add_chunk(0);
         /* The list of chunks is large and mostly untouched: such memory costs nothing. */
         plugin_host_tally **tallies = records ? calloc(PLUGIN_HOST_TALLIES_CHUNKS, sizeof *tallies) : NULL;
-        lane = tallies ? calloc(1, sizeof *lane) : NULL;
-        if (lane) {
-            lane->tallies = tallies;
-            lane->records = records;
-            lane->next = lanes;
-            __atomic_store_n(&lanes, lane, __ATOMIC_RELEASE);
+        thread = tallies ? calloc(1, sizeof *thread) : NULL;
+        if (thread) {
+            thread->tallies = tallies;
+            thread->records = records;
+            thread->next = threads;
+            __atomic_store_n(&threads, thread, __ATOMIC_RELEASE);
         }
     }
-    if (lane) lane->is_used = 1;
+    if (thread) thread->is_used = 1;
     pthread_mutex_unlock(&directory_lock);
-    if (!lane) return NULL;
-    pthread_setspecific(lane_key, lane);
-    plugin_host_this_lane = lane;
+    if (!thread) return NULL;
+    pthread_setspecific(thread_key, thread);
+    plugin_host_this_thread = thread;
     plugin_host_add_signal_stack();
-    return lane;
+    return thread;
 }
 
-plugin_host_tally *plugin_host_tally_make(plugin_host_lane *lane, uint32_t number) {
+plugin_host_tally *plugin_host_tally_make(plugin_host_thread *thread, uint32_t number) {
     uint32_t chunk = number / PLUGIN_HOST_TALLIES;
     plugin_host_tally *tallies =
         chunk < PLUGIN_HOST_TALLIES_CHUNKS ? calloc(PLUGIN_HOST_TALLIES, sizeof *tallies) : NULL;
-    if (!tallies) return &lane->uncounted;
-    __atomic_store_n(&lane->tallies[chunk], tallies, __ATOMIC_RELEASE);
+    if (!tallies) return &thread->uncounted;
+    __atomic_store_n(&thread->tallies[chunk], tallies, __ATOMIC_RELEASE);
     return tallies + number % PLUGIN_HOST_TALLIES;
 }
 
@@ -100,8 +100,8 @@ plugin_host_tally plugin_host_tally_sum(uint32_t number) {
     plugin_host_tally sum = {0, 0};
     uint32_t chunk = number / PLUGIN_HOST_TALLIES;
     if (chunk >= PLUGIN_HOST_TALLIES_CHUNKS) return sum;
-    for (plugin_host_lane *lane = plugin_host_lanes(); lane; lane = lane->next) {
-        plugin_host_tally *tallies = __atomic_load_n(&lane->tallies[chunk], __ATOMIC_ACQUIRE);
+    for (plugin_host_thread *thread = plugin_host_threads(); thread; thread = thread->next) {
+        plugin_host_tally *tallies = __atomic_load_n(&thread->tallies[chunk], __ATOMIC_ACQUIRE);
         if (!tallies) continue;
         sum.calls += __atomic_load_n(&tallies[number % PLUGIN_HOST_TALLIES].calls, __ATOMIC_RELAXED);
         sum.errors += __atomic_load_n(&tallies[number % PLUGIN_HOST_TALLIES].errors, __ATOMIC_RELAXED);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "blame.h"
-#include "lane.h"
+#include "thread_context.h"
 
 static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
 enum { fatal_count = sizeof fatal_signals / sizeof *fatal_signals };
@@ -56,13 +56,13 @@ static const char *signal_name(int number) {
 
 static void report(int number, const ucontext_t *context) {
     plugin_host_mark_journals("fatal", plugin_host_culprit(context));
-    const plugin_host_lane *lane = plugin_host_this_lane;
+    const plugin_host_thread *thread = plugin_host_this_thread;
     say("pluginhost: fatal signal ");
     say(signal_name(number));
     int named = 0;
-    uint32_t depth = lane ? lane->depth : 0;
+    uint32_t depth = thread ? thread->depth : 0;
     for (uint32_t i = depth < PLUGIN_HOST_CHUNK ? depth : PLUGIN_HOST_CHUNK; i > 0; i--) {
-        const char *label = lane->records[i - 1].label;
+        const char *label = thread->records[i - 1].label;
         if (!label) continue;
         say(named ? "\n  called by " : "\n  while running ");
         say(label);

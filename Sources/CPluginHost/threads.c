@@ -14,7 +14,7 @@
 #include <threads.h>
 
 #include "blame.h"
-#include "lane.h"
+#include "thread_context.h"
 
 enum { stack_size = 64 * 1024, room_min = 8 * stack_size };
 

@@ -68,7 +68,7 @@ extension TestBench {
     private var alive: [GenerationStatus] { host.generations.filter { $0.name == name && $0.state != .retired } }
 
     private var held: [TearDownReport.Held] {
-        host.heldObjects.map { objects in
+        host.liveObjects.map { objects in
             TearDownReport.Held(
                 module: objects.module.isEmpty ? nil : objects.module, type: objects.type, count: objects.count)
         }

@@ -1,10 +1,10 @@
 /*
  * plugin_host_calls.h - the records of running calls, in memory that is never freed.
  *
- * Every call that runs has a record: a synchronous call in the lane of its thread, an asynchronous one in a chunk of
+ * Every call that runs has a record: a synchronous call in the thread of its thread, an asynchronous one in a chunk of
  * the pool. Records lie in chunks of 128, chunks are listed in one directory, and so a record is named by a number:
- * that is what a token holds, and why a token can never point to something else. C keeps them because a signal handler
- * reads them, and because a thread finds its lane through a thread-local that no module can reach.
+ * that is what a token references, and why a token can never point to something else. C keeps them because a signal handler
+ * reads them, and because a thread finds its thread through a thread-local that no module can reach.
  *
  * The members that several threads use are accessed with atomic operations only (from Swift, see CallRecord.swift).
  */
@@ -26,9 +26,9 @@ typedef struct plugin_host_record {
     void (*completion)(void *data, const void *value, const void *error);
     void *data;
     int64_t deadline;    /* atomic: CLOCK_MONOTONIC nanoseconds, 0 for none */
-    uint64_t replier;    /* atomic: the lane of the thread that replies */
+    uint64_t replier;    /* atomic: the thread of the thread that replies */
     uint64_t stands_for; /* the token of the asynchronous call whose beginning runs here, or 0 */
-    uint64_t object;     /* atomic: the object that the call holds, or 0 */
+    uint64_t object;     /* atomic: the object that the call references, or 0 */
     uint64_t replied_within; /* the token of the reply that this thread gave already when it began to give this one */
     uint64_t caller;     /* atomic: the Generation that called and may cancel, unretained; 0 for the host itself */
     int64_t since;       /* atomic: CLOCK_MONOTONIC_COARSE nanoseconds at which the call began */
@@ -40,61 +40,61 @@ typedef struct plugin_host_record {
     uint32_t index;      /* chunk * PLUGIN_HOST_CHUNK + place in it */
     uint32_t depth;      /* atomic: how many calls led here */
     uint32_t flags;      /* see CallRecord.swift */
-    uint32_t holds;      /* atomic: of the pool: what still needs the record, the action that runs and the reply */
-    uint32_t is_pooled;  /* 1 in the pool, 0 in a lane; never changes */
+    uint32_t references;      /* atomic: of the pool: what still needs the record, the action that runs and the reply */
+    uint32_t is_pooled;  /* 1 in the pool, 0 in a thread; never changes */
 } plugin_host_record;
 
 /* What one thread has made of one action: how often it has called it, and told an error. (Other things that are counted
  * have tallies, too: what found no room in a profile.) Written by that thread alone, so that it costs no more than an
- * addition; who wants to know sums up those of all lanes. */
+ * addition; who wants to know sums up those of all threads. */
 typedef struct plugin_host_tally {
     uint64_t calls;  /* atomic; or how often something else was counted */
     uint64_t errors; /* atomic */
 } plugin_host_tally;
 
 #define PLUGIN_HOST_TALLIES 256          /* in a chunk */
-#define PLUGIN_HOST_TALLIES_CHUNKS 16384 /* of a lane; numbers beyond are not counted */
+#define PLUGIN_HOST_TALLIES_CHUNKS 16384 /* of a thread; numbers beyond are not counted */
 
-typedef struct plugin_host_lane {
+typedef struct plugin_host_thread {
     uint64_t epoch;      /* atomic: the registry's epoch while this thread reads the table, else 0 */
     uint32_t depth;      /* synchronous calls that run on this thread */
     uint32_t is_used;    /* guarded by the directory's lock */
     uint64_t replying;   /* the token of the call whose caller this thread tells the outcome, or 0 */
     plugin_host_record *records; /* a chunk */
-    struct plugin_host_lane *next; /* of all lanes */
+    struct plugin_host_thread *next; /* of all threads */
     uint32_t sees_proposal; /* 1 while this thread resolves a call of a module that is about to serve */
     uint32_t spare_record;  /* one more than the index of a free record of the pool that this thread keeps, or 0 */
     plugin_host_tally **tallies; /* atomic chunks, made when they are needed: by number */
     plugin_host_tally uncounted; /* of the numbers for which there is no room */
-} plugin_host_lane;
+} plugin_host_thread;
 
 /* A signal handler reads it: initial-exec, never allocated lazily inside the handler because a thread touches it before
  * it runs a module's code. */
-extern __thread plugin_host_lane *plugin_host_this_lane __attribute__((tls_model("initial-exec")));
-plugin_host_lane *plugin_host_lane_take(void);
-/* The lane of this thread; made on first use, null when no more threads can have one. */
-static inline plugin_host_lane *plugin_host_lane_current(void) {
-    plugin_host_lane *lane = plugin_host_this_lane;
-    return __builtin_expect(lane != NULL, 1) ? lane : plugin_host_lane_take();
+extern __thread plugin_host_thread *plugin_host_this_thread __attribute__((tls_model("initial-exec")));
+plugin_host_thread *plugin_host_thread_take(void);
+/* The thread of this thread; made on first use, null when no more threads can have one. */
+static inline plugin_host_thread *plugin_host_thread_current(void) {
+    plugin_host_thread *thread = plugin_host_this_thread;
+    return __builtin_expect(thread != NULL, 1) ? thread : plugin_host_thread_take();
 }
-plugin_host_tally *plugin_host_tally_make(plugin_host_lane *lane, uint32_t number);
-/* The tally with a number in this thread's own lane. */
+plugin_host_tally *plugin_host_tally_make(plugin_host_thread *thread, uint32_t number);
+/* The tally with a number in this thread's own thread. */
 __attribute__((always_inline)) static inline plugin_host_tally *plugin_host_tally_own(
-    plugin_host_lane *lane, uint32_t number) {
+    plugin_host_thread *thread, uint32_t number) {
     uint32_t chunk = number / PLUGIN_HOST_TALLIES;
-    plugin_host_tally *tallies = chunk < PLUGIN_HOST_TALLIES_CHUNKS ? lane->tallies[chunk] : NULL;
+    plugin_host_tally *tallies = chunk < PLUGIN_HOST_TALLIES_CHUNKS ? thread->tallies[chunk] : NULL;
     return __builtin_expect(tallies != NULL, 1) ? tallies + number % PLUGIN_HOST_TALLIES
-                                                : plugin_host_tally_make(lane, number);
+                                                : plugin_host_tally_make(thread, number);
 }
 /* Counts a call, or something else, on this thread, and returns how many there were before. */
-__attribute__((always_inline)) static inline uint64_t plugin_host_count_call(plugin_host_lane *lane, uint32_t number) {
-    plugin_host_tally *tally = plugin_host_tally_own(lane, number);
+__attribute__((always_inline)) static inline uint64_t plugin_host_count_call(plugin_host_thread *thread, uint32_t number) {
+    plugin_host_tally *tally = plugin_host_tally_own(thread, number);
     uint64_t before = tally->calls;
     __atomic_store_n(&tally->calls, before + 1, __ATOMIC_RELAXED);
     return before;
 }
-static inline void plugin_host_count_error(plugin_host_lane *lane, uint32_t number) {
-    plugin_host_tally *tally = plugin_host_tally_own(lane, number);
+static inline void plugin_host_count_error(plugin_host_thread *thread, uint32_t number) {
+    plugin_host_tally *tally = plugin_host_tally_own(thread, number);
     __atomic_store_n(&tally->errors, tally->errors + 1, __ATOMIC_RELAXED);
 }
 /* The tallies of all threads with a number, those that have ended included. */
@@ -105,8 +105,8 @@ static inline int64_t plugin_host_coarse_now(void) {
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
-/* All lanes that there ever were, as a list. */
-plugin_host_lane *plugin_host_lanes(void);
+/* All threads that there ever were, as a list. */
+plugin_host_thread *plugin_host_threads(void);
 /* A new chunk of records for the pool; null when there are no more. */
 plugin_host_record *plugin_host_chunk_create(void);
 extern plugin_host_record *plugin_host_directory[PLUGIN_HOST_CHUNKS_MAX];

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Four words at a time, each into a lane of its own, so that a processor multiplies them at once. */
+/* Four words at a time, each into a thread of its own, so that a processor multiplies them at once. */
 typedef struct plugin_host_digest {
-    uint64_t lanes[4];
+    uint64_t threads[4];
 } plugin_host_digest;
 
 /* A digest of nothing yet, of a file of `size` bytes. */

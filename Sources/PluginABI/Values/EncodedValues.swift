@@ -7,7 +7,7 @@
 
     private struct Header {
         /// What the block points to outside itself.
-        let holds: [AnyObject]
+        let owners: [AnyObject]
         let entryCount: Int
         let failure: PluginError?
     }
@@ -31,11 +31,11 @@
         measure(&size)
         let bytes = size.failure == nil ? size.structures + size.text : 0
         block = ManagedBuffer.create(minimumCapacity: (bytes + 7) / 8) { block in
-            if let failure = size.failure { return Header(holds: [], entryCount: 0, failure: failure) }
+            if let failure = size.failure { return Header(owners: [], entryCount: 0, failure: failure) }
             let memory = UnsafeMutableRawPointer(block.withUnsafeMutablePointerToElements { $0 })
             var writer = Writer(structures: memory, text: memory + size.structures)
             write(&writer)
-            return Header(holds: writer.holds, entryCount: count, failure: nil)
+            return Header(owners: writer.owners, entryCount: count, failure: nil)
         }
     }
 
@@ -121,7 +121,7 @@ extension EncodedValues {
     private struct Writer {
         var structures: UnsafeMutableRawPointer
         var text: UnsafeMutableRawPointer
-        var holds: [AnyObject] = []
+        var owners: [AnyObject] = []
 
         mutating func write(_ entries: UnsafeBufferPointer<(String, Value)>) {
             let start = reserve(plugin_entry.self, entries.count)
@@ -149,10 +149,10 @@ extension EncodedValues {
                 let copied = copy(string)
                 return plugin_value_string(copied.bytes, UInt32(copied.count))
             case .bytes(let bytes):
-                holds.append(bytes.storage)
+                owners.append(bytes.storage)
                 return bytes.borrowed
             case .object(let object):
-                holds.append(object)
+                owners.append(object)
                 return plugin_value_object(object.handle)
             case .list(let values):
                 let start = reserve(plugin_value.self, values.count)

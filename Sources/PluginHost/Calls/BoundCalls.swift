@@ -7,13 +7,13 @@ import Synchronization
 extension Calls {
     /// Names that were bound, where there is more to do than to call: as by target and action.
     func callBound(
-        _ request: borrowing plugin_request, _ call: Call, _ lane: Lane, _ record: CallRecord
+        _ request: borrowing plugin_request, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
         guard let place = core.boundActions.place(request.object) else {
             throw PluginError(.invalidValue, "There is no bound action with the number \(request.object).")
         }
         let (target, action) = place._withUnsafeGuaranteedRef { ($0.target, $0.action) }
-        return try self.call(target, action, request.entries, call, lane, record)
+        return try self.call(target, action, request.entries, call, thread, record)
     }
 
     /// The way of almost every typed call of a bound action, as ``dispatch(_:parent:from:mode:to:)`` is for requests.
@@ -25,13 +25,15 @@ extension Calls {
         _ number: plugin_bound_action, _ arguments: UnsafeBufferPointer<plugin_value>, from caller: Generation,
         into result: UnsafeMutablePointer<plugin_value>, or receiver: Receiver
     ) -> Bool? {
-        guard let lane = Lane.current, let record = lane.next, seesPublished(caller, lane) else { return nil }
-        let found = enter(record, lane, parent: lane.currentCall, from: caller) {
+        guard let thread = ThreadContext.current, let record = thread.next, seesPublished(caller, thread) else {
+            return nil
+        }
+        let found = enter(record, thread, parent: thread.currentCall, from: caller) {
             core.boundActions.endpoint(number, in: $0)
         }
         guard let found else { return nil }
-        let isThere = callStraight(
-            found, arguments, areTrusted: caller.isProgram, into: result, or: receiver, lane, record)
+        let isThere = callFast(
+            found, arguments, areTrusted: caller.isProgram, into: result, or: receiver, thread, record)
         if let isThere { return isThere }
         record.vacate()
         return nil

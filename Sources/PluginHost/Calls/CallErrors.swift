@@ -7,7 +7,7 @@ import PluginFile
 extension PluginError {
     /// Why there is no record for a call on this thread.
     static var recursionLimit: PluginError {
-        guard Lane.current != nil else {
+        guard ThreadContext.current != nil else {
             return PluginError(
                 .outOfResources,
                 "There is no memory left for the calls of one more thread, or 65,536 threads make calls. Limits: "

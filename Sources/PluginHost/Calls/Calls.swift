@@ -24,8 +24,10 @@ struct Calls: Sendable {
         let program = core.program!
         core.ownActions = .init(
             serviceWaiter: makeServiceWaiter(program),
-            emission: (Emission.endpoint(of: program, isAsync: false), Emission.endpoint(of: program, isAsync: true)),
-            heldCalls: makeHeldCalls(program),
+            emission: (
+                EventBubbling.endpoint(of: program, isAsync: false), EventBubbling.endpoint(of: program, isAsync: true)
+            ),
+            waitingCalls: makeWaitingCalls(program),
             posting: .passRetained(Endpoint(own: "posting of an event", of: program) { _, _, _, _ in }))
         return core
     }
@@ -66,8 +68,8 @@ struct Calls: Sendable {
     /// Calls what a request asks for. The receiver is told exactly once; in mode `.synchronous` before this returns.
     ///
     /// Here is what almost every call is: an action of a module that serves, found by its names or as a bound one. Of all
-    /// else, most events go through ``postStraight(_:parent:from:to:_:_:)``, and what is left through
-    /// ``dispatchSlowly(_:parent:from:mode:to:)``, which also says what is wrong.
+    /// else, most events go through ``postFast(_:parent:from:to:_:_:)``, and what is left through
+    /// ``dispatchSlow(_:parent:from:mode:to:)``, which also says what is wrong.
     ///
     /// - Returns: the token to cancel the call by, or 0 when it is over.
     @discardableResult
@@ -76,46 +78,46 @@ struct Calls: Sendable {
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
         to receiver: Receiver
     ) -> plugin_token {
-        guard let lane = Lane.current, let record = lane.next, seesPublished(caller, lane),
+        guard let thread = ThreadContext.current, let record = thread.next, seesPublished(caller, thread),
             caller.isProgram || asked.pointee.isSoundButForNames
-        else { return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver) }
-        let parent = parent != 0 ? parent : lane.currentCall
-        let found = enter(record, lane, parent: parent, from: caller) { find(asked, in: $0) }
+        else { return dispatchSlow(asked, parent: parent, from: caller, mode: mode, to: receiver) }
+        let parent = parent != 0 ? parent : thread.currentCall
+        let found = enter(record, thread, parent: parent, from: caller) { find(asked, in: $0) }
         guard let found else {
-            return dispatchOther(asked, parent: parent, from: caller, mode: mode, to: receiver, lane, record)
+            return dispatchOther(asked, parent: parent, from: caller, mode: mode, to: receiver, thread, record)
         }
-        if asked.pointee.isPlain, callStraight(found, asked.pointee.entries, receiver, lane, record) { return 0 }
-        return begin(found, asked, parent: parent, from: caller, mode: mode, to: receiver, lane, record)
+        if asked.pointee.isPlain, callFast(found, asked.pointee.entries, receiver, thread, record) { return 0 }
+        return begin(found, asked, parent: parent, from: caller, mode: mode, to: receiver, thread, record)
     }
 
     /// The same for what has no action that the table knows by names: of that, an event is most often.
     @inline(never)
     private func dispatchOther(
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
-        to receiver: Receiver, _ lane: Lane, _ record: CallRecord
+        to receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord
     ) -> plugin_token {
         if asked.pointee.address == PLUGIN_ADDRESS_EVENT, mode == .synchronous,
-            postStraight(asked, parent: parent, from: caller, to: receiver, lane, record)
+            postFast(asked, parent: parent, from: caller, to: receiver, thread, record)
         {
             return 0
         }
-        return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver)
+        return dispatchSlow(asked, parent: parent, from: caller, mode: mode, to: receiver)
     }
 
     /// Whether a caller sees the published table, and not the proposed one.
     @inline(__always)
-    func seesPublished(_ caller: Generation, _ lane: Lane) -> Bool {
-        !lane.seesProposal && !caller.isStarting.load(ordering: .relaxed)
+    func seesPublished(_ caller: Generation, _ thread: ThreadContext) -> Bool {
+        !thread.seesProposal && !caller.isStarting.load(ordering: .relaxed)
     }
 
     /// Finds an action in the published table, and enters the call in its record. Nil, with nothing done, where there is
     /// none, or interceptors may stand before it. The caller has made sure that it may look there (``seesPublished(_:_:)``).
     @inline(__always)
     func enter(
-        _ record: CallRecord, _ lane: Lane, parent: plugin_token, from caller: Generation,
+        _ record: CallRecord, _ thread: ThreadContext, parent: plugin_token, from caller: Generation,
         find: (Table) -> Unmanaged<Endpoint>?
     ) -> Unmanaged<Endpoint>? {
-        registry.read(lane, isPublished: true) { table in
+        registry.read(thread, isPublished: true) { table in
             guard table.interception == nil, let endpoint = find(table) else { return nil }
             occupy(record, endpoint, parent: parent, caller: .passUnretained(caller))
             return endpoint
@@ -136,22 +138,22 @@ struct Calls: Sendable {
     @inline(never)
     private func begin(
         _ found: Unmanaged<Endpoint>, _ asked: UnsafePointer<plugin_request>, parent: plugin_token,
-        from caller: Generation, mode: Mode, to receiver: Receiver, _ lane: Lane, _ record: CallRecord
+        from caller: Generation, mode: Mode, to receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord
     ) -> plugin_token {
         if mode == .any, asked.pointee.isPlain,
-            let token = beginStraight(
-                found, asked.pointee.entries, parent: parent, from: caller, to: receiver, lane, record)
+            let token = beginFast(
+                found, asked.pointee.entries, parent: parent, from: caller, to: receiver, thread, record)
         {
             return token
         }
-        let call = Call(asked, parent: parent, from: caller, lane, mode, receiver)
+        let call = Call(asked, parent: parent, from: caller, thread, mode, receiver)
         do throws(PluginError) {
             if !caller.isProgram { try asked.pointee.checkKeys() }
             return try found.lend { (endpoint) throws(PluginError) in
-                try invoke(endpoint, asked.pointee.entries, call, lane, record)
+                try invoke(endpoint, asked.pointee.entries, call, thread, record)
             }
         } catch {
-            refuse(error, receiver, lane, record)
+            refuse(error, receiver, thread, record)
             return 0
         }
     }
@@ -161,25 +163,25 @@ struct Calls: Sendable {
     /// - Returns: What `body` returns: a token, or 0; nil where it has not called anything, and nobody is told.
     @inline(__always)
     func inNextRecord(
-        _ receiver: Receiver, _ lane: Lane? = .current,
-        _ body: (Lane, CallRecord) throws(PluginError) -> plugin_token?
+        _ receiver: Receiver, _ thread: ThreadContext? = .current,
+        _ body: (ThreadContext, CallRecord) throws(PluginError) -> plugin_token?
     ) -> plugin_token? {
-        guard let lane, let record = lane.next else {
+        guard let thread, let record = thread.next else {
             receiver.receive(.recursionLimit)
             return 0
         }
-        do throws(PluginError) { return try body(lane, record) } catch {
-            refuse(error, receiver, lane, record)
+        do throws(PluginError) { return try body(thread, record) } catch {
+            refuse(error, receiver, thread, record)
             return 0
         }
     }
 
     /// Ends a call that was not begun. If its action was found, it counts there, and lets go of the object.
-    func refuse(_ error: PluginError, _ receiver: Receiver, _ lane: Lane, _ record: CallRecord) {
+    func refuse(_ error: PluginError, _ receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord) {
         var object: plugin_object = 0
         if let endpoint = record.endpoint {
-            lane.count(endpoint)
-            lane.countError(endpoint)
+            thread.count(endpoint)
+            thread.countError(endpoint)
             object = record.object
         }
         record.vacate()
@@ -189,42 +191,42 @@ struct Calls: Sendable {
 
     /// Calls what a request asks for, whatever it is.
     @inline(never)
-    private func dispatchSlowly(
+    private func dispatchSlow(
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
         to receiver: Receiver
     ) -> plugin_token {
-        guard let lane = Lane.current, let record = lane.next else {
+        guard let thread = ThreadContext.current, let record = thread.next else {
             receiver.receive(.recursionLimit)
             return 0
         }
         let isStarting = caller.isStarting.load(ordering: .relaxed)
-        if isStarting != lane.seesProposal {
-            lane.seesProposal = isStarting
-            defer { lane.seesProposal = !isStarting }
-            return dispatchSlowly(asked, parent: parent, from: caller, mode: mode, to: receiver)
+        if isStarting != thread.seesProposal {
+            thread.seesProposal = isStarting
+            defer { thread.seesProposal = !isStarting }
+            return dispatchSlow(asked, parent: parent, from: caller, mode: mode, to: receiver)
         }
         do throws(PluginError) {
             if !caller.isProgram { try asked.pointee.checkValues() }
-            let call = Call(asked, parent: parent, from: caller, lane, mode, receiver)
+            let call = Call(asked, parent: parent, from: caller, thread, mode, receiver)
             switch asked.pointee.address {
             case PLUGIN_ADDRESS_ACTION:
                 return try self.call(
-                    asked.pointee.target, asked.pointee.action, asked.pointee.entries, call, lane, record)
-            case PLUGIN_ADDRESS_BOUND: return try callBound(asked.pointee, call, lane, record)
+                    asked.pointee.target, asked.pointee.action, asked.pointee.entries, call, thread, record)
+            case PLUGIN_ADDRESS_BOUND: return try callBound(asked.pointee, call, thread, record)
             case PLUGIN_ADDRESS_URL:
                 return try open(
                     RawText(asked.pointee.target), asked.pointee.entries,
-                    asksForObject: asked.pointee.flags & PLUGIN_REQUEST_OBJECT != 0, call, lane, record)
-            case PLUGIN_ADDRESS_OBJECT: return try callObject(asked.pointee, call, lane, record)
-            case PLUGIN_ADDRESS_SERVICE: return try callService(asked.pointee, call, lane, record)
-            case PLUGIN_ADDRESS_EVENT: return try post(asked.pointee, call, from: caller, lane)
-            case PLUGIN_ADDRESS_CHAIN: return try emit(asked.pointee, call, from: caller, lane, record)
+                    asksForObject: asked.pointee.flags & PLUGIN_REQUEST_OBJECT != 0, call, thread, record)
+            case PLUGIN_ADDRESS_OBJECT: return try callObject(asked.pointee, call, thread, record)
+            case PLUGIN_ADDRESS_SERVICE: return try callService(asked.pointee, call, thread, record)
+            case PLUGIN_ADDRESS_EVENT: return try post(asked.pointee, call, from: caller, thread)
+            case PLUGIN_ADDRESS_CHAIN: return try emit(asked.pointee, call, from: caller, thread, record)
             default:
                 throw PluginError(
                     .invalidValue, "A request has the address kind \(asked.pointee.address), which is unknown.")
             }
         } catch {
-            refuse(error, receiver, lane, record)
+            refuse(error, receiver, thread, record)
             return 0
         }
     }
@@ -251,11 +253,11 @@ extension Calls.Call {
     /// What a request says about the call itself.
     @inline(__always)
     fileprivate init(
-        _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, _ lane: Lane,
+        _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, _ thread: ThreadContext,
         _ mode: Calls.Mode, _ receiver: Calls.Receiver
     ) {
         self.init(
-            parent: parent != 0 ? parent : lane.currentCall, timeout: asked.pointee.timeout,
+            parent: parent != 0 ? parent : thread.currentCall, timeout: asked.pointee.timeout,
             isRemote: asked.pointee.flags & PLUGIN_REQUEST_REMOTE != 0, mode: mode, receiver: receiver,
             caller: .passUnretained(caller), isFresh: asked.pointee.flags & PLUGIN_REQUEST_FRESH != 0)
     }

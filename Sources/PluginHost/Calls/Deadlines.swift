@@ -8,17 +8,17 @@ import Synchronization
 enum Deadlines {
     private static let next = Mutex(Int64.max)
 
-    /// Keeps the threads that end calls until ``letGo()``: there may be none to be had when a deadline passes. Counted.
-    static func hold() {
-        SerialThread.timers.hold()
-        ThreadPool.deliveries.hold()
-        ThreadPool.shared.hold()
+    /// Keeps the threads that end calls until ``releaseThreads()``: there may be none to be had when a deadline passes. Counted.
+    static func retainThreads() {
+        SerialThread.timers.retainThread()
+        ThreadPool.deliveries.retainThread()
+        ThreadPool.shared.retainThread()
     }
 
-    static func letGo() {
-        SerialThread.timers.letGo()
-        ThreadPool.deliveries.letGo()
-        ThreadPool.shared.letGo()
+    static func releaseThreads() {
+        SerialThread.timers.releaseThread()
+        ThreadPool.deliveries.releaseThread()
+        ThreadPool.shared.releaseThread()
     }
 
     /// Takes note of a deadline, in CLOCK_MONOTONIC nanoseconds.

@@ -10,11 +10,11 @@ extension Calls {
     /// - Returns: Whether it was called, and the receiver is told.
     func call(
         _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
-        instance: UnsafeMutableRawPointer? = nil, enter: (Lane, CallRecord) -> Bool
+        instance: UnsafeMutableRawPointer? = nil, enter: (ThreadContext, CallRecord) -> Bool
     ) -> Bool {
-        inNextRecord(call.receiver) { (lane, record) throws(PluginError) in
-            guard enter(lane, record) else { return nil }
-            return try invoke(endpoint, entries, call, lane, record, instance: instance)
+        inNextRecord(call.receiver) { (thread, record) throws(PluginError) in
+            guard enter(thread, record) else { return nil }
+            return try invoke(endpoint, entries, call, thread, record, instance: instance)
         } != nil
     }
 }

@@ -24,11 +24,11 @@ extension Calls {
 
     /// Checks the call, binds its arguments and runs the endpoint.
     func invoke(
-        _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
+        _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ thread: ThreadContext,
         _ record: CallRecord, instance: UnsafeMutableRawPointer? = nil
     ) throws(PluginError) -> plugin_token {
-        if endpoint.isHeld.load(ordering: .relaxed), let hold = try hold(of: endpoint, for: call) {
-            return try wait(for: hold, endpoint, entries, call, lane, record, instance)
+        if endpoint.isBlocked.load(ordering: .relaxed), let barrier = try barrier(of: endpoint, for: call) {
+            return try wait(for: barrier, endpoint, entries, call, thread, record, instance)
         }
         try check(endpoint, call, record)
         let isPooled = endpoint.isAsync || (call.mode == .any && endpoint.gate != nil)
@@ -37,8 +37,8 @@ extension Calls {
             (arguments) throws(PluginError) in
             try endpoint.bind(entries, to: arguments)
             let bound = UnsafeBufferPointer(arguments)
-            if isPooled { return try beginPooled(endpoint, bound, call, lane, record, instance: instance) }
-            runHere(endpoint, bound, call, lane, record, instance: instance)
+            if isPooled { return try beginPooled(endpoint, bound, call, thread, record, instance: instance) }
+            runHere(endpoint, bound, call, thread, record, instance: instance)
             return 0
         }
     }
@@ -59,16 +59,16 @@ extension Calls {
     ///
     /// - Returns: false, with nothing done, for any other action; ``invoke(_:_:_:_:_:instance:)`` is for all.
     @inline(__always)
-    func callStraight(
+    func callFast(
         _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, _ receiver: Receiver,
-        _ lane: Lane, _ record: CallRecord
+        _ thread: ThreadContext, _ record: CallRecord
     ) -> Bool {
         found._withUnsafeGuaranteedRef { endpoint in
             guard endpoint.way == .straight, isFree(endpoint, record) else { return false }
-            return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.straightParameters) {
+            return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.fastParameters) {
                 arguments in
                 guard endpoint.take(entries, as: arguments) else { return false }
-                runStraight(endpoint, receiver, lane, record) { token, result in
+                runFast(endpoint, receiver, thread, record) { token, result in
                     invoke(endpoint, arguments.baseAddress, entries.count, token, result)
                 }
                 return true
@@ -82,20 +82,21 @@ extension Calls {
     /// - Returns: Whether the result is there; if not, the receiver has been told. Nil, with nothing done, for any other
     ///   action.
     @inline(__always)
-    func callStraight(
+    func callFast(
         _ found: Unmanaged<Endpoint>, _ arguments: UnsafeBufferPointer<plugin_value>, areTrusted: Bool,
-        into result: UnsafeMutablePointer<plugin_value>, or receiver: Receiver, _ lane: Lane, _ record: CallRecord
+        into result: UnsafeMutablePointer<plugin_value>, or receiver: Receiver, _ thread: ThreadContext,
+        _ record: CallRecord
     ) -> Bool? {
         found._withUnsafeGuaranteedRef { endpoint in
             guard endpoint.way == .straight, isFree(endpoint, record), endpoint.takes(arguments),
                 areTrusted || arguments.areSound
             else { return nil }
-            return inRecord(endpoint, receiver, lane, record) { token in
+            return inRecord(endpoint, receiver, thread, record) { token in
                 withResult { written in
                     // No action gets a null pointer, however few its arguments are.
                     let start = arguments.baseAddress ?? UnsafePointer(written)
                     invoke(endpoint, start, arguments.count, token, written)
-                    return settle(endpoint, record, token, written, into: result)
+                    return finish(endpoint, record, token, written, into: result)
                 }
             }
         }
@@ -113,53 +114,54 @@ extension Calls {
         endpoint.invoke(endpoint.data, &context, arguments, UInt32(truncatingIfNeeded: count))
     }
 
-    /// Runs what cannot fail any more before it begins, in its record of this lane, which is free after that.
+    /// Runs what cannot fail any more before it begins, in its record of this thread context, which is free after that.
     ///
     /// - Parameter body: Answers the call of the token, or writes its result.
     @inline(__always)
-    func runStraight(
-        _ endpoint: Endpoint, _ receiver: Receiver, _ lane: Lane, _ record: CallRecord,
+    func runFast(
+        _ endpoint: Endpoint, _ receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord,
         _ body: (plugin_token, UnsafeMutablePointer<plugin_value>) -> Void
     ) {
-        inRecord(endpoint, receiver, lane, record) { token in
+        inRecord(endpoint, receiver, thread, record) { token in
             withResult { result in
                 body(token, result)
-                settle(endpoint, record, token, result, deadline: 0)
+                finish(endpoint, record, token, result, deadline: 0)
             }
         }
     }
 
-    /// Opens the record of this lane for what settles its call itself, and frees it after that.
+    /// Opens the record of this thread context for what settles its call itself, and frees it after that.
     @inline(__always)
     private func inRecord<Result>(
-        _ endpoint: Endpoint, _ receiver: Receiver, _ lane: Lane, _ record: CallRecord, _ body: (plugin_token) -> Result
+        _ endpoint: Endpoint, _ receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord,
+        _ body: (plugin_token) -> Result
     ) -> Result {
-        let start = lane.count(endpoint) ? monotonicNow() : 0
-        let token = record.open(receiver.completion, receiver.data, deadline: 0, in: lane)
-        lane.push()
+        let start = thread.count(endpoint) ? monotonicNow() : 0
+        let token = record.open(receiver.completion, receiver.data, deadline: 0, in: thread)
+        thread.push()
         let result = body(token)
         if start != 0 { endpoint.durations.add(since: start) }
         record.vacate()
-        lane.pop()
+        thread.pop()
         return result
     }
 
     /// Whether nothing but its parameters can stand in the way of a straight call.
     @inline(__always)
     func isFree(_ endpoint: Endpoint, _ record: CallRecord) -> Bool {
-        !endpoint.isHeld.load(ordering: .relaxed) && record.depth <= PLUGIN_DEPTH_MAX
+        !endpoint.isBlocked.load(ordering: .relaxed) && record.depth <= PLUGIN_DEPTH_MAX
     }
 
-    /// Runs a synchronous call to its end, in the record of this lane.
+    /// Runs a synchronous call to its end, in the record of this thread context.
     @inline(__always)
     private func runHere(
-        _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ lane: Lane,
+        _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ thread: ThreadContext,
         _ record: CallRecord, instance: UnsafeMutableRawPointer?
     ) {
         let deadline = deadline(in: call.timeout, from: record.since)
-        let start = lane.count(endpoint) ? monotonicNow() : 0
-        let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline, in: lane)
-        lane.push()
+        let start = thread.count(endpoint) ? monotonicNow() : 0
+        let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline, in: thread)
+        thread.push()
         var isInside = false
         withResult { result in
             do throws(PluginError) {
@@ -169,14 +171,14 @@ extension Calls {
             } catch {
                 fail(record, token, error)
             }
-            settle(endpoint, record, token, result, deadline: deadline)
+            finish(endpoint, record, token, result, deadline: deadline)
         }
         if start != 0 { endpoint.durations.add(since: start) }
         if let own = record.pointer.pointee.instance { endpoint.instances?.destroy(own) }
         if isInside { endpoint.gate?.leave() }
         let object = record.object
         record.vacate()
-        lane.pop()
+        thread.pop()
         if object != 0 { _ = ObjectTable.release(object) }
     }
 
@@ -214,13 +216,13 @@ extension Calls {
 
     /// Passes on what a synchronous action has written as its result, and makes sure that the call has been answered.
     @inline(__always)
-    private func settle(
+    private func finish(
         _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token, _ result: UnsafePointer<plugin_value>,
         deadline: Int64
     ) {
         let kind = result.pointee.kind
         if kind <= PLUGIN_KIND_DOUBLE, !isOver(deadline), record.answer(token, result) { return }
-        settleOther(kind, endpoint, record, token)
+        finishOther(kind, endpoint, record, token)
     }
 
     /// The same for a caller who has a place for the result; who need not be told, so the call is over at once.
@@ -228,7 +230,7 @@ extension Calls {
     /// - Returns: Whether the result is there. If not, nothing has been written to the caller's place, which may be where
     ///   the receiver keeps what it has been told.
     @inline(__always)
-    private func settle(
+    private func finish(
         _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token, _ written: UnsafePointer<plugin_value>,
         into result: UnsafeMutablePointer<plugin_value>
     ) -> Bool {
@@ -237,15 +239,15 @@ extension Calls {
             result.initialize(byWordsOf: written.pointee)
             return true
         }
-        settleOther(kind, endpoint, record, token)
+        finishOther(kind, endpoint, record, token)
         return false
     }
 
     /// Makes sure that a call has been answered whose action has written nothing that it could be answered with.
     @inline(__always)
-    private func settleOther(_ kind: UInt32, _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
+    private func finishOther(_ kind: UInt32, _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
         if kind == PLUGIN_KIND_NONE {
-            settle(endpoint, record, token)
+            finish(endpoint, record, token)
         } else {
             refuseResult(kind, endpoint, record, token)
         }
@@ -253,7 +255,7 @@ extension Calls {
 
     /// Makes sure that a synchronous call has been answered when it has returned, by the action itself.
     @inline(__always)
-    func settle(_ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
+    func finish(_ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
         if record.phase(of: token) != .over { failUnanswered(endpoint, record, token) }
     }
 

@@ -5,22 +5,22 @@ import PluginABI
 // How a call goes on that can outlive the function that makes it: in a record of the pool.
 
 extension Calls {
-    /// The way of almost every call of an asynchronous action, as ``callStraight(_:_:_:_:_:)`` is for synchronous ones: nil,
+    /// The way of almost every call of an asynchronous action, as ``callFast(_:_:_:_:_:)`` is for synchronous ones: nil,
     /// with nothing done, for any other.
-    func beginStraight(
+    func beginFast(
         _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, parent: plugin_token,
-        from caller: Generation, to receiver: Receiver, _ lane: Lane, _ record: CallRecord
+        from caller: Generation, to receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord
     ) -> plugin_token? {
         found._withUnsafeGuaranteedRef { endpoint in
-            guard endpoint.way == .straightAsync, isFree(endpoint, record) else { return nil }
-            return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.straightParameters) {
+            guard endpoint.way == .fastAsync, isFree(endpoint, record) else { return nil }
+            return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.fastParameters) {
                 arguments in
                 guard endpoint.take(entries, as: arguments) else { return nil }
                 let call = Call(
                     parent: parent, timeout: 0, isRemote: false, mode: .any, receiver: receiver,
                     caller: .passUnretained(caller))
                 return try? beginPooled(
-                    endpoint, UnsafeBufferPointer(start: arguments.baseAddress, count: entries.count), call, lane,
+                    endpoint, UnsafeBufferPointer(start: arguments.baseAddress, count: entries.count), call, thread,
                     record, instance: nil)
             }
         }
@@ -30,7 +30,7 @@ extension Calls {
     /// lets it in.
     @inline(__always)
     func beginPooled(
-        _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ lane: Lane,
+        _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ thread: ThreadContext,
         _ mirror: CallRecord, instance: UnsafeMutableRawPointer?
     ) throws(PluginError) -> plugin_token {
         guard let record = RecordPool.take() else { throw .tooManyCalls }
@@ -40,11 +40,11 @@ extension Calls {
             .passUnretained(endpoint), parent: call.parent, depth: mirror.depth, caller: call.caller,
             since: mirror.since)
         record.object = mirror.object
-        record.hold()
-        record.pointer.pointee.started = lane.count(endpoint) ? monotonicNow() : 0
+        record.retain()
+        record.pointer.pointee.started = thread.count(endpoint) ? monotonicNow() : 0
         let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline)
         guard let gate = endpoint.gate, !gate.enterIfFree(record) else {
-            startPooled(endpoint, arguments, call, lane, mirror, record, token, deadline, instance)
+            startPooled(endpoint, arguments, call, thread, mirror, record, token, deadline, instance)
             return record.phase(of: token) == .over ? 0 : token
         }
         mirror.vacate()
@@ -77,7 +77,7 @@ extension Calls {
 
     private func startPooled(_ pending: PendingStart) {
         let (endpoint, record, token) = (pending.endpoint, pending.record, pending.token)
-        guard record.phase(of: token) == .open, let lane = Lane.current, let mirror = lane.next else {
+        guard record.phase(of: token) == .open, let thread = ThreadContext.current, let mirror = thread.next else {
             // Nobody waits any more (or this thread is too deep, which a queue's is not): it never starts.
             fail(record, token, .recursionLimit)
             release(record, endpoint, leavesGate: true)
@@ -88,7 +88,7 @@ extension Calls {
             try pending.arguments.lend { entries in
                 entries.map(\.value).withUnsafeBufferPointer {
                     startPooled(
-                        endpoint, $0, pending.call, lane, mirror, record, token, pending.deadline, pending.instance)
+                        endpoint, $0, pending.call, thread, mirror, record, token, pending.deadline, pending.instance)
                 }
             }
         } catch {
@@ -99,21 +99,21 @@ extension Calls {
     }
 
     private func startPooled(
-        _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ lane: Lane,
+        _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ thread: ThreadContext,
         _ mirror: CallRecord, _ record: CallRecord, _ token: plugin_token, _ deadline: Int64,
         _ instance: UnsafeMutableRawPointer?
     ) {
         mirror.pointer.pointee.stands_for = token
-        lane.push()
+        thread.push()
         do throws(PluginError) {
             try run(endpoint, arguments, call, record, token, deadline, instance)
         } catch {
             fail(record, token, error)
         }
-        lane.pop()
+        thread.pop()
         mirror.vacate()
         if !endpoint.isAsync {
-            settle(endpoint, record, token)
+            finish(endpoint, record, token)
         } else if deadline != 0, record.phase(of: token) == .open {
             Deadlines.note(deadline)
         }
@@ -123,7 +123,7 @@ extension Calls {
     /// Lets go of a record of the pool; the last one cleans up behind the call.
     func release(_ record: CallRecord, _ endpoint: Endpoint, leavesGate: Bool) {
         if !leavesGate { record.pointer.pointee.flags = CallRecord.isOutsideGate }
-        guard record.letGo() else { return }
+        guard record.release() else { return }
         if let own = record.pointer.pointee.instance { endpoint.instances?.destroy(own) }
         if record.pointer.pointee.flags & CallRecord.isOutsideGate == 0 { endpoint.gate?.leave() }
         record.pointer.pointee.flags = 0

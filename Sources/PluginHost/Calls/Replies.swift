@@ -14,7 +14,7 @@ extension Calls {
         return withUnsafePointer(to: plugin_value_null()) { null in
             let result = result ?? null
             guard isAwaited, result.pointee.kind <= PLUGIN_KIND_DOUBLE, !isOver(record.deadline) else {
-                return module.calls.resolveSlowly(record, token, result, from: module, isAwaited)
+                return module.calls.resolveSlow(record, token, result, from: module, isAwaited)
             }
             record.complete(token, result, nil)
             module.calls.finishReply(record, token)
@@ -23,7 +23,7 @@ extension Calls {
     }
 
     /// The same for a result that is to be checked, and for a caller who may have gone.
-    private func resolveSlowly(
+    private func resolveSlow(
         _ record: CallRecord, _ token: plugin_token, _ result: UnsafePointer<plugin_value>, from module: Generation,
         _ isAwaited: Bool
     ) -> Int32 {

@@ -9,61 +9,62 @@ extension Calls {
     /// Target and action.
     func call(
         _ target: plugin_string, _ action: plugin_string, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
-        _ lane: Lane, _ record: CallRecord
+        _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
-        let found: Unmanaged<Endpoint>? = registry.read(lane) { table in
+        let found: Unmanaged<Endpoint>? = registry.read(thread) { table in
             guard table.interception == nil else { return nil }
             let endpoint = table.find(target, action)
             if let endpoint { occupy(record, endpoint, call) }
             return endpoint
         }
-        guard let found else { return try callSlowly(target, action, entries, call, lane, record) }
+        guard let found else { return try callSlow(target, action, entries, call, thread, record) }
         return try found.lend { (endpoint) throws(PluginError) in
-            try invoke(endpoint, entries, call, lane, record)
+            try invoke(endpoint, entries, call, thread, record)
         }
     }
 
     /// The same where there are interceptors, or the action is not found.
-    func callSlowly(
+    func callSlow(
         _ target: plugin_string, _ action: plugin_string, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
-        _ lane: Lane, _ record: CallRecord
+        _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
-        let (found, table) = registry.read(lane) { table in
+        let (found, table) = registry.read(thread) { table in
             let endpoint = table.find(target, action)
             if let endpoint { occupy(record, endpoint, call) }
             return (endpoint, table)
         }
         guard let found else {
-            let answer = try callFallback(target.text, action.text, entries, call, lane, record, in: table)
+            let answer = try callFallback(target.text, action.text, entries, call, thread, record, in: table)
             if let answer { return answer }
-            return try callSlowly(target, action, entries, call, lane, record)
+            return try callSlow(target, action, entries, call, thread, record)
         }
-        return try invoke(found.takeUnretainedValue(), entries, call, lane, record, through: table.interception)
+        return try invoke(found.takeUnretainedValue(), entries, call, thread, record, through: table.interception)
     }
 
     /// Calls what stands in for an action that is not there. Nil where a `notFound` has gone since, and the action is to be
     /// looked for again.
     private func callFallback(
-        _ target: String, _ action: String, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
+        _ target: String, _ action: String, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
+        _ thread: ThreadContext,
         _ record: CallRecord, in table: Table
     ) throws(PluginError) -> plugin_token? {
         switch try fallback(for: target, action, isRemote: call.isRemote, in: table) {
         case .notFound(let notFound):
-            let isThere = registry.read(lane) { present in
+            let isThere = registry.read(thread) { present in
                 guard present.targets[target]?.actions["notFound"] === notFound else { return false }
                 occupy(record, .passUnretained(notFound), call)
                 return true
             }
             guard isThere else { return nil }
             return try Parameters(ofNotFound: action, parametersAsMap(entries)).lend { (entries) throws(PluginError) in
-                try invoke(notFound, entries, call, lane, record, through: table.interception)
+                try invoke(notFound, entries, call, thread, record, through: table.interception)
             }
         case .program(let handler):
             let parameters = Parameters(positional: [
                 .string(target), .string(action), parametersAsMap(entries), .bool(call.isRemote),
             ])
             return try parameters.lend { (entries) throws(PluginError) in
-                try callObject(handler.object.handle, "call", entries, call, lane, record)
+                try callObject(handler.object.handle, "call", entries, call, thread, record)
             }
         }
     }
@@ -101,14 +102,14 @@ extension Calls {
 
     /// An object and its action.
     func callObject(
-        _ request: borrowing plugin_request, _ call: Call, _ lane: Lane, _ record: CallRecord
+        _ request: borrowing plugin_request, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
-        try callObject(request.object, request.action.text, request.entries, call, lane, record)
+        try callObject(request.object, request.action.text, request.entries, call, thread, record)
     }
 
     private func callObject(
         _ handle: plugin_object, _ action: String, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
-        _ lane: Lane, _ record: CallRecord
+        _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
         guard ObjectTable.retain(handle) else {
             throw PluginError(.unknownObject, "The object \(handle) is gone: its last holder has released it.")
@@ -124,13 +125,13 @@ extension Calls {
         occupy(record, .passUnretained(endpoint), call)
         record.object = handle
         if type.generation.isRevoked.load(ordering: .relaxed) { throw .revoked(type) }
-        let interception = core.isIntercepting.load(ordering: .relaxed) ? registry.current(lane).interception : nil
+        let interception = core.isIntercepting.load(ordering: .relaxed) ? registry.current(thread).interception : nil
         if named != nil {
-            return try invoke(endpoint, entries, call, lane, record, instance: instance, through: interception)
+            return try invoke(endpoint, entries, call, thread, record, instance: instance, through: interception)
         }
         let parameters = Parameters(ofNotFound: action, parametersAsMap(entries))
         return try parameters.lend { (entries) throws(PluginError) in
-            try invoke(endpoint, entries, call, lane, record, instance: instance, through: interception)
+            try invoke(endpoint, entries, call, thread, record, instance: instance, through: interception)
         }
     }
 }

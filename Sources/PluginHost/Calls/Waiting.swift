@@ -11,25 +11,26 @@ extension Calls {
     /// What holds a call back; nil for one that is part of a call that runs.
     ///
     /// - Throws: `circularWait` for one that a module makes which is about to start: the hand-over waits for that.
-    func hold(of endpoint: Endpoint, for call: Call) throws(PluginError) -> Hold? {
+    func barrier(of endpoint: Endpoint, for call: Call) throws(PluginError) -> CallBarrier? {
         var starting: Generation?
         for running in CallChain(from: call.parent).lazy.compactMap(\.endpoint) {
             if running.generation === endpoint.generation, !running.isStandIn { return nil }
             if running.generation.isStarting.load(ordering: .relaxed) { starting = running.generation }
         }
-        guard let hold = endpoint.generation.hold.withLock({ $0 }) else { return nil }
-        if let starting, !hold.isOver {
+        guard let barrier = endpoint.generation.barrier.withLock({ $0 }) else { return nil }
+        if let starting, !barrier.isOver {
             throw PluginError(
                 .circularWait,
                 "\(endpoint.title) waits for the state of \(endpoint.generation.name) to be handed over, and that waits "
                     + "for the start of \(starting.name), which has made this call.")
         }
-        return hold
+        return barrier
     }
 
     /// Makes a call when its module has handed its state over: a synchronous one blocks its thread until then.
     func wait(
-        for hold: Hold, _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
+        for barrier: CallBarrier, _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
+        _ thread: ThreadContext,
         _ record: CallRecord, _ instance: UnsafeMutableRawPointer?
     ) throws(PluginError) -> plugin_token {
         let object = record.object
@@ -37,46 +38,46 @@ extension Calls {
         do throws(PluginError) {
             guard call.mode == .synchronous else {
                 return try keep(
-                    hold, .endpoint(endpoint, instance: instance, object: object), entries, call, lane, record)
+                    barrier, .endpoint(endpoint, instance: instance, object: object), entries, call, thread, record)
             }
-            try block(until: hold, endpoint, call)
+            try block(until: barrier, endpoint, call)
         } catch {
             if object != 0 { _ = ObjectTable.release(object) }
             throw error
         }
-        let next = try occupyAgain(record, endpoint, call, lane, object)
-        return try invoke(next, entries, call, lane, record, instance: instance)
+        let next = try occupyAgain(record, endpoint, call, thread, object)
+        return try invoke(next, entries, call, thread, record, instance: instance)
     }
 
     /// Makes a call of a URL when the module that it leads to has handed its state over: where it leads then is another
     /// question. Nil where that is to be asked by the caller, whose thread was blocked until now.
     func wait(
-        for hold: Hold, _ endpoint: Endpoint, url: RawText, asksForObject: Bool,
-        _ given: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane, _ record: CallRecord
+        for barrier: CallBarrier, _ endpoint: Endpoint, url: RawText, asksForObject: Bool,
+        _ given: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token? {
         record.vacate()
         guard call.mode == .synchronous else {
-            return try keep(hold, .url(url.string, asksForObject: asksForObject), given, call, lane, record)
+            return try keep(barrier, .url(url.string, asksForObject: asksForObject), given, call, thread, record)
         }
-        try block(until: hold, endpoint, call)
+        try block(until: barrier, endpoint, call)
         return nil
     }
 
-    private func block(until hold: Hold, _ endpoint: Endpoint, _ call: Call) throws(PluginError) {
+    private func block(until barrier: CallBarrier, _ endpoint: Endpoint, _ call: Call) throws(PluginError) {
         let isOver = DispatchSemaphore(value: 0)
-        try hold.whenOver { isOver.signal() }
+        try barrier.whenOver { isOver.signal() }
         let deadline = call.timeout > 0 ? DispatchTime.now() + .nanoseconds(Int(call.timeout)) : .distantFuture
         guard isOver.wait(timeout: deadline) == .success else { throw .deadlineExceeded(endpoint) }
     }
 
     /// Enters a call that was held back in its record once more: what serves now may be another generation.
     func occupyAgain(
-        _ record: CallRecord, _ endpoint: Endpoint, _ call: Call, _ lane: Lane, _ object: plugin_object
+        _ record: CallRecord, _ endpoint: Endpoint, _ call: Call, _ thread: ThreadContext, _ object: plugin_object
     ) throws(PluginError) -> Endpoint {
         let name = endpoint.name
         let isOfObject = object != 0
         let place = name.firstIndex(of: "/")
-        let found = registry.read(lane) { table -> Unmanaged<Endpoint>? in
+        let found = registry.read(thread) { table -> Unmanaged<Endpoint>? in
             let next: Endpoint? =
                 if isOfObject {
                     endpoint

@@ -44,7 +44,7 @@ public struct HostConfiguration: Sendable {
     public var handOverTimeout: Duration = .seconds(5)
     /// How many calls of a module are held back meanwhile; more of them end with
     /// ``/PluginABI/PluginError/Code/overloaded``. Default: 10,000.
-    public var heldCallsLimit = 10_000
+    public var waitingCallsLimit = 10_000
     /// How long a generation that was replaced or removed may still be used before that is told. It goes on being
     /// used. Default: 30 s.
     public var drainTimeout: Duration = .seconds(30)

@@ -57,7 +57,7 @@ final class HostCore: Sendable {
         /// Send events up the chain: for callers that wait for asynchronous handlers, and for others.
         let emission: (synchronous: Endpoint, asynchronous: Endpoint)
         /// What calls wait in while their module hands its state over.
-        let heldCalls: Endpoint
+        let waitingCalls: Endpoint
         /// What the record of an event shows while it is on its way; never invoked.
         let posting: Unmanaged<Endpoint>
     }

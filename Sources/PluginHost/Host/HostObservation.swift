@@ -24,7 +24,7 @@ extension PluginHost {
 }
 
 extension PluginHost {
-    /// The module that an object belongs to, and its type, as in ``HeldObjects``.
+    /// The module that an object belongs to, and its type, as in ``LiveObjects``.
     package func origin(of object: Object) -> (module: String, type: String) {
         let type = ObjectTable.contents(of: object.handle).0
         return (type.generation.name, type.name)
@@ -32,16 +32,16 @@ extension PluginHost {
 
     /// What somebody holds of this host's modules, and of the program's callbacks. Looks at every object of the process:
     /// for tests and diagnosis.
-    package var heldObjects: [HeldObjects] {
+    package var liveObjects: [LiveObjects] {
         struct Key: Hashable { let module, type: String }
         var counts: [Key: Int] = [:]
-        ObjectTable.forEachHeld { type in
+        ObjectTable.forEachLive { type in
             guard type.generation.core === core else { return }
             // The handlers of events that the program has subscribed to are no values that somebody was given.
             guard type.generation !== calls.program || type.name == "callback" else { return }
             counts[Key(module: type.generation.name, type: type.name), default: 0] += 1
         }
-        return counts.map { HeldObjects(module: $0.module, type: $0.type, count: $1) }
+        return counts.map { LiveObjects(module: $0.module, type: $0.type, count: $1) }
             .sorted { ($0.module, $0.type) < ($1.module, $1.type) }
     }
 }

@@ -20,7 +20,7 @@ public final class Navigator: Sendable {
 
     let host: PluginHost
     private let presenter: any Presenter
-    private let turn = Turn()
+    private let turn = AsyncMutex()
     private let state = Mutex<[PageLayer]>([])
 
     /// Makes a navigator without pages.

@@ -17,7 +17,7 @@ extension PathNode {
 }
 
 /// A node as the one before refers to it.
-struct PathReference: TextMapReference {
+struct PathReference: PersistentMapReference {
     let object: Unmanaged<PathNode>
     /// Of a route, whose entry need not be read then; nil for a tree.
     let destination: Unmanaged<RouteDestination>?
@@ -40,7 +40,7 @@ struct PathReference: TextMapReference {
 final class PathTree: PathNode, @unchecked Sendable {
     // Written only while it has one owner, hence @unchecked Sendable; and hence without checks of exclusive access.
 
-    @exclusivity(unchecked) private(set) var literals = TextMap<PathReference>()
+    @exclusivity(unchecked) private(set) var literals = PersistentMap<PathReference>()
     /// What is more specific than any segment, in the order in which it is tried.
     @exclusivity(unchecked) private(set) var specific: [Edge] = []
     /// Behind any segment that is not empty.
@@ -57,7 +57,7 @@ final class PathTree: PathNode, @unchecked Sendable {
     init() { super.init(isEntry: false) }
 
     private init(copying other: PathTree) {
-        literals = TextMap(copying: other.literals)
+        literals = PersistentMap(copying: other.literals)
         (specific, name, general, end) = (other.specific, other.name, other.general, other.end)
         (work, literalWork) = (other.work, other.literalWork)
         super.init(isEntry: false)

@@ -15,10 +15,10 @@ struct RouteTable: Sendable {
     // Written only while they have one owner, hence @unchecked Sendable; and hence without checks of exclusive access.
 
     final class Root: @unchecked Sendable {
-        @exclusivity(unchecked) var schemes = TextMap<Unmanaged<Hosts>>()
+        @exclusivity(unchecked) var schemes = PersistentMap<Unmanaged<Hosts>>()
         @exclusivity(unchecked) var anyScheme = Hosts()
-        @exclusivity(unchecked) var fallbacks = TextMap<Unmanaged<RouteEntry>>()
-        @exclusivity(unchecked) var names = TextMap<Unmanaged<RouteEntry>>()
+        @exclusivity(unchecked) var fallbacks = PersistentMap<Unmanaged<RouteEntry>>()
+        @exclusivity(unchecked) var names = PersistentMap<Unmanaged<RouteEntry>>()
         @exclusivity(unchecked) var count = 0
         /// How much a search behind a scheme takes at most, of all schemes.
         @exclusivity(unchecked) var schemeWork = SearchWork()
@@ -26,17 +26,17 @@ struct RouteTable: Sendable {
         init() {}
 
         init(copying other: Root) {
-            schemes = TextMap(copying: other.schemes)
+            schemes = PersistentMap(copying: other.schemes)
             anyScheme = other.anyScheme
-            fallbacks = TextMap(copying: other.fallbacks)
-            names = TextMap(copying: other.names)
+            fallbacks = PersistentMap(copying: other.fallbacks)
+            names = PersistentMap(copying: other.names)
             count = other.count
             schemeWork = other.schemeWork
         }
     }
 
     final class Hosts: @unchecked Sendable {
-        @exclusivity(unchecked) var literals = TextMap<Unmanaged<PathTree>>()
+        @exclusivity(unchecked) var literals = PersistentMap<Unmanaged<PathTree>>()
         /// In order of their text.
         @exclusivity(unchecked) var patterns: [(PathPattern, PathTree)] = []
         @exclusivity(unchecked) var any = PathTree()
@@ -47,7 +47,7 @@ struct RouteTable: Sendable {
         init() {}
 
         init(copying other: Hosts) {
-            literals = TextMap(copying: other.literals)
+            literals = PersistentMap(copying: other.literals)
             (patterns, any, literalWork) = (other.patterns, other.any, other.literalWork)
         }
     }

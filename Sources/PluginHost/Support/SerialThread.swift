@@ -32,7 +32,7 @@ package final class SerialThread: Sendable {
         var isTaken = false
         var holder: pthread_t = 0
         var hasThread = false
-        var holds = 0
+        var users = 0
         /// Whether the thread waits, and has not been woken yet.
         var isAsleep = false
         var watched: Watched?
@@ -58,20 +58,20 @@ package final class SerialThread: Sendable {
 
     // MARK: Lifetime
 
-    /// Makes the thread, and keeps it until ``letGo()``. Counted.
+    /// Makes the thread, and keeps it until ``releaseThread()``. Counted.
     ///
     /// - Returns: Whether there is a thread; else it is made when one can be had.
     @discardableResult
-    package func hold() -> Bool {
+    package func retainThread() -> Bool {
         state.withLock { state in
-            state.holds += 1
+            state.users += 1
             return makeThread(&state)
         }
     }
 
-    package func letGo() {
+    package func releaseThread() {
         state.withLock { state in
-            state.holds -= 1
+            state.users -= 1
             wake(&state)
         }
     }
@@ -131,7 +131,7 @@ package final class SerialThread: Sendable {
     package func cancel(_ number: Int) {
         state.withLock { state in
             state.delayed.removeAll { $0.number == number }
-            if state.holds == 0, state.delayed.isEmpty, state.hasThread { wake(&state) }
+            if state.users == 0, state.delayed.isEmpty, state.hasThread { wake(&state) }
         }
     }
 
@@ -179,7 +179,7 @@ package final class SerialThread: Sendable {
                 state.isTaken = true
                 turn.signal()
             case .work: wake(&state)
-            case nil: if state.holds == 0, state.hasThread { wake(&state) }
+            case nil: if state.users == 0, state.hasThread { wake(&state) }
             }
         }
     }
@@ -236,7 +236,7 @@ package final class SerialThread: Sendable {
                 self.giveBack()
             }
         }
-        if state.holds == 0, state.entries.isEmpty, state.delayed.isEmpty, state.watched == nil {
+        if state.users == 0, state.entries.isEmpty, state.delayed.isEmpty, state.watched == nil {
             state.hasThread = false
             return nil
         }

@@ -19,7 +19,7 @@ package final class ThreadPool: Sendable {
         /// The last one has worked most recently.
         var idle: [Worker] = []
         var count = 0
-        var holds = 0
+        var users = 0
     }
 
     private let name: String
@@ -29,18 +29,18 @@ package final class ThreadPool: Sendable {
     /// - Parameter limit: How many threads there are at most.
     package init(_ name: String, limit: Int) { (self.name, self.limit) = (name, limit) }
 
-    /// Makes a thread, and keeps one until ``letGo()``. Counted.
-    package func hold() {
+    /// Makes a thread, and keeps one until ``releaseThread()``. Counted.
+    package func retainThread() {
         state.withLock { state in
-            state.holds += 1
+            state.users += 1
             if state.count == 0 { _ = makeThread(&state, {}) }
         }
     }
 
-    package func letGo() {
+    package func releaseThread() {
         state.withLock { state in
-            state.holds -= 1
-            if state.holds == 0 { state.idle.first?.isWanted.signal() }
+            state.users -= 1
+            if state.users == 0 { state.idle.first?.isWanted.signal() }
         }
     }
 
@@ -88,14 +88,14 @@ package final class ThreadPool: Sendable {
         }
         if let waiting { return waiting }
         while true {
-            let keeps = state.withLock { $0.holds > 0 && $0.idle.first === worker }
+            let keeps = state.withLock { $0.users > 0 && $0.idle.first === worker }
             let isWanted =
                 keeps ? worker.isWanted.wait(timeout: .distantFuture) : worker.isWanted.wait(timeout: .now() + 1)
             if let work = worker.work.withLock({ $0.take() }) { return work }
             let ends = state.withLock { state in
                 guard let place = state.idle.firstIndex(where: { $0 === worker }) else { return false }
-                guard state.holds == 0 || place > 0 else { return false }
-                guard isWanted == .timedOut || state.holds == 0 else { return false }
+                guard state.users == 0 || place > 0 else { return false }
+                guard isWanted == .timedOut || state.users == 0 else { return false }
                 state.idle.remove(at: place)
                 state.count -= 1
                 return true

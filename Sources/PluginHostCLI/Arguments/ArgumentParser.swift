@@ -101,7 +101,7 @@ struct ArgumentParser: Sendable {
     /// Refuses a path that the system could not resolve: messages show paths as they are.
     ///
     /// - Parameter kind: What help calls the value.
-    static func checkPath(_ value: String, _ kind: String = "path", _ what: String) throws(PluginError) {
+    static func checkPath(_ value: String, _ kind: String, _ what: String) throws(PluginError) {
         guard ["dir", "file", "path"].contains(kind), value.utf8.count >= PATH_MAX else { return }
         throw .usage(
             "The path of \(what) has \(value.utf8.count) bytes, and paths have at most \(PATH_MAX - 1): "

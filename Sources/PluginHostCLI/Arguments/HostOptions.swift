@@ -63,7 +63,7 @@ extension ParsedArguments {
         let given = values(of: .plugins)
         if !given.isEmpty { return given }
         let path = environment["PLUGINHOST_PATH", default: ""].split(separator: ":").map(String.init)
-        for folder in path { try ArgumentParser.checkPath(folder, "PLUGINHOST_PATH") }
+        for folder in path { try ArgumentParser.checkPath(folder, "path", "PLUGINHOST_PATH") }
         return path.isEmpty ? ["./plugins"] : path
     }
 

@@ -17,7 +17,7 @@ final class ControlConnection {
     /// No more is read or answered; the client has until then to take what was written.
     private(set) var lingersUntil: ContinuousClock.Instant?
     /// A whole line waits until those of other clients are answered.
-    var isHeldBack = false
+    var isDeferred = false
     /// There are more whole lines than one turn takes.
     var hasMoreLines = false
     /// When something was last received, sent or answered.
@@ -55,13 +55,13 @@ final class ControlConnection {
             && (tasks.isEmpty || lineBytes < limits.lineBytesInFlight)
     }
 
-    var wantsInput: Bool { !hasEnded && (takesLines && !isHeldBack && !hasMoreLines || lingersUntil != nil) }
+    var wantsInput: Bool { !hasEnded && (takesLines && !isDeferred && !hasMoreLines || lingersUntil != nil) }
 
     /// Nothing is left to do.
     var isFinished: Bool { hasEnded && tasks.isEmpty && !hasOutput && lineStart == received.count }
 
     /// Nothing runs and nothing waits: somebody else may have its place.
-    var isIdle: Bool { tasks.isEmpty && !hasOutput && !hasMoreLines && !isHeldBack }
+    var isIdle: Bool { tasks.isEmpty && !hasOutput && !hasMoreLines && !isDeferred }
 
     /// When the client is to be closed, unless something happens before.
     var due: ContinuousClock.Instant? {
@@ -186,7 +186,7 @@ final class ControlConnection {
         received = []
         lineBegan = nil
         (lineStart, searched) = (0, 0)
-        (isHeldBack, hasMoreLines) = (false, false)
+        (isDeferred, hasMoreLines) = (false, false)
     }
 
     func close() {

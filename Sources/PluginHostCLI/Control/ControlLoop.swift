@@ -34,7 +34,7 @@ final class ControlLoop {
             if waiting.canAccept { accept() }
             for (number, events) in waiting.events { serve(number, events) }
             for (number, connection) in connections where connection.hasMoreLines {
-                settle(number, connection, isAlive: true)
+                advance(number, connection, isAlive: true)
             }
             closeOverdue()
         }
@@ -152,7 +152,7 @@ final class ControlLoop {
         } else if events & Int16(POLLHUP | POLLERR) != 0 {
             isAlive = false
         }
-        settle(number, connection, isAlive: isAlive)
+        advance(number, connection, isAlive: isAlive)
         boundReceived()
     }
 
@@ -170,7 +170,7 @@ final class ControlLoop {
     }
 
     private func takeLines(_ number: Int, _ connection: ControlConnection) {
-        (connection.isHeldBack, connection.hasMoreLines) = (false, false)
+        (connection.isDeferred, connection.hasMoreLines) = (false, false)
         for _ in 0..<limits.linesInTurn {
             guard connection.takesLines, stopsAt == nil else { return }
             switch connection.findLine() {
@@ -178,7 +178,7 @@ final class ControlLoop {
             case .whole(let count):
                 let running = connections.values.reduce(0) { $0 + $1.lineBytes }
                 if count > limits.smallLineBytes, running > 0, running + count > limits.lineBytesInAll {
-                    connection.isHeldBack = true
+                    connection.isDeferred = true
                     return
                 }
                 begin(connection.takeLine(), number, connection)
@@ -214,14 +214,14 @@ final class ControlLoop {
             connection.removeTask(answer.task)
             if let line = answer.line { connection.send(line) }
         }
-        let heldBack = answers.isEmpty ? [] : connections.filter(\.value.isHeldBack).map(\.key)
-        for number in Set(answers.map(\.connection) + heldBack) {
-            if let connection = connections[number] { settle(number, connection, isAlive: true) }
+        let deferred = answers.isEmpty ? [] : connections.filter(\.value.isDeferred).map(\.key)
+        for number in Set(answers.map(\.connection) + deferred) {
+            if let connection = connections[number] { advance(number, connection, isAlive: true) }
         }
     }
 
     /// Writes what can be written, begins what there is room for, and closes what is finished or broken.
-    private func settle(_ number: Int, _ connection: ControlConnection, isAlive: Bool) {
+    private func advance(_ number: Int, _ connection: ControlConnection, isAlive: Bool) {
         if isAlive, connection.flush() {
             takeLines(number, connection)
             if !connection.isFinished { return }

@@ -23,13 +23,13 @@ final class ControlRequests: Sendable {
         clientThreads = ThreadPool("host.clients", limit: limits.connections + limits.reserve)
         callThreads = ThreadPool("host.calls", limit: limits.calls.shared + limits.connections + limits.calls.orphans)
         calls = BlockingExecutor(callThreads)
-        clientThreads.hold()
-        callThreads.hold()
+        clientThreads.retainThread()
+        callThreads.retainThread()
     }
 
     func end() {
-        clientThreads.letGo()
-        callThreads.letGo()
+        clientThreads.releaseThread()
+        callThreads.releaseThread()
     }
 
     func newLoad() -> ClientLoad {

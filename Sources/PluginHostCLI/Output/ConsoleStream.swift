@@ -59,7 +59,7 @@ final class ConsoleStream: Sendable {
 
     /// - Parameter note: Makes the line that says how many lines were lost.
     func beginBuffering(_ note: @escaping @Sendable (_ lines: Int) -> String) {
-        thread.hold()
+        thread.retainThread()
         state.withLock { $0.note = note }
     }
 

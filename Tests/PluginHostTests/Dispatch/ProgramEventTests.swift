@@ -97,7 +97,7 @@ import Testing
             Manifest("Asked", version: "1.0.0") {
                 Target("Asked") {
                     Action("who") {
-                        var call = Lane.current?.top
+                        var call = ThreadContext.current?.top
                         while let present = call {
                             seen.withLock { $0.append("\(present.depth) \(present.endpoint?.name ?? "")") }
                             call = CallRecord(token: present.parent)

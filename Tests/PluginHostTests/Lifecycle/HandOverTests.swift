@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test func `More calls than may wait are refused`() throws {
-        let test = try TestHost { configuration, _ in configuration.heldCallsLimit = 0 }
+        let test = try TestHost { configuration, _ in configuration.waitingCallsLimit = 0 }
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
         var old = counter("1.0.0")
         old.hooks = [

@@ -53,9 +53,9 @@ import Testing
 
     @Test func `The thread lives while somebody holds it, and ends with its work when nobody does`() {
         let thread = SerialThread("test.lifetime")
-        thread.hold()
+        thread.retainThread()
         #expect(wait { threads(named: "test.lifetime") == 1 })
-        thread.letGo()
+        thread.releaseThread()
         #expect(wait { threads(named: "test.lifetime") == 0 })
         let done = DispatchSemaphore(value: 0)
         thread.async(after: .milliseconds(20)) { done.signal() }
@@ -100,8 +100,8 @@ import Testing
 
     @Test func `Ending a watch wakes the thread, even when it was just about to wait`() {
         let thread = SerialThread("test.unwatch")
-        thread.hold()
-        defer { thread.letGo() }
+        thread.retainThread()
+        defer { thread.releaseThread() }
         let done = DispatchSemaphore(value: 0)
         for _ in 0..<3000 {
             var ends: [Int32] = [-1, -1]

@@ -39,7 +39,7 @@ struct ChainLinks: Sequence, IteratorProtocol, Sendable {
     /// What comes after the objects; nil as long as there are some.
     private var rest: ArraySlice<ChainLink>?
 
-    /// - Parameter arguments: As ``Emission/endpoint(of:isAsync:)`` says.
+    /// - Parameter arguments: As ``EventBubbling/endpoint(of:isAsync:)`` says.
     init(_ arguments: UnsafePointer<plugin_value>, _ program: Generation) {
         let host = program.hostTable!
         object = Value(copying: arguments[0], host: host).object

@@ -54,22 +54,22 @@ extension Calls {
         if error.source == nil { error.source = name }
         // What the log posts is posted from inside the subscriber, whose call stands here, again if it has ended: else it
         // could log and fail without end.
-        let lane = Lane.current
-        let record = lane?.top?.endpoint === endpoint ? nil : lane?.next
-        if let lane, let record {
+        let thread = ThreadContext.current
+        let record = thread?.top?.endpoint === endpoint ? nil : thread?.next
+        if let thread, let record {
             occupy(record, .passUnretained(endpoint), parent: post, caller: caller)
-            _ = record.open({ _, _, _ in }, nil, deadline: 0, in: lane)
-            lane.push()
+            _ = record.open({ _, _, _ in }, nil, deadline: 0, in: thread)
+            thread.push()
         }
         settings.log(
             LogEntry(
                 level: .error, module: name,
                 message: "The event “\(event.shortened)” failed in \(name ?? "the program"): \(error.message) "
                     + "(\(error.code))"))
-        if let lane, let record {
+        if let thread, let record {
             record.close(record.token)
             record.vacate()
-            lane.pop()
+            thread.pop()
         }
         return error
     }

@@ -6,7 +6,7 @@ import Synchronization
 extension Calls {
     /// An event: everybody who subscribes to it.
     func post(
-        _ request: borrowing plugin_request, _ call: Call, from caller: Generation, _ lane: Lane
+        _ request: borrowing plugin_request, _ call: Call, from caller: Generation, _ thread: ThreadContext
     ) throws(PluginError) -> plugin_token {
         let (name, entries) = try request.namedEvent()
         let event = name.text
@@ -24,7 +24,7 @@ extension Calls {
             let copies = entries.map { ($0.key.text, Value(copying: $0.value, host: program.hostTable)) }
             number = core.events.keep(event, Parameters(copies))
         }
-        let table = registry.current(lane)
+        let table = registry.current(thread)
         return try deliver(
             event, entries, to: subscribers(of: event, number: number, in: table), of: table, call,
             isSticky: number != nil)
@@ -53,7 +53,7 @@ extension Calls {
         let depth = try depth(of: event, below: call.parent)
         guard let record = RecordPool.take() else { throw .tooManyCalls }
         record.occupy(core.ownActions.posting, parent: call.parent, depth: depth, caller: call.caller)
-        record.hold()
+        record.retain()
         let deadline = deadline(in: call.timeout, from: record.since)
         let token = record.open(call.receiver.completion, call.receiver.data, deadline: deadline)
         let posting = Posting(event, token, call.caller, self)
@@ -87,7 +87,7 @@ extension Calls {
         return posting.deliver(to: endpoint) { receiver in
             handle(
                 post, by: .passUnretained(endpoint), plugin_host_coarse_now(), isAsync ? .any : mode, receiver,
-                Lane.current, through: interception)
+                ThreadContext.current, through: interception)
         }
     }
 
@@ -98,7 +98,7 @@ extension Calls {
         let endpoint = EventHandlerBox.endpoint(of: type)
         _ = posting.deliver(to: endpoint) { receiver in
             guard endpoint.isAsync else {
-                run(handler, endpoint, parameters(of: post), post, receiver, Lane.current)
+                run(handler, endpoint, parameters(of: post), post, receiver, ThreadContext.current)
                 return true
             }
             var argument = plugin_entry()

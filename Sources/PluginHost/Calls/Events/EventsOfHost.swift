@@ -52,7 +52,8 @@ extension Calls {
     /// A call for what this thread works on, made by nobody.
     private func hostCall(_ mode: Mode, _ receiver: Receiver) -> Call {
         Call(
-            parent: Lane.current?.currentCall ?? 0, timeout: 0, isRemote: false, mode: mode, receiver: receiver)
+            parent: ThreadContext.current?.currentCall ?? 0, timeout: 0, isRemote: false, mode: mode, receiver: receiver
+        )
     }
 
     private func noteFailure(_ error: PluginError, of event: String, _ level: LogLevel) {

@@ -22,7 +22,7 @@ final class Posting: Sendable {
 
     init(_ event: String, _ token: plugin_token, _ caller: Unmanaged<Generation>?, _ calls: Calls) {
         (self.event, self.token, self.caller, self.calls) = (event, token, caller, calls)
-        start = calls.core.profiler.started(Lane.current)
+        start = calls.core.profiler.started(ThreadContext.current)
     }
 
     /// Whether nobody else gets the event.

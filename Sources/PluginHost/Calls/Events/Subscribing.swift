@@ -9,18 +9,18 @@ extension Calls {
     /// gone.
     @inline(__always)
     func reach(
-        _ subscriber: Unmanaged<Endpoint>, _ post: Post, _ since: Int64, _ receiver: Receiver, _ lane: Lane
+        _ subscriber: Unmanaged<Endpoint>, _ post: Post, _ since: Int64, _ receiver: Receiver, _ thread: ThreadContext
     ) -> Unmanaged<Endpoint>? {
-        if handle(post, by: subscriber, since, .synchronous, receiver, lane) { return subscriber }
-        return reachSuccessor(of: subscriber.takeUnretainedValue(), post, receiver, lane)
+        if handle(post, by: subscriber, since, .synchronous, receiver, thread) { return subscriber }
+        return reachSuccessor(of: subscriber.takeUnretainedValue(), post, receiver, thread)
     }
 
     @inline(never)
     private func reachSuccessor(
-        of subscriber: Endpoint, _ post: Post, _ receiver: Receiver, _ lane: Lane
+        of subscriber: Endpoint, _ post: Post, _ receiver: Receiver, _ thread: ThreadContext
     ) -> Unmanaged<Endpoint>? {
         guard let next = successor(of: subscriber, for: post.event.text) else { return nil }
-        return reach(.passUnretained(next), post, plugin_host_coarse_now(), receiver, lane)
+        return reach(.passUnretained(next), post, plugin_host_coarse_now(), receiver, thread)
     }
 
     /// What subscribes in another generation of the module.
@@ -32,13 +32,13 @@ extension Calls {
     @inline(__always)
     func handle(
         _ post: Post, by endpoint: Unmanaged<Endpoint>, _ since: Int64, _ mode: Mode, _ receiver: Receiver,
-        _ lane: Lane?, through interception: Interception? = nil
+        _ thread: ThreadContext?, through interception: Interception? = nil
     ) -> Bool {
-        inNextRecord(receiver, lane) { (lane, record) throws(PluginError) in
-            guard occupy(record, endpoint, for: post, since, lane) else { return nil }
-            if interception == nil, callStraight(endpoint, post.entries, receiver, lane, record) { return 0 }
+        inNextRecord(receiver, thread) { (thread, record) throws(PluginError) in
+            guard occupy(record, endpoint, for: post, since, thread) else { return nil }
+            if interception == nil, callFast(endpoint, post.entries, receiver, thread, record) { return 0 }
             return try invoke(
-                endpoint.takeUnretainedValue(), post, mode, receiver, lane, record, through: interception)
+                endpoint.takeUnretainedValue(), post, mode, receiver, thread, record, through: interception)
         } != nil
     }
 
@@ -46,9 +46,9 @@ extension Calls {
     /// table is the same, nobody has.
     @inline(__always)
     private func occupy(
-        _ record: CallRecord, _ endpoint: Unmanaged<Endpoint>, for post: Post, _ since: Int64, _ lane: Lane
+        _ record: CallRecord, _ endpoint: Unmanaged<Endpoint>, for post: Post, _ since: Int64, _ thread: ThreadContext
     ) -> Bool {
-        registry.read(lane) { table in
+        registry.read(thread) { table in
             guard table.number == post.table || table.serves(endpoint) else { return false }
             record.occupy(endpoint, parent: post.token, depth: post.depth, caller: post.caller, since: since)
             return true
@@ -58,13 +58,14 @@ extension Calls {
     /// Calls a subscriber whose record is occupied. What it does not declare is left out for it.
     @inline(never)
     private func invoke(
-        _ endpoint: Endpoint, _ post: Post, _ mode: Mode, _ receiver: Receiver, _ lane: Lane, _ record: CallRecord,
+        _ endpoint: Endpoint, _ post: Post, _ mode: Mode, _ receiver: Receiver, _ thread: ThreadContext,
+        _ record: CallRecord,
         through interception: Interception?
     ) throws(PluginError) -> plugin_token {
         let declared = post.entries.filter { entry in endpoint.parameters.contains { $0.key == entry.key } }
         return try Result { () throws(PluginError) in
             try declared.withUnsafeBufferPointer { (declared) throws(PluginError) in
-                try invoke(endpoint, declared, post.call(mode, receiver), lane, record, through: interception)
+                try invoke(endpoint, declared, post.call(mode, receiver), thread, record, through: interception)
             }
         }.get()
     }
@@ -72,15 +73,15 @@ extension Calls {
     /// Calls a synchronous handler of the program, which the caller holds.
     func run(
         _ handler: plugin_object, _ endpoint: Endpoint, _ parameters: [String: Value], _ post: Post,
-        _ receiver: Receiver, _ lane: Lane?
+        _ receiver: Receiver, _ thread: ThreadContext?
     ) {
-        guard let lane, let record = lane.next, post.depth <= PLUGIN_DEPTH_MAX else {
+        guard let thread, let record = thread.next, post.depth <= PLUGIN_DEPTH_MAX else {
             return receiver.receive(.recursionLimit)
         }
         let box = Unmanaged<EventHandlerBox>.fromOpaque(ObjectTable.instance(of: handler)!)
         record.occupy(.passUnretained(endpoint), parent: post.token, depth: post.depth, caller: post.caller)
         record.object = handler
-        runStraight(endpoint, receiver, lane, record) { token, result in
+        runFast(endpoint, receiver, thread, record) { token, result in
             let thrown = box._withUnsafeGuaranteedRef { $0.run(parameters) }
             if let thrown { fail(record, token, thrown) } else { result.pointee = plugin_value_null() }
         }

@@ -10,15 +10,15 @@ import Synchronization
 extension Calls {
     /// Runs an endpoint whose record is occupied, through the interceptors that see it.
     func invoke(
-        _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
+        _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ thread: ThreadContext,
         _ record: CallRecord, instance: UnsafeMutableRawPointer? = nil, through interception: Interception?
     ) throws(PluginError) -> plugin_token {
         let route = call.route?.takeUnretainedValue()
         guard let interceptors = interception?.matching(endpoint, route), !interceptors.isEmpty else {
-            return try invoke(endpoint, entries, call, lane, record, instance: instance)
+            return try invoke(endpoint, entries, call, thread, record, instance: instance)
         }
         try check(endpoint, call, record)
-        let table = registry.current(lane)
+        let table = registry.current(thread)
         let asynchronous = interceptors.first { $0.body.isAsync(in: table) }
         if call.mode == .synchronous, let asynchronous {
             throw PluginError(
@@ -41,12 +41,12 @@ extension Calls {
         record.occupy(
             .passUnretained(stand), parent: call.parent, depth: record.depth, caller: call.caller)
         record.object = object
-        let hold = Unmanaged.passRetained(invocation)
+        let retained = Unmanaged.passRetained(invocation)
         do throws(PluginError) {
             let none = UnsafeBufferPointer<plugin_entry>(start: nil, count: 0)
-            return try invoke(stand, none, call, lane, record, instance: hold.toOpaque())
+            return try invoke(stand, none, call, thread, record, instance: retained.toOpaque())
         } catch {
-            hold.release()  // Who throws has not run it.
+            retained.release()  // Who throws has not run it.
             throw error
         }
     }
@@ -56,11 +56,11 @@ extension Calls {
         _ endpoint: Endpoint, _ parameters: Parameters, _ call: Call, _ instance: UnsafeMutableRawPointer?,
         _ object: plugin_object
     ) -> plugin_token {
-        inNextRecord(call.receiver) { (lane, record) throws(PluginError) in
+        inNextRecord(call.receiver) { (thread, record) throws(PluginError) in
             try parameters.lend { (entries) throws(PluginError) in
                 occupy(record, .passUnretained(endpoint), call)
                 if object != 0, ObjectTable.retain(object) { record.object = object }
-                return try invoke(endpoint, entries, call, lane, record, instance: instance)
+                return try invoke(endpoint, entries, call, thread, record, instance: instance)
             }
         } ?? 0
     }

@@ -6,15 +6,15 @@ import Synchronization
 extension Calls {
     /// Calls what a rule names, as the table of the moment has it. Nil where it is not there: nobody is told then.
     func callInterceptor(_ rule: InterceptorRule, _ parameters: Parameters, _ call: Call) -> plugin_token? {
-        inNextRecord(call.receiver) { (lane, record) throws(PluginError) in
-            let found: Endpoint? = registry.read(lane) { table in
+        inNextRecord(call.receiver) { (thread, record) throws(PluginError) in
+            let found: Endpoint? = registry.read(thread) { table in
                 guard let endpoint = table.interceptors[rule.key] else { return nil }
                 occupy(record, .passUnretained(endpoint), call)
                 return endpoint
             }
             guard let found else { return nil }
             return try parameters.lend { (entries) throws(PluginError) in
-                try invoke(found, entries, call, lane, record)
+                try invoke(found, entries, call, thread, record)
             }
         }
     }
@@ -104,7 +104,7 @@ extension InterceptedInvocation.Frame {
     /// The same for what is called from within the call that this thread works on.
     fileprivate var within: Self {
         var inner = self
-        inner.parent = Lane.current?.currentCall ?? token
+        inner.parent = ThreadContext.current?.currentCall ?? token
         return inner
     }
 }

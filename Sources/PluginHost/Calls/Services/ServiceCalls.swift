@@ -7,13 +7,13 @@ import PluginFile
 extension Calls {
     /// A service and an action of its target. A service that is no singleton gets an instance for the call.
     func callService(
-        _ request: borrowing plugin_request, _ call: Call, _ lane: Lane, _ record: CallRecord
+        _ request: borrowing plugin_request, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
         let (name, action) = (request.target, request.action)
         let entries = request.entries
         let smallest = try Self.version(request.version)
         var call = call
-        let (target, endpoint) = registry.read(lane) { table -> (plugin_string?, Unmanaged<Endpoint>?) in
+        let (target, endpoint) = registry.read(thread) { table -> (plugin_string?, Unmanaged<Endpoint>?) in
             guard let service = table.service(name, from: smallest) else { return (nil, nil) }
             let (target, isOwn) = service._withUnsafeGuaranteedRef { ($0.targetName, $0.maker != nil) }
             call.isFresh = call.isFresh || isOwn
@@ -22,10 +22,10 @@ extension Calls {
             return (target, endpoint)
         }
         guard let target else { throw registry.table.missingService(name.text, from: smallest) }
-        guard let endpoint else { return try callSlowly(target, action, entries, call, lane, record) }
-        if call.isPlain, callStraight(endpoint, entries, call.receiver, lane, record) { return 0 }
+        guard let endpoint else { return try callSlow(target, action, entries, call, thread, record) }
+        if call.isPlain, callFast(endpoint, entries, call.receiver, thread, record) { return 0 }
         return try endpoint.lend { (endpoint) throws(PluginError) in
-            try invoke(endpoint, entries, call, lane, record)
+            try invoke(endpoint, entries, call, thread, record)
         }
     }
 
@@ -41,7 +41,8 @@ extension Calls {
     /// Finds what implements a service, without making anything. Services are never freed.
     func service(_ name: plugin_string, _ version: plugin_string) throws(PluginError) -> Unmanaged<ServiceEntry> {
         // A name that is found needs no check: its bytes are those of one that was checked.
-        if version.count == 0, let lane = Lane.current, let found = registry.read(lane, { $0.service(name, from: nil) })
+        if version.count == 0, let thread = ThreadContext.current,
+            let found = registry.read(thread, { $0.service(name, from: nil) })
         {
             return found
         }
@@ -64,11 +65,11 @@ extension Calls {
         var isThere = false
         let made = try HostContext(host: program.hostTable).receive { completion, data in
             let receiver = Receiver(completion, data)
-            let answer = inNextRecord(receiver) { (lane, record) throws(PluginError) in
+            let answer = inNextRecord(receiver) { (thread, record) throws(PluginError) in
                 let call = Call(
-                    parent: parent != 0 ? parent : lane.currentCall, timeout: 0, isRemote: false, mode: .synchronous,
+                    parent: parent != 0 ? parent : thread.currentCall, timeout: 0, isRemote: false, mode: .synchronous,
                     receiver: receiver, isFresh: true)
-                let isFound = registry.read(lane) { table in
+                let isFound = registry.read(thread) { table in
                     guard table.services[service.name]?.contains(where: { $0 === service }) == true else {
                         return false
                     }
@@ -76,7 +77,7 @@ extension Calls {
                     return true
                 }
                 guard isFound else { return nil }
-                return try invoke(endpoint, UnsafeBufferPointer(start: nil, count: 0), call, lane, record)
+                return try invoke(endpoint, UnsafeBufferPointer(start: nil, count: 0), call, thread, record)
             }
             isThere = answer != nil
         }
@@ -110,9 +111,9 @@ extension Calls {
         _ name: plugin_string, _ version: plugin_string, parent: plugin_token, timeout: Int64, from caller: Generation,
         to receiver: Receiver
     ) -> plugin_token {
-        inNextRecord(receiver) { (lane, record) throws(PluginError) in
+        inNextRecord(receiver) { (thread, record) throws(PluginError) in
             let call = Call(
-                parent: parent != 0 ? parent : lane.currentCall, timeout: timeout, isRemote: false, mode: .any,
+                parent: parent != 0 ? parent : thread.currentCall, timeout: timeout, isRemote: false, mode: .any,
                 receiver: receiver, caller: .passUnretained(caller))
             try name.check("The name of the service")
             try version.check("The version of the service")
@@ -120,7 +121,7 @@ extension Calls {
             occupy(record, .passUnretained(core.ownActions.serviceWaiter), call)
             let parameters = Parameters(positional: [.string(name.text), .string(version.text)])
             return try parameters.lend { (entries) throws(PluginError) in
-                try invoke(core.ownActions.serviceWaiter, entries, call, lane, record)
+                try invoke(core.ownActions.serviceWaiter, entries, call, thread, record)
             }
         } ?? 0
     }

@@ -7,10 +7,11 @@ import Synchronization
 extension Calls {
     /// A URL: what it addresses, and the parameters that it carries.
     func open(
-        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, _ call: Call, _ lane: Lane,
+        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, _ call: Call,
+        _ thread: ThreadContext,
         _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
-        try open(url, given, asksForObject: asksForObject, call, lane, record, noting: { _, _ in })
+        try open(url, given, asksForObject: asksForObject, call, thread, record, noting: { _, _ in })
     }
 
     /// Opens a URL that is to give an object, for the program. Also returns the parameters with which the action was called,
@@ -22,16 +23,16 @@ extension Calls {
         let pending = PendingCall(host: program.hostTable)
         pending.start { completion, data in
             let receiver = Receiver(completion, data)
-            return inNextRecord(receiver) { (lane, record) throws(PluginError) in
-                let seesProposal = lane.seesProposal
-                lane.seesProposal = false
-                defer { lane.seesProposal = seesProposal }
+            return inNextRecord(receiver) { (thread, record) throws(PluginError) in
+                let seesProposal = thread.seesProposal
+                thread.seesProposal = false
+                defer { thread.seesProposal = seesProposal }
                 let call = Call(
-                    parent: parent != 0 ? parent : lane.currentCall, timeout: 0, isRemote: isRemote, mode: .any,
+                    parent: parent != 0 ? parent : thread.currentCall, timeout: 0, isRemote: isRemote, mode: .any,
                     receiver: receiver, caller: .passUnretained(program))
                 return try url.withRawText { (url) throws(PluginError) in
                     try given.lend { (given) throws(PluginError) in
-                        try open(url, given, asksForObject: true, call, lane, record) { endpoint, entries in
+                        try open(url, given, asksForObject: true, call, thread, record) { endpoint, entries in
                             parameters = all(entries, endpoint?.takeUnretainedValue())
                         }
                     }
@@ -59,7 +60,8 @@ extension Calls {
     ///   for anew.
     @inline(__always)
     private func open(
-        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, _ call: Call, _ lane: Lane,
+        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, _ call: Call,
+        _ thread: ThreadContext,
         _ record: CallRecord, noting note: (Unmanaged<Endpoint>?, UnsafeBufferPointer<plugin_entry>) -> Void
     ) throws(PluginError) -> plugin_token {
         // Finding the route is part of what the caller gives time for.
@@ -67,7 +69,7 @@ extension Calls {
         var isAnnounced = false
         while true {
             // What the URL means and whom it reaches are of one table; where that is over, both are asked anew.
-            let table = registry.current(lane)
+            let table = registry.current(thread)
             let answer = try resolve(url, given, isRemote: call.isRemote, table) {
                 (resolution) throws(PluginError) -> plugin_token? in
                 if call.isRemote, !isAnnounced {
@@ -83,24 +85,24 @@ extension Calls {
                     of: resolution, to: found, besides: given, asksForObject: asksForObject
                 ) { [call] (entries) throws(PluginError) -> plugin_token? in
                     note(found, entries)
-                    guard let found else { return try self.call(target, action, entries, call, lane, record) }
-                    let isThere = registry.read(lane) { present in
+                    guard let found else { return try self.call(target, action, entries, call, thread, record) }
+                    let isThere = registry.read(thread) { present in
                         guard present === table else { return false }
                         occupy(record, found, call)
                         return true
                     }
                     guard isThere else { return nil }
                     if table.interception == nil, call.isPlain,
-                        callStraight(found, entries, call.receiver, lane, record)
+                        callFast(found, entries, call.receiver, thread, record)
                     {
                         return 0
                     }
                     let endpoint = found.takeUnretainedValue()
-                    if endpoint.isHeld.load(ordering: .relaxed), let hold = try hold(of: endpoint, for: call) {
+                    if endpoint.isBlocked.load(ordering: .relaxed), let barrier = try barrier(of: endpoint, for: call) {
                         return try wait(
-                            for: hold, endpoint, url: url, asksForObject: asksForObject, given, call, lane, record)
+                            for: barrier, endpoint, url: url, asksForObject: asksForObject, given, call, thread, record)
                     }
-                    return try invoke(endpoint, entries, call, lane, record, through: table.interception)
+                    return try invoke(endpoint, entries, call, thread, record, through: table.interception)
                 }
             }
             if let answer { return answer }

@@ -241,11 +241,11 @@ struct URLArguments: ~Copyable {
         _ text: RawText, _ kind: Value.Kind, _ place: Int
     ) throws(PluginError) -> plugin_value {
         if kind == .string || kind == .any { return .text(text) }
-        return try convertSlowly(text, kind, place)
+        return try convertSlow(text, kind, place)
     }
 
     @inline(never)
-    private mutating func convertSlowly(
+    private mutating func convertSlow(
         _ text: RawText, _ kind: Value.Kind, _ place: Int
     ) throws(PluginError) -> plugin_value {
         switch kind {

@@ -155,18 +155,18 @@ enum ObjectTable {
     /// Destroys the instances of a generation's objects while their handles are still held. Only for one that is revoked
     /// and runs no calls.
     static func destroyInstances(of generation: Generation) {
-        forEachHeldSlot { slot in
+        forEachLiveSlot { slot in
             if slot.pointee.type?.generation === generation { takeInstance(slot)?() }
         }
     }
 
     /// Lends the types of all objects that somebody holds, one after the other.
-    static func forEachHeld(_ body: (ObjectTypeEntry) -> Void) {
-        forEachHeldSlot { slot in slot.pointee.type.map(body) }
+    static func forEachLive(_ body: (ObjectTypeEntry) -> Void) {
+        forEachLiveSlot { slot in slot.pointee.type.map(body) }
     }
 
     /// Holds each object while it is lent.
-    private static func forEachHeldSlot(_ body: (UnsafeMutablePointer<Slot>) -> Void) {
+    private static func forEachLiveSlot(_ body: (UnsafeMutablePointer<Slot>) -> Void) {
         for index in 0..<UInt32(space.withLock { $0.chunkCount } * chunkSize) {
             guard let slot = slot(index) else { continue }
             let state = slot.pointee.state.load(ordering: .acquiring)
@@ -206,12 +206,12 @@ enum ObjectTable {
     /// Sets the parent of an object that the caller holds. False when the object is the parent, or above it.
     static func setParent(of handle: plugin_object, to parent: plugin_object) -> Bool {
         // Released without the lock: a module may be called to destroy an instance.
-        var held: [plugin_object] = []
-        defer { for object in held { _ = release(object) } }
+        var retained: [plugin_object] = []
+        defer { for object in retained { _ = release(object) } }
         return parents.withLock { _ in
             var above = parent
             while above != 0, above != handle, retain(above) {
-                held.append(above)
+                retained.append(above)
                 above = self.parent(of: above)
             }
             guard above != handle else { return false }

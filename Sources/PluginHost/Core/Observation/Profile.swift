@@ -71,7 +71,7 @@ final class Profiler: Sendable {
     /// Whether there is no room for more entries.
     private let isFull = Atomic(false)
     /// How many have found none: counted by each thread, and otherwise.
-    private let droppedTally = Lane.nextTally()
+    private let droppedTally = ThreadContext.nextTally()
     private let dropped = Atomic(0)
 
     var profile: HostProfile {
@@ -83,9 +83,9 @@ final class Profiler: Sendable {
 
     /// The time now, for ``note(_:_:module:from:to:)``; nil, and counted as dropped, where there is no room any more.
     @inline(__always)
-    func started(_ lane: Lane?) -> Int64? {
+    func started(_ thread: ThreadContext?) -> Int64? {
         guard isFull.load(ordering: .relaxed) else { return monotonicNow() }
-        if let lane { lane.count(droppedTally) } else { dropped.add(1, ordering: .relaxed) }
+        if let thread { thread.count(droppedTally) } else { dropped.add(1, ordering: .relaxed) }
         return nil
     }
 

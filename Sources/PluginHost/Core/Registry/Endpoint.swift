@@ -20,13 +20,13 @@ final class Endpoint: @unchecked Sendable {
     /// The address of the label, once it is made.
     private let labelWord = Atomic<UInt>(0)
     /// Where its calls are counted; no other endpoint of the process has the same.
-    let number = Lane.nextTally()
+    let number = ThreadContext.nextTally()
     /// How it can be called, at best.
     let way: Way
     /// How many parameters such an action has at most.
-    static let straightParameters = 8
+    static let fastParameters = 8
     /// Whether new calls wait while its module hands its state over.
-    let isHeld = Atomic(false)
+    let isBlocked = Atomic(false)
     /// Takes any arguments by position and no names: a callback.
     let isVariadic: Bool
     let isAsync: Bool
@@ -38,10 +38,10 @@ final class Endpoint: @unchecked Sendable {
 
     /// See ``way``.
     enum Way {
-        /// A call is nothing but a call of its function: see ``Calls/callStraight(_:_:_:_:_:)``.
+        /// A call is nothing but a call of its function: see ``Calls/callFast(_:_:_:_:_:)``.
         case straight
-        /// The same for asynchronous ones: see ``Calls/beginStraight(_:_:parent:from:to:_:_:)``.
-        case straightAsync
+        /// The same for asynchronous ones: see ``Calls/beginFast(_:_:parent:from:to:_:_:)``.
+        case fastAsync
         /// Through ``Calls/invoke(_:_:_:_:_:instance:)``, which can call any.
         case general
     }
@@ -93,8 +93,8 @@ final class Endpoint: @unchecked Sendable {
         self.gate = gate
         asksAboutURL = parameters.contains { $0.key.count > 3 && $0.key.bytes!.pointee == UInt8(ascii: "_") }
         let isStraight =
-            !isVariadic && instances == nil && gate == nil && parameters.count <= Self.straightParameters
-        way = isStraight ? isAsync ? .straightAsync : .straight : .general
+            !isVariadic && instances == nil && gate == nil && parameters.count <= Self.fastParameters
+        way = isStraight ? isAsync ? .fastAsync : .straight : .general
         if isListed { generation.core.statistics.add(self) }
     }
 

@@ -52,7 +52,7 @@ final class Generation: @unchecked Sendable {
     /// Objects and callbacks of it that somebody holds.
     let objectCount = Atomic<Int>(0)
     /// What holds new calls back, while it hands its state over.
-    let hold = Mutex<Hold?>(nil)
+    let barrier = Mutex<CallBarrier?>(nil)
     /// Whether its objects answer no more: the time that they had after its end is over.
     let isRevoked = Atomic(false)
     /// Whether it is being set up and initialised: it sees the table that will be, and is in no other.

@@ -6,7 +6,7 @@ import Synchronization
 /// The published table. Readers take no lock, do not slow each other down and never wait; a writer publishes the next
 /// table, waits until nobody reads the one before, and frees it.
 ///
-/// How: a reader notes in its lane that it reads, and forgets it a few dozen nanoseconds later. The note and the load of
+/// How: a reader notes in its thread context that it reads, and forgets it a few dozen nanoseconds later. The note and the load of
 /// the table need an order that a processor does not give for free; the writer pays for it (`plugin_host_fence_heavy`, as
 /// in userspace RCU, "sys_membarrier" flavour).
 ///
@@ -17,7 +17,7 @@ final class Registry: Sendable {
     /// The table that will be, or 0.
     private let proposal = Atomic<UInt>(0)
     private let writer = Mutex(())
-    /// Counts the changes of all registries, which share the lanes; a reader notes the one that it has seen.
+    /// Counts the changes of all registries, which share the thread contexts; a reader notes the one that it has seen.
     private static let epoch = Atomic<UInt64>(1)
     /// Who is told of each new table, after it was published.
     private let observers = Mutex<[UInt64: @Sendable (Table) -> Void]>([:])
@@ -33,14 +33,14 @@ final class Registry: Sendable {
 
     /// Lends the table. `body` must be short and must not call a module: a change waits for it.
     ///
-    /// - Parameter isPublished: Whether it is known that the lane sees the published table, not the proposal.
+    /// - Parameter isPublished: Whether it is known that the thread context sees the published table, not the proposal.
     @inline(__always)
-    func read<Result>(_ lane: Lane, isPublished: Bool = false, _ body: (Table) -> Result) -> Result {
-        lane.epoch.pointee.store(Registry.epoch.load(ordering: .acquiring), ordering: .relaxed)
+    func read<Result>(_ thread: ThreadContext, isPublished: Bool = false, _ body: (Table) -> Result) -> Result {
+        thread.epoch.pointee.store(Registry.epoch.load(ordering: .acquiring), ordering: .relaxed)
         plugin_host_fence_light()
-        let word = !isPublished && lane.seesProposal ? proposedOrCurrent : current.load(ordering: .acquiring)
+        let word = !isPublished && thread.seesProposal ? proposedOrCurrent : current.load(ordering: .acquiring)
         let table = Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: word)!)
-        defer { lane.epoch.pointee.store(0, ordering: .releasing) }
+        defer { thread.epoch.pointee.store(0, ordering: .releasing) }
         return table._withUnsafeGuaranteedRef { body($0) }
     }
 
@@ -51,10 +51,10 @@ final class Registry: Sendable {
 
     /// The table, retained.
     @inline(__always)
-    func current(_ lane: Lane) -> Table { read(lane) { $0 } }
+    func current(_ thread: ThreadContext) -> Table { read(thread) { $0 } }
 
     /// The table, for lists and status.
-    var table: Table { Lane.current.map(current) ?? Table() }
+    var table: Table { ThreadContext.current.map(current) ?? Table() }
 
     /// Makes the next table of the present one and publishes it. When this returns, every call that was found in the
     /// table before is entered in the records of running calls, and nobody reads that table any longer.
@@ -88,8 +88,8 @@ final class Registry: Sendable {
         let old = place.exchange(new, ordering: .acquiringAndReleasing)
         let changed = Registry.epoch.add(1, ordering: .sequentiallyConsistent).newValue
         plugin_host_fence_heavy()
-        for lane in Lane.all {
-            while case let seen = lane.epoch.pointee.load(ordering: .acquiring), seen != 0, seen < changed {
+        for thread in ThreadContext.all {
+            while case let seen = thread.epoch.pointee.load(ordering: .acquiring), seen != 0, seen < changed {
                 sched_yield()
             }
         }
@@ -114,7 +114,7 @@ final class Registry: Sendable {
     }
 
     /// Publishes a table with these modules, and the other things as they are.
-    func publish(_ generations: [Generation], absences: Absences? = nil, isStopped: Bool = false) {
+    func publish(_ generations: [Generation], absences: UnavailableModules? = nil, isStopped: Bool = false) {
         try? update { table in
             table.changed(sharing: proposed) { contents in
                 contents.generations = generations

@@ -19,7 +19,7 @@ final class ServiceEntry: @unchecked Sendable {
     /// What the border says about it: a map, laid out once and never freed.
     let told: plugin_value
     /// Makes objects that have an instance of their own; nil where all callers share one, or there are no instances.
-    let maker: ServiceMaker?
+    let maker: ServiceFactory?
     private unowned(unsafe) let owner: Generation  // Never freed.
 
     var generation: Generation { owner }
@@ -47,7 +47,7 @@ final class ServiceEntry: @unchecked Sendable {
         info = ServiceInfo(.map(description))
         told = .immortal(.map(description))
         let own = service.isSingleton ? nil : instances
-        maker = own.map { ServiceMaker(service, actions, of: generation, $0, gate) }
+        maker = own.map { ServiceFactory(service, actions, of: generation, $0, gate) }
     }
 
     /// Services by their names; of each name the one that serves first: the highest version, then the

@@ -35,7 +35,7 @@ final class Table: Sendable {
         /// What stands around calls; nil where nothing does.
         var interception: Interception?
         /// Who is known and not served.
-        var absences = Absences()
+        var absences = UnavailableModules()
         /// Whether the host has been shut down.
         var isStopped = false
     }
@@ -115,6 +115,6 @@ extension Table {
     var routes: Routes { contents.routes }
     var serviceFiles: ServiceFiles { contents.serviceFiles }
     var interception: Interception? { contents.interception }
-    var absences: Absences { contents.absences }
+    var absences: UnavailableModules { contents.absences }
     var isStopped: Bool { contents.isStopped }
 }

@@ -36,7 +36,7 @@ struct CallRecord {
     private var endpointWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.endpoint) }
     private var lock: UnsafeMutablePointer<Atomic<UInt32>> { atomic(\.lock) }
     private var replierWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.replier) }
-    private var holdsWord: UnsafeMutablePointer<Atomic<UInt32>> { atomic(\.holds) }
+    private var referencesWord: UnsafeMutablePointer<Atomic<UInt32>> { atomic(\.references) }
     private var deadlineWord: UnsafeMutablePointer<Atomic<Int64>> { atomic(\.deadline) }
     private var parentWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.parent) }
     private var objectWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.object) }
@@ -121,16 +121,16 @@ struct CallRecord {
 
     /// Begins to await a reply, and returns the token that it must name.
     ///
-    /// - Parameter lane: The one whose record it is, for ``answer(_:_:)``; nil in the pool.
+    /// - Parameter thread context: The one whose record it is, for ``answer(_:_:)``; nil in the pool.
     @inline(__always)
     func open(
         _ completion: @escaping plugin_completion, _ data: UnsafeMutableRawPointer?, deadline: Int64,
-        in lane: Lane? = nil
+        in thread: ThreadContext? = nil
     ) -> plugin_token {
         pointer.pointee.completion = unsafeBitCast(completion, to: type(of: pointer.pointee.completion))
         pointer.pointee.data = data
         deadlineWord.pointee.store(deadline, ordering: .relaxed)
-        replierWord.pointee.store(lane?.id ?? 0, ordering: .relaxed)
+        replierWord.pointee.store(thread?.id ?? 0, ordering: .relaxed)
         let sequence = (state.pointee.load(ordering: .relaxed) >> 2 &+ 1) & Self.sequenceMask
         state.pointee.store(sequence << 2 | Phase.open.rawValue, ordering: .releasing)
         return UInt64(pointer.pointee.index) << 41 | sequence
@@ -171,18 +171,18 @@ struct CallRecord {
     func complete(
         _ token: plugin_token, _ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?
     ) {
-        let lane = Lane.current
-        if error != nil, let lane, let endpoint { lane.countError(endpoint) }
-        lane?.beginReply(self, token)
+        let thread = ThreadContext.current
+        if error != nil, let thread, let endpoint { thread.countError(endpoint) }
+        thread?.beginReply(self, token)
         pointer.pointee.completion?(pointer.pointee.data, value, error)
-        lane?.endReply(self)
+        thread?.endReply(self)
     }
 
-    /// Answers a call that runs on this thread, and was opened in its lane, with a result. False, with nothing done, where
+    /// Answers a call that runs on this thread, and was opened in its thread context, with a result. False, with nothing done, where
     /// somebody has answered.
     ///
-    /// Nothing need be noted for that: ``open(_:_:deadline:in:)`` has noted that the lane replies, and a call that runs on
-    /// a lane is among those that it blocks.
+    /// Nothing need be noted for that: ``open(_:_:deadline:in:)`` has noted that the thread context replies, and a call that runs on
+    /// a thread context is among those that it blocks.
     @inline(__always)
     func answer(_ token: plugin_token, _ result: UnsafePointer<plugin_value>) -> Bool {
         guard move(token, from: .open, to: .replying) else { return false }
@@ -203,7 +203,7 @@ struct CallRecord {
     @inline(__always)
     func beginFirstReply(_ token: plugin_token) -> Bool {
         guard move(token, from: .open, to: .replying) else { return false }
-        replierWord.pointee.store(Lane.currentID, ordering: .relaxed)
+        replierWord.pointee.store(ThreadContext.currentID, ordering: .relaxed)
         return true
     }
 
@@ -213,11 +213,11 @@ struct CallRecord {
             switch phase {
             case .open, .abandoned:
                 if move(token, from: phase, to: .replying) {
-                    replierWord.pointee.store(Lane.currentID, ordering: .relaxed)
+                    replierWord.pointee.store(ThreadContext.currentID, ordering: .relaxed)
                     return phase
                 }
             case .replying:
-                if replierWord.pointee.load(ordering: .relaxed) == Lane.currentID { return nil }
+                if replierWord.pointee.load(ordering: .relaxed) == ThreadContext.currentID { return nil }
                 sched_yield()
             case .over: return nil
             }
@@ -236,7 +236,7 @@ struct CallRecord {
     }
 
     /// Whether another thread is replying, so that waiting for it makes sense.
-    var isReplyingElsewhere: Bool { replierWord.pointee.load(ordering: .relaxed) != Lane.currentID }
+    var isReplyingElsewhere: Bool { replierWord.pointee.load(ordering: .relaxed) != ThreadContext.currentID }
 
     /// Works on the cancel handler, alone.
     func withCancelHandler<Result>(
@@ -261,15 +261,15 @@ struct CallRecord {
     }
 
     /// Sets what still needs a record of the pool: the action that runs, and the reply.
-    func hold() { holdsWord.pointee.store(2, ordering: .releasing) }
+    func retain() { referencesWord.pointee.store(2, ordering: .releasing) }
 
     /// Returns true to the last one that lets go. Of the two that `hold` counts, the second finds that nobody else needs
     /// the record, and need not subtract.
-    func letGo() -> Bool {
-        guard holdsWord.pointee.load(ordering: .acquiring) == 1 else {
-            return holdsWord.pointee.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
+    func release() -> Bool {
+        guard referencesWord.pointee.load(ordering: .acquiring) == 1 else {
+            return referencesWord.pointee.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
         }
-        holdsWord.pointee.store(0, ordering: .relaxed)
+        referencesWord.pointee.store(0, ordering: .relaxed)
         return true
     }
 }

@@ -70,7 +70,7 @@ final class SerialGate: Sendable {
                 graph.holders[ObjectIdentifier(self)] = call
                 return .entered
             }
-            var blocked = isBlocking ? Lane.current?.blockedCalls ?? [] : []
+            var blocked = isBlocking ? ThreadContext.current?.blockedCalls ?? [] : []
             record.addChain(to: &blocked)
             let gates = graph.gates(before: self)
             if gates.contains(where: { graph.holder(of: $0).map(blocked.contains) ?? false }) { return .circle }

@@ -90,7 +90,7 @@ struct Drain {
         context.drains.total.count += 1
         context.drains.total.mappedBytes += status.mappedBytes
         if context.drains.retired.count > 100 { context.drains.retired.removeFirst() }
-        if let module = generation.module, module.isOfFile, !VersionKeeping(context: context).isUnkept(module) {
+        if let module = generation.module, module.isOfFile, !VersionRetention(context: context).isUnkept(module) {
             context.disk.staging.removeFiles(of: module.staged)
         }
         context.tell(.retired(status))

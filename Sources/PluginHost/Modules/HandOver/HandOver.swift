@@ -9,7 +9,7 @@ import PluginFile
 /// point leaves the old one as it was.
 struct HandOver {
     let old: Generation
-    private let hold: Hold
+    private let barrier: CallBarrier
     private let hooks: Hooks
     private let timeout: Duration
     private let state: Value
@@ -25,11 +25,11 @@ struct HandOver {
     init(from old: Generation, _ hooks: Hooks) throws(PluginError) {
         (self.old, self.hooks) = (old, hooks)
         timeout = hooks.configuration.handOverTimeout
-        hold = Hold(old, limit: hooks.configuration.heldCallsLimit)
+        barrier = CallBarrier(old, limit: hooks.configuration.waitingCallsLimit)
         do throws(PluginError) {
-            try hold.waitForCalls(until: .now() + timeout.dispatchInterval)
+            try barrier.waitForCalls(until: .now() + timeout.dispatchInterval)
         } catch {
-            hold.end(isSucceeded: false)
+            barrier.end(isSucceeded: false)
             throw PluginError(
                 error.code,
                 "The state of \(old.name) cannot be handed over: after \(timeout), \(error.message)")
@@ -38,7 +38,7 @@ struct HandOver {
             state = try hooks.begin(.suspend, of: old, timeout: timeout)!.wait()
         } catch {
             Self.unsuspend(old, hooks, timeout)
-            hold.end(isSucceeded: false)
+            barrier.end(isSucceeded: false)
             throw error
         }
     }
@@ -54,11 +54,11 @@ struct HandOver {
     /// The old one goes on as if nothing had been.
     func undo() {
         Self.unsuspend(old, hooks, timeout)
-        hold.end(isSucceeded: false)
+        barrier.end(isSucceeded: false)
     }
 
     /// What was held back goes to whatever serves now.
-    func finish() { hold.end(isSucceeded: true) }
+    func finish() { barrier.end(isSucceeded: true) }
 
     private static func unsuspend(_ generation: Generation, _ hooks: Hooks, _ timeout: Duration) {
         do throws(PluginError) {

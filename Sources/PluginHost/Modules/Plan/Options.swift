@@ -87,7 +87,7 @@ extension Plan {
             }
             serving = registered + order.places.map { groups[$0].chosen }
             for place in order.places { groups[place].isAdmitted = true }
-            let unmet = Unmet(
+            let unmet = UnmetRequirements(
                 chosen: groups.map(\.chosen.manifest), starting: Set(order.places), present: present)
             for place in order.blocked {
                 groups[place].isAdmitted = false

@@ -74,10 +74,10 @@ final class ChangeContext: @unchecked Sendable {
     ///
     /// - Returns: Why what the program registers does not serve.
     @discardableResult
-    func settle(_ change: ProgramChange? = nil) -> PluginError? {
+    func reconcile(_ change: ProgramChange? = nil) -> PluginError? {
         var reconciler = Reconciler(self, change)
         defer { FolderUpdate(self).tellFailures() }
-        return reconciler.settle()
+        return reconciler.reconcile()
     }
 
     /// What is to serve now, and what is not and why.

@@ -27,13 +27,13 @@ final class Lifecycle: Sendable {
     /// - Throws: `stagingFailed`; `hostStopped`.
     func start() throws(PluginError) {
         guard let disk = try begin() else { return }
-        holdThreads()
+        retainThreads()
         // Before the folders: what is linked in keeps what it claims.
         whileGoing { context in
             context.disk = disk
             FolderScan.recover(context)
             LinkedModules(context: context).take()
-            context.settle()
+            context.reconcile()
             context.tellOwnProblems()
         }
         // Watched before it is read, so that nothing can come between.
@@ -41,7 +41,7 @@ final class Lifecycle: Sendable {
         context.memoryWatch.beginIfAwaited()
         whileGoing { $0.update() }
         if configuration.watches {
-            whileGoing { Intake(context: $0).trySuspects() }
+            whileGoing { FileScan(context: $0).trySuspects() }
         } else {
             waitForWriters()
         }
@@ -65,9 +65,9 @@ final class Lifecycle: Sendable {
     }
 
     /// Makes the threads that changes and deadlines need, before anything else can take the last ones.
-    private func holdThreads() {
-        Deadlines.hold()
-        guard !context.queue.hold() else { return }
+    private func retainThreads() {
+        Deadlines.retainThreads()
+        guard !context.queue.retainThread() else { return }
         let problem = PluginError(
             .outOfResources,
             "The system has no thread left for changes of modules: they run when one can be had. "
@@ -117,7 +117,7 @@ final class Lifecycle: Sendable {
                 return phase
             }
             switch before {
-            case .made: for served in context.serving.program.reversed() { context.settle(.unregisters(served)) }
+            case .made: for served in context.serving.program.reversed() { context.reconcile(.unregisters(served)) }
             case .started(let disk): end(disk)
             case .stopped: break
             }
@@ -137,8 +137,8 @@ final class Lifecycle: Sendable {
         }
         context.serving.replace(by: [])
         context.publish()
-        context.queue.letGo()
-        Deadlines.letGo()
+        context.queue.releaseThread()
+        Deadlines.releaseThreads()
     }
 
     // MARK: Changes
@@ -176,7 +176,7 @@ final class Lifecycle: Sendable {
                 throw PluginError(
                     .hostStopped, "The host has been shut down: \(module.manifest.name) cannot be registered.")
             }
-            if let refusal = context.settle(.registers(module)) { throw refusal }
+            if let refusal = context.reconcile(.registers(module)) { throw refusal }
         }
         context.tellDeclarationProblems()
     }
@@ -185,7 +185,7 @@ final class Lifecycle: Sendable {
     func unregister(_ name: String) throws(PluginError) -> Bool {
         try change { (context) throws(PluginError) in
             guard let served = context.serving.program.first(where: { $0.name == name }) else { return false }
-            context.settle(.unregisters(served))
+            context.reconcile(.unregisters(served))
             return true
         }
     }
@@ -214,7 +214,7 @@ final class Lifecycle: Sendable {
     /// Tries modules again that were refused: what they claim may be free now. From any thread; it does not wait.
     func retryRefused() {
         guard context.published.folders.records.values.contains(where: { $0.verdict.isRefusal }) else { return }
-        context.later { $0.settle() }
+        context.later { $0.reconcile() }
     }
 
     /// Watches the memory if somebody subscribes to `host.memoryPressure`, and the host goes on.

@@ -61,7 +61,7 @@ struct Publication {
         hooks.announceMissedEvents(to: started.map(\.generation))
         announce(started)
         hooks.announceStop(to: replaced.map(\.generation))
-        VersionKeeping(context: context).keep(leaving: plan.leaving)
+        VersionRetention(context: context).keep(leaving: plan.leaving)
         Drain(context: context).retire((gone + replaced).map(\.generation))
     }
 

@@ -36,7 +36,7 @@ struct Reconciler {
 
     /// - Returns: Why what the program registers does not serve.
     @discardableResult
-    mutating func settle() -> PluginError? {
+    mutating func reconcile() -> PluginError? {
         defer { context.disk?.journal.endStarts() }
         while true {
             context.publish()
@@ -89,7 +89,7 @@ struct Reconciler {
     private mutating func setUp(_ candidate: Plan.Candidate) -> Generation? {
         let module = candidate.module
         if module.isSpent, module.isOfFile {
-            Intake(context: context).reload(candidate.path)
+            FileScan(context: context).reload(candidate.path)
             return nil
         }
         let settings = context.core.moduleConfiguration.withLock { $0[module.manifest.name] } ?? [:]

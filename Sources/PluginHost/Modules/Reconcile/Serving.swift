@@ -32,9 +32,9 @@ struct Serving: Sendable {
     /// - Parameters:
     ///   - served: What serves from now on.
     ///   - records: What the files hold.
-    func absences(besides served: [Served], _ records: [PathKey: FileRecord]) -> Absences {
+    func absences(besides served: [Served], _ records: [PathKey: FileRecord]) -> UnavailableModules {
         let names = Set(served.map(\.name))
-        var absences = Absences()
+        var absences = UnavailableModules()
         for (manifest, reason) in departed where !names.contains(manifest.name) { absences.add(manifest, reason) }
         let refused = records.values.filter { $0.error != nil }.sorted { PathKey($0.path) < PathKey($1.path) }
         for record in refused {

@@ -77,7 +77,7 @@ struct DeclarationScan {
     }
 
     /// Brings into the registry what has been read, and takes out what is gone.
-    func settle() {
+    func reconcile() {
         let files = context.folders.declarations
         for path in files.keys { context.folders.declarations[path]?.isNew = false }
         let table = context.registry.table

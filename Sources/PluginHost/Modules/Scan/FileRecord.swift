@@ -17,17 +17,17 @@ struct FileRecord {
 
     enum Content: Sendable {
         /// Somebody writes it; it is taken when it is whole. With what it held before.
-        case beingWritten(over: Held? = nil)
+        case beingWritten(over: Loaded? = nil)
         /// With the module in it, if it came so far.
         indirect case failed(PluginError, LoadedModule?)
         indirect case quarantined(PluginError)
         /// No module, but a library that one finds beside itself.
         case library(of: String)
-        case module(Held)
+        case module(Loaded)
     }
 
     /// A module in a file, and what the last change decided about it.
-    struct Held: Sendable {
+    struct Loaded: Sendable {
         let module: LoadedModule
         var verdict = Verdict.undecided
     }
@@ -59,14 +59,14 @@ struct FileRecord {
 
     /// The same file, of which something else is decided from now on; nil if that is decided already, or it holds no module.
     func decided(_ verdict: Verdict) -> FileRecord? {
-        guard case .module(var held) = content, held.verdict != verdict else { return nil }
-        held.verdict = verdict
-        return with(.module(held))
+        guard case .module(var loaded) = content, loaded.verdict != verdict else { return nil }
+        loaded.verdict = verdict
+        return with(.module(loaded))
     }
 
     /// The same module, after somebody has begun to write the file, or has written it again.
-    mutating func keepModule(_ held: Held, isBeingWritten: Bool) {
-        content = isBeingWritten ? .beingWritten(over: held) : .module(held)
+    mutating func keepModule(_ loaded: Loaded, isBeingWritten: Bool) {
+        content = isBeingWritten ? .beingWritten(over: loaded) : .module(loaded)
     }
 
     var fileName: String { (path as NSString).lastPathComponent }
@@ -75,21 +75,21 @@ struct FileRecord {
     var isAwaited: Bool { if case .beingWritten = content { true } else { false } }
 
     /// The module that it holds, or held when somebody began to write it.
-    var held: Held? {
+    var loaded: Loaded? {
         switch content {
-        case .module(let held), .beingWritten(over: let held?): held
+        case .module(let loaded), .beingWritten(over: let loaded?): loaded
         default: nil
         }
     }
 
     /// The module in the file, if it can be served.
-    var module: LoadedModule? { if case .module(let held) = content { held.module } else { nil } }
+    var module: LoadedModule? { if case .module(let loaded) = content { loaded.module } else { nil } }
 
     /// The module whose name stands in the file, even if it failed.
     var claimedModule: LoadedModule? { if case .failed(_, let module) = content { module } else { module } }
 
     /// What was decided about the module in it.
-    var verdict: Verdict { if case .module(let held) = content { held.verdict } else { .undecided } }
+    var verdict: Verdict { if case .module(let loaded) = content { loaded.verdict } else { .undecided } }
 
     /// Whether both are about one file that was not written in between.
     func hasContent(of other: FileRecord) -> Bool {
@@ -105,14 +105,14 @@ struct FileRecord {
         case .beingWritten:
             PluginError(.unreadable, "\(path) is being written; it is taken when its writer closes it.")
         case .library: nil
-        case .module(let held): held.verdict.error
+        case .module(let loaded): loaded.verdict.error
         }
     }
 
     var isFailure: Bool {
         switch content {
         case .failed, .quarantined: true
-        case .module(let held): held.verdict.isRefusal
+        case .module(let loaded): loaded.verdict.isRefusal
         case .beingWritten, .library: false
         }
     }
@@ -138,8 +138,8 @@ extension FileRecord {
             served == nil ? state : .active, file: path, since: served?.since ?? since, manifest, served?.generation)
         status.error = error
         switch content {
-        case .module(let held):
-            if case .superseded(let other) = held.verdict { status.note = "\(other) serves" }
+        case .module(let loaded):
+            if case .superseded(let other) = loaded.verdict { status.note = "\(other) serves" }
         case .library(let owner): status.note = "needed by \(owner)"
         default: break
         }
@@ -155,8 +155,8 @@ extension FileRecord {
         case .failed: .failed
         case .quarantined: .quarantined
         case .library: .library
-        case .module(let held):
-            switch held.verdict {
+        case .module(let loaded):
+            switch loaded.verdict {
             case .undecided: .loaded
             case .serves: .active
             case .superseded: .superseded

@@ -27,7 +27,7 @@ struct FolderScan {
         // All files are opened before the first one's entry is called: the runtime of Swift forgets which types conform
         // to which protocols whenever a library is opened, and searches all libraries to find out again. In turns, the
         // time of a start would grow with the square of the number of modules.
-        let intake = Intake(context: context)
+        let intake = FileScan(context: context)
         for file in entries.compactMap({ look(at: $0, in: folder, intake) }) { intake.finish(file) }
         if entries.contains(where: { before[$0.path]?.identity != (try? $0.identity.get()) }) {
             retryLacking(before.values.filter { $0.folder.hasBytes(of: folder) }, intake)
@@ -45,7 +45,7 @@ struct FolderScan {
     }
 
     /// Opens what is new or has changed.
-    private func look(at entry: PluginFolder.Entry, in folder: String, _ intake: Intake) -> Intake.OpenedFile? {
+    private func look(at entry: PluginFolder.Entry, in folder: String, _ intake: FileScan) -> FileScan.OpenedFile? {
         switch entry.identity {
         case .failure(let error):
             context.folders.fail(FileRecord(path: entry.path, folder: folder, identity: nil), error)
@@ -61,7 +61,7 @@ struct FolderScan {
     }
 
     /// Tries files again that the dynamic linker has refused before: what they lacked may have come.
-    private func retryLacking(_ files: [FileRecord], _ intake: Intake) {
+    private func retryLacking(_ files: [FileRecord], _ intake: FileScan) {
         for file in files {
             guard case .failed(let error, _) = file.content, error.code == .openFailed,
                 case .failed(error, _)? = context.folders.records[file.path]?.content

@@ -18,10 +18,10 @@ struct FolderUpdate {
         let scan = FolderScan(context: context, retriesFailures: retriesFailures)
         for folder in context.configuration.folders where folders.contains(folder) { scan.look(into: folder) }
         var reconciler = Reconciler(context)
-        reconciler.settle()
-        if retriesFailures { VersionKeeping(context: context).keepAgain() }
-        Intake(context: context).releaseTried()
-        DeclarationScan(context: context).settle()
+        reconciler.reconcile()
+        if retriesFailures { VersionRetention(context: context).keepAgain() }
+        FileScan(context: context).releaseTried()
+        DeclarationScan(context: context).reconcile()
         tellFailures()
         context.tellOwnProblems()
         lookAgain()

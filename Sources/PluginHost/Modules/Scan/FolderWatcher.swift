@@ -90,7 +90,7 @@ final class FolderWatcher: @unchecked Sendable {
         guard !isRunning else { return }
         isRunning = true
         beginnings += 1
-        queue.hold()
+        queue.retainThread()
         openDescriptor()
         for root in roots { _ = look(at: root) }
         lookLater(beginnings)
@@ -127,7 +127,7 @@ final class FolderWatcher: @unchecked Sendable {
         queue.unwatch()
         if descriptor >= 0 { close(descriptor) }
         descriptor = -1
-        queue.letGo()
+        queue.releaseThread()
         (folders, places, gathered) = ([:], [:], nil)
         problems.withLock { $0 = [:] }
     }

@@ -3,7 +3,7 @@ import PluginABI
 import PluginFile
 
 /// A file, and the module in it.
-struct HeldModule {
+struct LoadedFile {
     let path: String
     let module: LoadedModule
 }
@@ -12,7 +12,7 @@ struct HeldModule {
 struct FileMove {
     let context: ChangeContext
     let name: String
-    let files: [HeldModule]
+    let files: [LoadedFile]
 
     /// What would be without them.
     var plan: PlannedChange {
@@ -28,7 +28,7 @@ struct FileMove {
         let aside = try SetAside(files.map(\.path))
         do throws(PluginError) {
             for file in files {
-                try VersionKeeping(context: context).keep(file.module, of: file.path)
+                try VersionRetention(context: context).keep(file.module, of: file.path)
                 try Self.delete(file.path)
             }
             context.update()
@@ -57,7 +57,7 @@ struct FileMove {
     /// The files of a module in the order in which they are kept, so that what serves is the version before.
     ///
     /// - Throws: `conflict` if the file that it came from holds something else now.
-    static func files(of name: String, in context: ChangeContext) throws(PluginError) -> [HeldModule] {
+    static func files(of name: String, in context: ChangeContext) throws(PluginError) -> [LoadedFile] {
         let served = context.serving.modules[name]
         if let served, served.module.isOfFile, let record = context.folders.records[served.path],
             record.claimedModule == nil
@@ -80,10 +80,10 @@ struct FileMove {
 
 extension FolderContents {
     /// The files that hold a module, or something that claims to be it.
-    func files(holding name: String) -> [HeldModule] {
+    func files(holding name: String) -> [LoadedFile] {
         records.values.compactMap { record in
             guard let module = record.claimedModule, module.manifest.name == name, module.isOfFile else { return nil }
-            return HeldModule(path: record.path, module: module)
+            return LoadedFile(path: record.path, module: module)
         }
     }
 }

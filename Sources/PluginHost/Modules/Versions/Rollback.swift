@@ -138,10 +138,10 @@ struct Rollback {
 
     /// Keeps what goes, puts back what comes, and lets it start; all or nothing.
     private func putBack(
-        _ returning: Return, moving moved: [HeldModule], replacing replaced: HeldModule?
+        _ returning: Return, moving moved: [LoadedFile], replacing replaced: LoadedFile?
     ) throws(PluginError) {
         let folder = (returning.path as NSString).deletingLastPathComponent
-        let keeping = VersionKeeping(context: context)
+        let keeping = VersionRetention(context: context)
         let kept: KeptVersion
         if let known = returning.kept {
             kept = known

@@ -8,7 +8,7 @@ import Synchronization
 
 extension Calls {
     /// Where a call goes that waits.
-    enum HeldAddress {
+    enum WaitingAddress {
         /// What was found, and the object that the call holds, or 0.
         case endpoint(Endpoint, instance: UnsafeMutableRawPointer?, object: plugin_object)
         case url(String, asksForObject: Bool)
@@ -16,17 +16,18 @@ extension Calls {
 
     /// Keeps a call until then.
     func keep(
-        _ hold: Hold, _ address: HeldAddress, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ lane: Lane,
+        _ barrier: CallBarrier, _ address: WaitingAddress, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
+        _ thread: ThreadContext,
         _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
         let parameters = Parameters(entries.map { ($0.key.text, Value(copying: $0.value, host: program.hostTable)) })
-        let held = HeldCall(hold: hold, address: address, parameters: parameters, call: call, calls: self)
-        occupy(record, .passUnretained(core.ownActions.heldCalls), call)
-        let kept = Unmanaged.passRetained(held)
+        let waiting = WaitingCall(barrier: barrier, address: address, parameters: parameters, call: call, calls: self)
+        occupy(record, .passUnretained(core.ownActions.waitingCalls), call)
+        let kept = Unmanaged.passRetained(waiting)
         do throws(PluginError) {
             return try Parameters(positional: [.int(Int(bitPattern: kept.toOpaque()))]).lend {
                 (entries) throws(PluginError) in
-                try invoke(core.ownActions.heldCalls, entries, call, lane, record)
+                try invoke(core.ownActions.waitingCalls, entries, call, thread, record)
             }
         } catch {
             kept.release()
@@ -35,19 +36,19 @@ extension Calls {
     }
 
     /// What a call that waits shows, and is cancelled by: an asynchronous action of the program.
-    static func makeHeldCalls(_ program: Generation) -> Endpoint {
+    static func makeWaitingCalls(_ program: Generation) -> Endpoint {
         Endpoint(
             own: "waiting for a module that hands its state over", of: program, ["call": .int], isRemote: true
         ) { _, call, arguments, _ in
             let address = UnsafeRawPointer(bitPattern: Int(arguments![0].as.integer))!
-            Unmanaged<HeldCall>.fromOpaque(address).takeRetainedValue().begin(call!.pointee.token)
+            Unmanaged<WaitingCall>.fromOpaque(address).takeRetainedValue().begin(call!.pointee.token)
         }
     }
 
     /// One call that waits. Its members are only read, by who starts it.
-    private final class HeldCall: @unchecked Sendable {
-        private let hold: Hold
-        private let address: HeldAddress
+    private final class WaitingCall: @unchecked Sendable {
+        private let barrier: CallBarrier
+        private let address: WaitingAddress
         private let parameters: Parameters
         private let call: Call
         private let calls: Calls
@@ -55,8 +56,8 @@ extension Calls {
         private var token: plugin_token = 0
         private let running = Mutex<(isCancelled: Bool, token: plugin_token)>((false, 0))
 
-        init(hold: Hold, address: HeldAddress, parameters: Parameters, call: Call, calls: Calls) {
-            (self.hold, self.address, self.parameters) = (hold, address, parameters)
+        init(barrier: CallBarrier, address: WaitingAddress, parameters: Parameters, call: Call, calls: Calls) {
+            (self.barrier, self.address, self.parameters) = (barrier, address, parameters)
             (self.call, self.calls) = (call, calls)
         }
 
@@ -64,7 +65,7 @@ extension Calls {
             self.token = token
             CancelHandler.set(of: token, in: calls.program) { self.cancel() }
             do throws(PluginError) {
-                try hold.whenOver { ThreadPool.shared.run { self.proceed() } }
+                try barrier.whenOver { ThreadPool.shared.run { self.proceed() } }
             } catch {
                 end(error)
             }
@@ -84,7 +85,8 @@ extension Calls {
         }
 
         private func proceed() {
-            guard !running.withLock({ $0.isCancelled }), let lane = Lane.current, let record = lane.next else {
+            guard !running.withLock({ $0.isCancelled }), let thread = ThreadContext.current, let record = thread.next
+            else {
                 return end(PluginError(.cancelled, "The caller cancelled the call."))
             }
             let receiver = Receiver(Self.forward, Unmanaged.passRetained(self).toOpaque())
@@ -93,7 +95,7 @@ extension Calls {
                 isFresh: call.isFresh)
             do throws(PluginError) {
                 let inner = try parameters.lend { (entries) throws(PluginError) in
-                    try proceed(entries, next, lane, record)
+                    try proceed(entries, next, thread, record)
                 }
                 let isCancelled = running.withLock { running in
                     running.token = inner
@@ -101,27 +103,27 @@ extension Calls {
                 }
                 if isCancelled { cancel() }
             } catch {
-                calls.refuse(error, receiver, lane, record)
+                calls.refuse(error, receiver, thread, record)
             }
         }
 
         private func proceed(
-            _ entries: UnsafeBufferPointer<plugin_entry>, _ next: Call, _ lane: Lane, _ record: CallRecord
+            _ entries: UnsafeBufferPointer<plugin_entry>, _ next: Call, _ thread: ThreadContext, _ record: CallRecord
         ) throws(PluginError) -> plugin_token {
             switch address {
             case .endpoint(let endpoint, let instance, let object):
-                let endpoint = try calls.occupyAgain(record, endpoint, next, lane, object)
-                return try calls.invoke(endpoint, entries, next, lane, record, instance: instance)
+                let endpoint = try calls.occupyAgain(record, endpoint, next, thread, object)
+                return try calls.invoke(endpoint, entries, next, thread, record, instance: instance)
             case .url(let url, let asksForObject):
                 return try url.withRawText { (url) throws(PluginError) in
-                    try calls.open(url, entries, asksForObject: asksForObject, next, lane, record)
+                    try calls.open(url, entries, asksForObject: asksForObject, next, thread, record)
                 }
             }
         }
 
         private static let forward: plugin_completion = { data, value, error in
-            let held = Unmanaged<HeldCall>.fromOpaque(data!).takeRetainedValue()
-            held.calls.answer(held.token, value, error)
+            let waiting = Unmanaged<WaitingCall>.fromOpaque(data!).takeRetainedValue()
+            waiting.calls.answer(waiting.token, value, error)
         }
     }
 }

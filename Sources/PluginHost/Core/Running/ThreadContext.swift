@@ -3,18 +3,18 @@ import CPluginHost
 import Synchronization
 
 /// What belongs to one thread: the records of the synchronous calls that run on it, and whether it reads the table.
-struct Lane {
-    let pointer: UnsafeMutablePointer<plugin_host_lane>
+struct ThreadContext {
+    let pointer: UnsafeMutablePointer<plugin_host_thread>
 
-    /// This thread's lane; nil when 65,536 threads have one.
+    /// This thread's context; nil when 65,536 threads have one.
     @inline(__always)
-    static var current: Lane? { plugin_host_lane_current().map(Lane.init) }
+    static var current: ThreadContext? { plugin_host_thread_current().map(ThreadContext.init) }
 
-    /// A number for the lane, never 0.
+    /// A number for the thread context, never 0.
     var id: UInt64 { Self.id(of: pointer) }
     /// The same for this thread's.
-    static var currentID: UInt64 { id(of: plugin_host_lane_current()) }
-    private static func id(of pointer: UnsafeMutablePointer<plugin_host_lane>?) -> UInt64 {
+    static var currentID: UInt64 { id(of: plugin_host_thread_current()) }
+    private static func id(of pointer: UnsafeMutablePointer<plugin_host_thread>?) -> UInt64 {
         UInt64(UInt(bitPattern: pointer)) | 1
     }
 
@@ -25,9 +25,11 @@ struct Lane {
         return top.pointer.pointee.stands_for != 0 ? top.pointer.pointee.stands_for : top.token
     }
 
-    /// Every lane that there ever was.
-    static var all: some Sequence<Lane> {
-        sequence(first: plugin_host_lanes()) { $0?.pointee.next }.prefix { $0 != nil }.lazy.map { Lane(pointer: $0!) }
+    /// Every thread context that there ever was.
+    static var all: some Sequence<ThreadContext> {
+        sequence(first: plugin_host_threads()) { $0?.pointee.next }.prefix { $0 != nil }.lazy.map {
+            ThreadContext(pointer: $0!)
+        }
     }
 
     /// The registry's epoch while this thread reads the table, else 0. Atomic<T> has the layout of T.
@@ -114,8 +116,8 @@ enum RecordPool {
 
     /// A record for a call; nil when eight million are in flight.
     static func take() -> CallRecord? {
-        if let lane = Lane.current, case let spare = lane.pointer.pointee.spare_record, spare != 0 {
-            lane.pointer.pointee.spare_record = 0
+        if let thread = ThreadContext.current, case let spare = thread.pointer.pointee.spare_record, spare != 0 {
+            thread.pointer.pointee.spare_record = 0
             return plugin_host_record_at(spare - 1).map(CallRecord.init)
         }
         let index: UInt32? = free.withLock { free in
@@ -131,8 +133,8 @@ enum RecordPool {
     static func giveBack(_ record: CallRecord) {
         record.vacate()
         record.pointer.pointee.started = 0
-        if let lane = Lane.current, lane.pointer.pointee.spare_record == 0 {
-            lane.pointer.pointee.spare_record = record.pointer.pointee.index + 1
+        if let thread = ThreadContext.current, thread.pointer.pointee.spare_record == 0 {
+            thread.pointer.pointee.spare_record = record.pointer.pointee.index + 1
             return
         }
         free.withLock { $0.append(record.pointer.pointee.index) }
@@ -145,9 +147,9 @@ enum RecordPool {
 /// pool before it leaves its thread's record is found in one of them.
 func runningCalls() -> [CallRecord] {
     var calls: [CallRecord] = []
-    for lane in Lane.all {
+    for thread in ThreadContext.all {
         for place in 0..<Int(PLUGIN_HOST_CHUNK) {
-            let record = CallRecord(lane.pointer.pointee.records + place)
+            let record = CallRecord(thread.pointer.pointee.records + place)
             if record.isOccupied { calls.append(record) }
         }
     }

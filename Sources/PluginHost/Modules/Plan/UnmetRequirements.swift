@@ -2,7 +2,7 @@ import PluginABI
 import PluginFile
 
 /// Why modules wait: what they require is missing, has another version, waits itself, or requires them in turn.
-struct Unmet {
+struct UnmetRequirements {
     private let manifests: [ModuleManifest]
     private let starting: Set<Int>
     private var present: Provisions

@@ -7,7 +7,7 @@ import PluginFile
 ///
 /// Making one is a call of the module like any other, with an endpoint of its own: the factory can reject it, and a
 /// serial module is not disturbed.
-final class ServiceMaker: Sendable {
+final class ServiceFactory: Sendable {
     /// Makes an instance, and replies with an object that has it. Called with `isFresh`.
     let endpoint: Endpoint
     /// Of the objects that it makes.
@@ -26,7 +26,7 @@ final class ServiceMaker: Sendable {
             instances: instances, gate: gate, data: Unmanaged.passRetained(type).toOpaque()
         ) { data, call, _, _ in
             let type = Unmanaged<ObjectTypeEntry>.fromOpaque(data!).takeUnretainedValue()
-            ServiceMaker.make(type, call!.pointee)
+            ServiceFactory.make(type, call!.pointee)
         }
     }
 

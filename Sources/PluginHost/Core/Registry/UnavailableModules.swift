@@ -2,7 +2,7 @@ import PluginABI
 import PluginFile
 
 /// Modules that are known and not served, so that who calls them is told why.
-struct Absences: Sendable {
+struct UnavailableModules: Sendable {
     /// One module that is not served.
     struct Absence: Sendable {
         /// Name and version.

@@ -4,7 +4,7 @@ import PluginFile
 import Synchronization
 
 /// Keeps versions that serve no more, to be put back.
-struct VersionKeeping {
+struct VersionRetention {
     let context: ChangeContext
 
     private static let problem = "(kept versions)"
@@ -13,7 +13,7 @@ struct VersionKeeping {
 
     /// Keeps what serves no more and what no file holds any more.
     func keep(leaving: [Served]) {
-        for leaving in leaving where leaving.module.isOfFile && !isHeld(leaving.module) {
+        for leaving in leaving where leaving.module.isOfFile && !isInFolder(leaving.module) {
             do throws(PluginError) {
                 try keep(leaving.module, of: leaving.path)
                 if context.drains.unkept.isEmpty { context.folders.problems[Self.problem] = nil }
@@ -25,7 +25,7 @@ struct VersionKeeping {
     }
 
     /// Whether a file holds the module.
-    private func isHeld(_ module: LoadedModule) -> Bool {
+    private func isInFolder(_ module: LoadedModule) -> Bool {
         context.folders.records.values.contains { $0.claimedModule.map { Plan.isSame($0, module) } == true }
     }
 
@@ -45,7 +45,7 @@ struct VersionKeeping {
         while let first = context.drains.unkept.first {
             var problem: PluginError?
             do throws(PluginError) {
-                if !isHeld(first.module) { try keep(first.module, of: first.path) }
+                if !isInFolder(first.module) { try keep(first.module, of: first.path) }
             } catch {
                 context.reportProblem(error, Self.problem)
                 if error.canPass { return }

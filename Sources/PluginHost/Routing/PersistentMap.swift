@@ -1,11 +1,11 @@
 /// How a map refers to an object: the object, and what a search asks of it, so that it need not be fetched from memory.
-protocol TextMapReference {
+protocol PersistentMapReference {
     associatedtype Object: AnyObject
     var object: Unmanaged<Object> { get }
     init(to object: Object)
 }
 
-extension Unmanaged: TextMapReference {
+extension Unmanaged: PersistentMapReference {
     var object: Self { self }
     init(to object: Instance) { self = .passUnretained(object) }
 }
@@ -14,7 +14,7 @@ extension Unmanaged: TextMapReference {
 /// costs little: a page of about eight objects, and the list of the pages. A small map has one page.
 ///
 /// Made to be searched: nothing is counted on the way, and a text of up to 15 bytes stands in its slot itself.
-struct TextMap<Reference: TextMapReference>: ~Copyable {
+struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
     typealias Value = Reference.Object
     fileprivate typealias Page = TextPage<Reference>
 
@@ -30,7 +30,7 @@ struct TextMap<Reference: TextMapReference>: ~Copyable {
 
     init() {}
 
-    init(copying other: borrowing TextMap) {
+    init(copying other: borrowing PersistentMap) {
         count = other.count
         switch other.pages {
         case .none: break
@@ -168,10 +168,10 @@ struct TextMap<Reference: TextMapReference>: ~Copyable {
 }
 
 // Who changes a map owns it alone; what it shares, nobody changes.
-extension TextMap: @unchecked Sendable where Reference.Object: Sendable {}
+extension PersistentMap: @unchecked Sendable where Reference.Object: Sendable {}
 
 /// Some texts and their objects, one behind the other. The header is their number.
-private final class TextPage<Reference: TextMapReference>: ManagedBuffer<Int, TextPage.Slot> {
+private final class TextPage<Reference: PersistentMapReference>: ManagedBuffer<Int, TextPage.Slot> {
     typealias Value = Reference.Object
 
     struct Slot {

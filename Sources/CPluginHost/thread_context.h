@@ -1,6 +1,6 @@
 /* Between calls.c, threads.c and signals.c. */
-#ifndef PLUGIN_HOST_LANE_H
-#define PLUGIN_HOST_LANE_H
+#ifndef PLUGIN_HOST_THREAD_CONTEXT_H
+#define PLUGIN_HOST_THREAD_CONTEXT_H
 
 #include "plugin_host_calls.h"
 

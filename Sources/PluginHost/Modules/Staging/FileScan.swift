@@ -5,7 +5,7 @@ import PluginABI
 import PluginFile
 
 /// Takes a file into the process: stages it, opens it, and asks it what it is. What goes wrong stands in its record.
-struct Intake {
+struct FileScan {
     let context: ChangeContext
 
     private var disk: Disk { context.disk }
@@ -50,14 +50,14 @@ struct Intake {
         var record = record
         let path = record.path
         try LibraryOpening.requireFree(for: path) { [weak context] in
-            context?.later { Intake(context: $0).openAfterOthers(path) }
+            context?.later { FileScan(context: $0).openAfterOthers(path) }
         }
         guard
             case .staged(let staged) = try disk.staging.stage(
                 path: path, checkTrust: !context.configuration.trustsEveryone)
         else {
             // It may be written with what it holds already, or not at all: then nothing is loaded, or told, again.
-            if let held = context.folders.records[path]?.held { record.keepModule(held, isBeingWritten: true) }
+            if let loaded = context.folders.records[path]?.loaded { record.keepModule(loaded, isBeingWritten: true) }
             context.folders.put(record)
             return nil
         }
@@ -109,11 +109,11 @@ struct Intake {
     private func knownContent(of path: String, _ staged: StagedFile) -> FileRecord? {
         guard var record = context.folders.records[path] else { return nil }
         let served = context.serving.modules.values.first { $0.path.hasBytes(of: path) }
-        let candidates = [record.held, served.map { FileRecord.Held(module: $0.module) }]
-        guard let held = candidates.compactMap(\.self).first(where: { $0.module.hasContent(of: staged) }) else {
+        let candidates = [record.loaded, served.map { FileRecord.Loaded(module: $0.module) }]
+        guard let loaded = candidates.compactMap(\.self).first(where: { $0.module.hasContent(of: staged) }) else {
             return nil
         }
-        record.keepModule(held, isBeingWritten: false)
+        record.keepModule(loaded, isBeingWritten: false)
         return record
     }
 

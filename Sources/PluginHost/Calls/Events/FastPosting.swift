@@ -8,11 +8,11 @@ extension Calls {
     /// is taken (unless the program seems to subscribe, too), and of what all threads share nothing is written but the
     /// durations that are measured now and then, and the count of who keeps a list of many subscribers.
     ///
-    /// - Parameter record: Free, of this lane.
+    /// - Parameter record: Free, of this thread context.
     /// - Returns: false, with nothing done, for any other event, and where something is wrong.
-    func postStraight(
+    func postFast(
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, to receiver: Receiver,
-        _ lane: Lane, _ record: CallRecord
+        _ thread: ThreadContext, _ record: CallRecord
     ) -> Bool {
         let (event, entries) = (asked.pointee.target, asked.pointee.entries)
         guard asked.pointee.flags == 0, asked.pointee.timeout <= 0, asked.pointee.isNamedEvent,
@@ -23,22 +23,22 @@ extension Calls {
         let program = core.events.program(for: event, hash: hash)
         if let program, program.synchronous == nil { return false }
         return withUnsafeTemporaryAllocation(of: Unmanaged<Endpoint>.self, capacity: Subscribers.fewAreUpTo) { few in
-            guard let subscribers = straightSubscribers(of: event, hash, few, lane) else { return false }
-            let start = core.profiler.started(lane)
+            guard let subscribers = fastSubscribers(of: event, hash, few, thread) else { return false }
+            let start = core.profiler.started(thread)
             record.occupy(core.ownActions.posting, parent: parent, depth: depth, caller: .passUnretained(caller))
             let token = record.open(receiver.completion, receiver.data, deadline: 0)
-            lane.push()
+            thread.push()
             let post = Post(
                 event: event, entries: entries, caller: .passUnretained(caller), token: token, depth: depth + 1,
                 since: record.since, table: subscribers.table)
-            var delivery = deliver(post, to: subscribers.endpoints, lane)
+            var delivery = deliver(post, to: subscribers.endpoints, thread)
             subscribers.retained?.release()
-            if let program { deliver(post, to: program, lane, &delivery) }
+            if let program { deliver(post, to: program, thread, &delivery) }
             if let start { note(event, from: start) }
             delivery.lend { record.complete(token, $0, $1) }
             record.close(token)  // Only the program might have answered, and it has never been told the token.
             record.vacate()
-            lane.pop()
+            thread.pop()
             return true
         }
     }
@@ -64,10 +64,11 @@ extension Calls {
     /// - Parameter few: Where to copy them to: endpoints are never freed, their list is. To keep that would be a count
     ///   that all threads share.
     @inline(__always)
-    private func straightSubscribers(
-        of event: plugin_string, _ hash: UInt64, _ few: UnsafeMutableBufferPointer<Unmanaged<Endpoint>>, _ lane: Lane
+    private func fastSubscribers(
+        of event: plugin_string, _ hash: UInt64, _ few: UnsafeMutableBufferPointer<Unmanaged<Endpoint>>,
+        _ thread: ThreadContext
     ) -> Subscribers? {
-        registry.read(lane) { table in
+        registry.read(thread) { table in
             guard table.interception == nil else { return nil }
             guard let found = table.subscribers(of: event, hash: hash) else {
                 return Subscribers(endpoints: .init(start: nil, count: 0), retained: nil, table: table.number)
@@ -89,7 +90,7 @@ extension Calls {
     /// Calls the subscribers, one after the other.
     @inline(__always)
     private func deliver(
-        _ post: Post, to subscribers: UnsafeBufferPointer<Unmanaged<Endpoint>>, _ lane: Lane
+        _ post: Post, to subscribers: UnsafeBufferPointer<Unmanaged<Endpoint>>, _ thread: ThreadContext
     ) -> EventDelivery {
         var delivery = EventDelivery()
         var failure: PluginError?
@@ -97,7 +98,7 @@ extension Calls {
             let receiver = Receiver(Self.noteFailure, failure)
             for (place, subscriber) in subscribers.enumerated() {
                 let since = place == 0 ? post.since : plugin_host_coarse_now()
-                guard let reached = reach(subscriber, post, since, receiver, lane) else { continue }
+                guard let reached = reach(subscriber, post, since, receiver, thread) else { continue }
                 delivery.delivered += 1
                 guard failure.pointee != nil else { continue }
                 note(failure, of: post, in: reached.takeUnretainedValue(), &delivery)
@@ -110,7 +111,7 @@ extension Calls {
     /// Calls the handlers of the program, one after the other, with the same parameters.
     @inline(never)
     private func deliver(
-        _ post: Post, to program: ProgramSubscribers, _ lane: Lane, _ delivery: inout EventDelivery
+        _ post: Post, to program: ProgramSubscribers, _ thread: ThreadContext, _ delivery: inout EventDelivery
     ) {
         guard !delivery.isAtLimit, let endpoint = program.synchronous else { return }
         let parameters = parameters(of: post)
@@ -121,7 +122,7 @@ extension Calls {
                 guard ObjectTable.retain(object) else { continue }
                 defer { _ = ObjectTable.release(object) }
                 delivery.delivered += 1
-                run(object, endpoint, parameters, post, Receiver(Self.noteFailure, failure), lane)
+                run(object, endpoint, parameters, post, Receiver(Self.noteFailure, failure), thread)
                 guard failure.pointee != nil else { continue }
                 note(failure, of: post, in: endpoint, &delivery)
                 if delivery.isAtLimit { return }

@@ -2,7 +2,7 @@ import PluginABI
 import Synchronization
 
 /// Lets one task in at a time, in the order in which they come, without blocking a thread.
-final class Turn: Sendable {
+final class AsyncMutex: Sendable {
     private struct State {
         var isTaken = false
         var waiting: [CheckedContinuation<Void, Never>] = []

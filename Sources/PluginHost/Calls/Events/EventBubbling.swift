@@ -5,7 +5,7 @@ import PluginABI
 ///
 /// It is a call of its own, with a record and a token; the handlers are calls that are made for it, over the same path as
 /// any. One that fails does not lose the event: the next one gets it as the one that failed did.
-struct Emission: Sendable {
+struct EventBubbling: Sendable {
     private let event: String
     private var parameters: [String: Value]
     private var failures: [PluginError] = []
@@ -25,14 +25,14 @@ struct Emission: Sendable {
 
     private static let invokeNow: plugin_invoke = { data, call, arguments, _ in
         let program = Unmanaged<Generation>.fromOpaque(data!).takeUnretainedValue()
-        var emission = Emission(arguments!, program, call!.pointee.token)
+        var emission = EventBubbling(arguments!, program, call!.pointee.token)
         for link in ChainLinks(arguments!, program) where emission.ask(link) { break }
         emission.resolve()
     }
 
     private static let invokeLater: plugin_invoke = { data, call, arguments, _ in
         let program = Unmanaged<Generation>.fromOpaque(data!).takeUnretainedValue()
-        let begun = Emission(arguments!, program, call!.pointee.token)
+        let begun = EventBubbling(arguments!, program, call!.pointee.token)
         let links = ChainLinks(arguments!, program)
         let task = Task<Void, any Error>.immediate {  // Nothing in it throws: it would never reply.
             var emission = begun
@@ -152,7 +152,8 @@ struct Emission: Sendable {
 extension Calls {
     /// An event that runs up the chain.
     func emit(
-        _ request: borrowing plugin_request, _ call: Call, from caller: Generation, _ lane: Lane, _ record: CallRecord
+        _ request: borrowing plugin_request, _ call: Call, from caller: Generation, _ thread: ThreadContext,
+        _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
         let (name, entries) = try request.namedEvent()
         let event = name.text
@@ -176,7 +177,7 @@ extension Calls {
         let endpoint = call.mode == .any ? core.ownActions.emission.asynchronous : core.ownActions.emission.synchronous
         occupy(record, .passUnretained(endpoint), call)
         return try parameters.lend { (entries) throws(PluginError) in
-            try invoke(endpoint, entries, call, lane, record)
+            try invoke(endpoint, entries, call, thread, record)
         }
     }
 
@@ -187,7 +188,7 @@ extension Calls {
         let count = CallChain(from: parent).count { call in
             call.endpoint === emission.synchronous || call.endpoint === emission.asynchronous
         }
-        guard count < Self.nestedEmissionsMax else {
+        guard count < Self.nestedBubblingMax else {
             throw PluginError(
                 .recursionLimit,
                 "The event “\(event.shortened)” is emitted inside handlers of events, \(count) of them within "
@@ -196,5 +197,5 @@ extension Calls {
         }
     }
 
-    private static var nestedEmissionsMax: Int { 12 }
+    private static var nestedBubblingMax: Int { 12 }
 }

@@ -1,7 +1,7 @@
 import PluginABI
 
 /// Objects of one type that somebody holds.
-package struct HeldObjects: Sendable {
+package struct LiveObjects: Sendable {
     /// The module whose objects they are; empty for the program.
     package let module: String
     /// The type as the manifest calls it; `callback` for closures that were passed as values.

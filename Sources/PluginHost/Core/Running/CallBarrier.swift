@@ -6,7 +6,7 @@ import PluginABI
 import Synchronization
 
 /// Holds new calls of a generation back while it hands its state over. Calls that run, and what they call, go on.
-final class Hold: Sendable {
+final class CallBarrier: Sendable {
     private struct State {
         var isOver = false
         var waiting: [@Sendable () -> Void] = []
@@ -20,8 +20,8 @@ final class Hold: Sendable {
     init(_ generation: Generation, limit: Int) {
         self.generation = generation
         self.limit = limit
-        generation.hold.withLock { $0 = self }
-        for endpoint in generation.holdableEndpoints { endpoint.isHeld.store(true, ordering: .relaxed) }
+        generation.barrier.withLock { $0 = self }
+        for endpoint in generation.blockableEndpoints { endpoint.isBlocked.store(true, ordering: .relaxed) }
         // Who does not see it has entered the call in its record by now.
         plugin_host_fence_heavy()
     }
@@ -45,9 +45,9 @@ final class Hold: Sendable {
     /// - Parameter isSucceeded: Whether another generation serves now. Then calls by name that were found in the table
     ///   before, and come only now, must not run in this one: they go the same way. Its objects go on.
     func end(isSucceeded: Bool) {
-        let free = isSucceeded ? generation.endpointsOfObjects : generation.holdableEndpoints
-        for endpoint in free { endpoint.isHeld.store(false, ordering: .relaxed) }
-        if !isSucceeded { generation.hold.withLock { $0 = nil } }
+        let free = isSucceeded ? generation.endpointsOfObjects : generation.blockableEndpoints
+        for endpoint in free { endpoint.isBlocked.store(false, ordering: .relaxed) }
+        if !isSucceeded { generation.barrier.withLock { $0 = nil } }
         let waiting = state.withLock { state in
             state.isOver = true
             defer { state.waiting = [] }
@@ -85,7 +85,7 @@ extension Generation {
         runningCalls().count { $0.belongs(to: self) && $0.endpoint?.isStandIn != true }
     }
 
-    fileprivate var holdableEndpoints: [Endpoint] {
+    fileprivate var blockableEndpoints: [Endpoint] {
         targets.values.flatMap(\.values) + subscriptions.values + endpointsOfObjects
     }
 

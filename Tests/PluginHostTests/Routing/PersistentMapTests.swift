@@ -4,17 +4,17 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-@Suite struct TextMapTests {
+@Suite struct PersistentMapTests {
     final class Number {
         let value: Int
         init(_ value: Int) { self.value = value }
     }
 
-    private func set(_ map: inout TextMap<Unmanaged<Number>>, _ key: String, _ value: Int?) {
+    private func set(_ map: inout PersistentMap<Unmanaged<Number>>, _ key: String, _ value: Int?) {
         Array(key.utf8).withUnsafeBufferPointer { map.update($0) { $0 = value.map(Number.init) } }
     }
 
-    private func contents(_ map: borrowing TextMap<Unmanaged<Number>>, _ keys: [String]) -> [String: Int] {
+    private func contents(_ map: borrowing PersistentMap<Unmanaged<Number>>, _ keys: [String]) -> [String: Int] {
         var contents: [String: Int] = [:]
         for key in keys {
             let found = Array(key.utf8).withUnsafeBufferPointer { map.find($0)?.takeUnretainedValue().value }
@@ -31,14 +31,14 @@ import Testing
             (0...40).map { String(long.prefix($0)) + String(repeating: "y", count: max(0, $0 - 30)) }
             + (0..<30).map { "\(long.prefix($0))!\(long.dropFirst($0 + 1))" } + (0..<300).map { "r\($0)" }
             + ["", "\0", "\0\0", "a\0", "a", "ä", "a\u{308}"]
-        var map = TextMap<Unmanaged<Number>>()
+        var map = PersistentMap<Unmanaged<Number>>()
         var model: [String: Int] = [:]
         let seed = UInt64.random(in: 0...UInt64.max)
         var generator = SplitMix(seed: seed)
         // Swift's == of texts takes different bytes for equal; a map of bytes does not.
         let distinct = keys.filter { $0 != "ä" }
         for round in 0..<40 {
-            let copy = TextMap(copying: map)
+            let copy = PersistentMap(copying: map)
             let before = model
             for step in 0..<100 {
                 let key = distinct.randomElement(using: &generator)!
@@ -57,7 +57,7 @@ import Testing
 
     @Test("Bytes count, not characters")
     func bytes() {
-        var map = TextMap<Unmanaged<Number>>()
+        var map = PersistentMap<Unmanaged<Number>>()
         set(&map, "\u{E4}", 1)
         set(&map, "a\u{308}", 2)
         set(&map, "\0", 3)
@@ -91,9 +91,9 @@ import Testing
         weak var gone: Number?
         weak var kept: Number?
         do {
-            var map = TextMap<Unmanaged<Number>>()
+            var map = PersistentMap<Unmanaged<Number>>()
             for index in 0..<100 { set(&map, "key \(index) of some length", index) }
-            let copy = TextMap(copying: map)
+            let copy = PersistentMap(copying: map)
             "key 7 of some length".utf8.withContiguousStorageIfAvailable { key in
                 kept = map.find(key)?.takeUnretainedValue()
                 map.update(key) { $0 = nil }
