@@ -19,7 +19,7 @@ public struct BoundAction: Sendable {
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
     /// What the host knows it by; 0 where it has to be told the names each time.
     @usableFromInline let number: plugin_bound_action
-    /// The host's function for typed calls; nil of a host before 1.2, and where there is no number.
+    /// The host's function for typed calls; nil where there is no number.
     @usableFromInline let function: Function?
 
     @usableFromInline typealias Function =
@@ -38,14 +38,13 @@ extension HostContext {
     ///   - target: The name of the target, of any module, also of one that is not there yet.
     ///   - action: The name of the action.
     public func bind(_ target: String, _ action: String) -> BoundAction {
-        let bound = host.table(plugin_string("pluginhost.bound/1"), as: plugin_bound.self)
+        let bound = host.table(HostExtension.bound, as: plugin_bound.self)
         let number = target.withPluginString { target in
             action.withPluginString { action in bound?.pointee.bind(host, target, action) ?? 0 }
         }
-        var function: BoundAction.Function?
-        let end = MemoryLayout<plugin_bound>.offset(of: \.perform)! + MemoryLayout<UnsafeRawPointer>.size
-        if let bound, number != 0, Int(bound.pointee.size) >= end { function = bound.pointee.perform }
-        return BoundAction(target: target, action: action, host: host, number: number, function: function)
+        return BoundAction(
+            target: target, action: action, host: host, number: number,
+            function: number == 0 ? nil : bound?.pointee.perform)
     }
 }
 

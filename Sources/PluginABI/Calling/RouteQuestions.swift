@@ -21,7 +21,7 @@ extension HostContext {
     ///   with which a route that comes before it would be opened.
     public func url(for route: String, _ parameters: [String: Value] = [:]) throws(PluginError) -> String {
         guard let routes else {
-            throw PluginError(.invalidURL, "This host builds no URLs for modules: it is of an earlier version.")
+            throw PluginError(.invalidURL, "This host lacks the extension \(PLUGIN_ROUTES_EXTENSION).")
         }
         var outcome: Result<Value, PluginError> = .success(.null)
         try Address.url(route).withRequest(Parameters(parameters), .local, nil) { request in
@@ -40,9 +40,8 @@ extension HostContext {
     /// - Throws: ``PluginError/Code/unknownTarget``.
     @discardableResult
     public func release(_ target: String) throws(PluginError) -> Bool {
-        guard let instances = host.table(plugin_string("pluginhost.instances/1"), as: plugin_instances.self) else {
-            throw PluginError(
-                .unknownTarget, "This host releases no instances for modules: it is of an earlier version.")
+        guard let instances = host.table(HostExtension.instances, as: plugin_instances.self) else {
+            throw PluginError(.unknownTarget, "This host lacks the extension \(PLUGIN_INSTANCES_EXTENSION).")
         }
         let answer = try receive { completion, data in
             target.withPluginString { instances.pointee.release(host, $0, completion, data) }
@@ -51,6 +50,6 @@ extension HostContext {
     }
 
     private var routes: UnsafePointer<plugin_routes>? {
-        host.table(plugin_string("pluginhost.routes/1"), as: plugin_routes.self)
+        host.table(HostExtension.routes, as: plugin_routes.self)
     }
 }

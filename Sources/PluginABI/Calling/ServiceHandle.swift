@@ -213,8 +213,8 @@ extension HostContext {
 
     private var services: UnsafePointer<plugin_services> {
         get throws(PluginError) {
-            guard let services = host.table(plugin_string("pluginhost.services/1"), as: plugin_services.self) else {
-                throw PluginError(.unknownService, "This host has no services: it is of an earlier version.")
+            guard let services = host.table(HostExtension.services, as: plugin_services.self) else {
+                throw PluginError(.unknownService, "This host lacks the extension \(PLUGIN_SERVICES_EXTENSION).")
             }
             return services
         }

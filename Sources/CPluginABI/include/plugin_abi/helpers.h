@@ -109,7 +109,7 @@ static inline plugin_value plugin_value_object(plugin_object object) {
 
 /* Returns the text of a string value, borrowed from it; empty for any other kind, and for a null
  * pointer. [any thread] */
-static inline plugin_string plugin_text_of(const plugin_value *value) {
+static inline plugin_string plugin_string_of(const plugin_value *value) {
     if (!value || value->kind != PLUGIN_KIND_STRING) return plugin_string_make(NULL, 0);
     return plugin_string_make(value->as.string, value->count);
 }
