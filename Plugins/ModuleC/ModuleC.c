@@ -44,12 +44,7 @@ static void pass_on(void *data, const plugin_value *value, const plugin_error *e
 static void relay(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
     (void)data, (void)count;
     plugin_entry name = {PLUGIN_STRING("name"), arguments[0]};
-    plugin_request request = {.size = sizeof request,
-                              .address = PLUGIN_ADDRESS_ACTION,
-                              .target = PLUGIN_STRING("B"),
-                              .action = PLUGIN_STRING("greet"),
-                              .parameters = &name,
-                              .parameter_count = 1};
+    plugin_request request = plugin_request_action(PLUGIN_STRING("B"), PLUGIN_STRING("greet"), &name, 1);
     host->perform(host, call->token, &request, pass_on, (void *)call);
 }
 

@@ -171,10 +171,11 @@ import Testing
     }
 
     @Test func `The helpers find, compare and make`() {
+        let three = plugin_string("three")
         let entries = [
             plugin_entry(key: plugin_string("a"), value: plugin_value_int(1)),
             plugin_entry(key: plugin_string(), value: plugin_value_int(2)),
-            plugin_entry(key: plugin_string("a"), value: plugin_value_text("three")),
+            plugin_entry(key: plugin_string("a"), value: plugin_value_text(three.bytes)),
         ]
         entries.withUnsafeBufferPointer { entries in
             var map = plugin_value_map(entries.baseAddress, 3)
@@ -186,7 +187,10 @@ import Testing
         }
         #expect(plugin_string_equals(plugin_string("text"), "text") && plugin_string_equals(plugin_string(), ""))
         for other in ["tex", "texts", "Text", ""] { #expect(!plugin_string_equals(plugin_string("text"), other)) }
-        #expect(plugin_string_from("text").text == "text" && plugin_string_from(nil).count == 0)
+        #expect(plugin_string_from(three.bytes).text == "three" && plugin_string_from(nil).count == 0)
+        let request = plugin_request_object(7, three, nil, 0)
+        #expect(request.size == 96 && request.address == PLUGIN_ADDRESS_OBJECT && request.object == 7)
+        #expect(request.target.count == 0 && request.action.text == "three" && request.timeout == 0)
     }
 
     // MARK: -

@@ -205,8 +205,7 @@ struct CModule: Sendable {
             plugin_pass_on(host, (plugin_token)data, value, error);
         }
         static inline plugin_request ask(const char *target, const char *action) {
-            plugin_request request = {.size = sizeof request, .target = text(target), .action = text(action)};
-            return request;
+            return plugin_request_action(text(target), text(action), NULL, 0);
         }
         /* Runs a function on a thread of its own. */
         static inline void start(void *(*run)(void *), void *data) {

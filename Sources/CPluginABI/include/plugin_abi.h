@@ -61,8 +61,8 @@ typedef uint64_t plugin_object;
 #define PLUGIN_KIND_OBJECT 8u /* as.object */
 #define PLUGIN_KIND_NONE 0xFFFFFFFFu /* none yet: for plugin_call.result, and never passed */
 
-/* A value: 16 bytes. What it points to belongs to whoever passes it. plugin_abi/helpers.h makes and
- * reads values: PLUGIN_STRING("text"), plugin_value_int(7), plugin_map_find(&value, "key"). */
+/* A value. What it points to belongs to the side that passes it. plugin_abi/helpers.h makes values,
+ * and reads them: PLUGIN_STRING("text"), plugin_value_int(7), plugin_map_find(&map, "key"). */
 typedef struct plugin_value {
     uint32_t kind; /* PLUGIN_KIND_... */
     uint32_t count;
@@ -187,7 +187,7 @@ struct plugin_call {
 #define PLUGIN_REQUEST_FRESH 4u  /* make an instance of the target for this call alone */
 #define PLUGIN_REQUEST_STICKY 8u /* of an event: modules that start later get it, too */
 
-/* A call that a module makes. */
+/* A call that a module makes; see plugin_request_action in plugin_abi/helpers.h. */
 typedef struct plugin_request {
     uint32_t size;
     uint32_t address; /* PLUGIN_ADDRESS_... */

@@ -33,12 +33,8 @@
  *         int64_t *total = call->instance;
  *         *total += arguments[0].as.integer;
  *         plugin_entry parameter = {{NULL, 0}, plugin_value_int(*total)}; // by position
- *         plugin_request request = {.size = sizeof request,
- *                                   .address = PLUGIN_ADDRESS_OBJECT,
- *                                   .action = PLUGIN_STRING("call"),
- *                                   .object = arguments[1].as.object,
- *                                   .parameters = &parameter,
- *                                   .parameter_count = 1};
+ *         plugin_request request = plugin_request_object(
+ *             arguments[1].as.object, PLUGIN_STRING("call"), &parameter, 1);
  *         plugin_token token = call->token;
  *         host->perform(host, token, &request, pass_on, &token);
  *     }

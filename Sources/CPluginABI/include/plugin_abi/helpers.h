@@ -1,5 +1,5 @@
-/* helpers.h - what a module in C is written with: strings, values, lookups, and the bodies of the
- * replies that plugin_abi.h declares. All of it is inline. */
+/* helpers.h - what a module in C is written with: strings, values, lookups, requests, and the bodies
+ * of the replies that plugin_abi.h declares. All of it is inline. */
 #ifndef PLUGIN_ABI_HELPERS_H
 #define PLUGIN_ABI_HELPERS_H
 
@@ -123,6 +123,36 @@ static inline const plugin_value *plugin_map_find(const plugin_value *map, const
         if (plugin_string_equals(entry->key, key)) return &entry->value;
     }
     return NULL;
+}
+
+/* ------------------------------------------------------------------------------------ requests */
+
+/* Makes a request for an action of a target, with 0 in what is not given here. It borrows all that
+ * it is given. [any thread] */
+static inline plugin_request plugin_request_action(plugin_string target, plugin_string action,
+                                                   const plugin_entry *parameters,
+                                                   uint64_t count) {
+    plugin_request request;
+    memset(&request, 0, sizeof request);
+    request.size = sizeof request;
+    request.address = PLUGIN_ADDRESS_ACTION;
+    request.target = target;
+    request.action = action;
+    request.parameters = parameters;
+    request.parameter_count = count;
+    return request;
+}
+
+/* Makes a request for an action of an object; that of a callback is "call". Otherwise the same, and
+ * it does not retain the object. [any thread] */
+static inline plugin_request plugin_request_object(plugin_object object, plugin_string action,
+                                                   const plugin_entry *parameters,
+                                                   uint64_t count) {
+    plugin_request request =
+        plugin_request_action(plugin_string_make(NULL, 0), action, parameters, count);
+    request.address = PLUGIN_ADDRESS_OBJECT;
+    request.object = object;
+    return request;
 }
 
 /* ------------------------------------------------------------------------------------- replies */
