@@ -1,5 +1,5 @@
-/* helpers.h - what a module in C is written with: strings, values, lookups, requests, and the bodies
- * of the replies that plugin_abi.h declares. All of it is inline. */
+/* helpers.h - what a module in C is written with: strings, values, lookups, requests, and the
+ * bodies of the replies that plugin_abi.h declares. All of it is inline. */
 #ifndef PLUGIN_ABI_HELPERS_H
 #define PLUGIN_ABI_HELPERS_H
 
