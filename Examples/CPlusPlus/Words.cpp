@@ -28,11 +28,6 @@ struct Refusal : std::runtime_error {
     Refusal(std::string code, const std::string &message) : std::runtime_error(message), code(std::move(code)) {}
 };
 
-void reject(plugin_token token, std::string_view code, std::string_view message) {
-    const plugin_error error{borrow(code), borrow(message), {}};
-    host->reject(host, token, &error);
-}
-
 // The function that the host calls for an action. No exception may leave it: what the action throws is the error of the
 // call. The result is borrowed until plugin_reply returns, so the action replies itself, while its strings are alive.
 template <void (*action)(const plugin_call &, const plugin_value *)>
@@ -40,11 +35,11 @@ void guarded(void *, const plugin_call *call, const plugin_value *arguments, uin
     try {
         action(*call, arguments);
     } catch (const Refusal &refusal) {
-        reject(call->token, refusal.code, refusal.what());
+        plugin_fail(host, call, refusal.code.c_str(), refusal.what());
     } catch (const std::exception &error) {
-        reject(call->token, "actionFailed", error.what());
+        plugin_fail(host, call, "actionFailed", error.what());
     } catch (...) {
-        reject(call->token, "actionFailed", "Something was thrown that is no std::exception.");
+        plugin_fail(host, call, "actionFailed", "Something was thrown that is no std::exception.");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a module needs of `plugin_abi.h`, in Rust. The header says who may call what, from which threads, and how long
+//! What a module needs of `plugin_abi.h`, in Rust, which is version 1.0 of it. The header says who may call what, from which threads, and how long
 //! things live. The assertions at the end are the header's own.
 #![allow(dead_code)]
 
@@ -7,7 +7,7 @@ use std::mem::{offset_of, size_of};
 
 pub const MAGIC: u64 = 0x5453_4F48_4755_4C50;
 pub const MAJOR: u16 = 1;
-pub const MINOR: u16 = 2;
+pub const MINOR: u16 = 0;
 
 pub const KIND_NULL: u32 = 0;
 pub const KIND_BOOL: u32 = 1;
@@ -28,6 +28,8 @@ pub const ADDRESS_URL: u32 = 1;
 pub const ADDRESS_OBJECT: u32 = 2;
 pub const ADDRESS_SERVICE: u32 = 3;
 pub const ADDRESS_EVENT: u32 = 4;
+pub const ADDRESS_BOUND: u32 = 5;
+pub const ADDRESS_CHAIN: u32 = 6;
 
 pub const LOG_EXTENSION: &str = "pluginhost.log/1";
 pub const LOG_INFO: u32 = 1;

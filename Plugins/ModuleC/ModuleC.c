@@ -19,8 +19,7 @@ static void add(void *data, const plugin_call *call, const plugin_value *argumen
     (void)data, (void)count;
     int64_t sum;
     if (__builtin_add_overflow(arguments[0].as.integer, arguments[1].as.integer, &sum)) {
-        plugin_error error = {PLUGIN_STRING("overflow"), PLUGIN_STRING("The sum does not fit 64 bits."), {NULL, 0}};
-        host->reject(host, call->token, &error);
+        plugin_fail(host, call, "overflow", "The sum does not fit 64 bits.");
         return;
     }
     plugin_reply(host, call, plugin_value_int(sum));
@@ -38,23 +37,14 @@ static void measure(void *data, const plugin_call *call, const plugin_value *arg
 
 static void pass_on(void *data, const plugin_value *value, const plugin_error *error) {
     const plugin_call *call = data;
-    if (error) {
-        host->reject(host, call->token, error);
-    } else {
-        plugin_reply(host, call, *value);
-    }
+    plugin_pass_on(host, call->token, value, error);
 }
 
 /* Calls B by name, and answers with what B answers. */
 static void relay(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
     (void)data, (void)count;
     plugin_entry name = {PLUGIN_STRING("name"), arguments[0]};
-    plugin_request request = {.size = sizeof request,
-                              .address = PLUGIN_ADDRESS_ACTION,
-                              .target = PLUGIN_STRING("B"),
-                              .action = PLUGIN_STRING("greet"),
-                              .parameters = &name,
-                              .parameter_count = 1};
+    plugin_request request = plugin_request_action(PLUGIN_STRING("B"), PLUGIN_STRING("greet"), &name, 1);
     host->perform(host, call->token, &request, pass_on, (void *)call);
 }
 

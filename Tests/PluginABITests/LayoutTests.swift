@@ -23,7 +23,7 @@ import Testing
         expect(plugin_error.self, 48, 8, [(\.code, 0), (\.message, 16), (\.source, 32)])
     }
 
-    @Test func `A call is 40 bytes, of which the last 8 came later`() {
+    @Test func `A call is 40 bytes`() {
         expect(
             plugin_call.self, 40, 8,
             [(\.size, 0), (\.flags, 4), (\.token, 8), (\.instance, 16), (\.deadline, 24), (\.result, 32)])
@@ -44,7 +44,7 @@ import Testing
             ])
     }
 
-    @Test func `A request is 96 bytes, of which the last 16 came later`() {
+    @Test func `A request is 96 bytes`() {
         expect(
             plugin_request.self, 96, 8,
             [
@@ -78,11 +78,13 @@ import Testing
         expect(plugin_bound.self, 24, 8, [(\.size, 0), (\.reserved, 4), (\.bind, 8), (\.perform, 16)])
         expect(
             plugin_chain.self, 24, 8, [(\.size, 0), (\.reserved, 4), (\.receiver, 8), (\.set_parent, 16)])
+        expect(plugin_routes.self, 24, 8, [(\.size, 0), (\.reserved, 4), (\.can_open, 8), (\.build, 16)])
+        expect(plugin_instances.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.release, 8)])
     }
 
     @Test func `The numbers have their values`() {
         #expect(PLUGIN_ABI_MAGIC == 0x5453_4F48_4755_4C50)
-        #expect((PLUGIN_ABI_MAJOR, PLUGIN_ABI_MINOR) == (1, 2))
+        #expect((PLUGIN_ABI_MAJOR, PLUGIN_ABI_MINOR) == (1, 0))
         #expect(PLUGIN_ENTRY_SYMBOL == "plugin_module_entry")
         #expect(PLUGIN_MANIFEST_MAX_BYTES == 1 << 20)
         #expect(PLUGIN_DEPTH_MAX == 128)
@@ -109,6 +111,19 @@ import Testing
         #expect([PLUGIN_LOG_DEBUG, PLUGIN_LOG_INFO, PLUGIN_LOG_WARNING, PLUGIN_LOG_ERROR] == [0, 1, 2, 3])
         #expect(PLUGIN_LOG_EXTENSION == "pluginhost.log/1" && PLUGIN_CONTEXT_EXTENSION == "pluginhost.context/1")
         #expect(PLUGIN_CONFIGURATION_EXTENSION == "pluginhost.configuration/1")
+        #expect(PLUGIN_ROUTES_EXTENSION == "pluginhost.routes/1")
+        #expect(PLUGIN_INSTANCES_EXTENSION == "pluginhost.instances/1")
+        #expect(
+            [
+                PLUGIN_HOOK_SET_UP, PLUGIN_HOOK_INIT, PLUGIN_HOOK_DID_START, PLUGIN_HOOK_WILL_STOP,
+                PLUGIN_HOOK_TEAR_DOWN, PLUGIN_HOOK_SUSPEND, PLUGIN_HOOK_RESUME, PLUGIN_HOOK_UNSUSPEND,
+            ] == ["@setUp", "@init", "@didStart", "@willStop", "@tearDown", "@suspend", "@resume", "@unsuspend"])
+        #expect([PLUGIN_EVENT_DELIVERED, PLUGIN_EVENT_FAILURES] == ["delivered", "failures"])
+        #expect(
+            [
+                PLUGIN_INTERCEPTED_TARGET, PLUGIN_INTERCEPTED_ACTION, PLUGIN_INTERCEPTED_PARAMETERS,
+                PLUGIN_INTERCEPTED_REMOTE, PLUGIN_INTERCEPTED_ROUTE, PLUGIN_INTERCEPTED_REST,
+            ] == ["target", "action", "parameters", "remote", "route", "call"])
         withUnsafeBytes(of: UInt64(PLUGIN_ABI_MAGIC)) { #expect(String(decoding: $0, as: UTF8.self) == "PLUGHOST") }
     }
 
@@ -122,7 +137,7 @@ import Testing
     ) throws {
         guard let compiler = Tool(compiler) else { return }  // gcc is not everywhere; clang comes with Swift.
         let source = """
-            #include "plugin_abi.h"
+            \(try headerFiles().map { "#include \"\($0)\"" }.joined(separator: "\n"))
             PLUGIN_MODULE_EXPORT const plugin_module *plugin_module_entry(void) { return 0; }
             plugin_string name(void) { return PLUGIN_STRING("name"); }
             plugin_value list(const plugin_value *values) { return plugin_value_list(values, 2); }
@@ -133,7 +148,58 @@ import Testing
         #expect(output.isEmpty)
     }
 
+    @Test func `Each header can be included alone, and the core includes all of them`() throws {
+        let clang = try #require(Tool("clang"))
+        for file in try headerFiles() {
+            let source = "#include \"\(file)\"\nint size(void) { return sizeof(plugin_module); }"
+            let arguments = ["-x", "c", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", headers, "-"]
+            #expect(try clang.run(arguments, input: source).isEmpty, "\(file)")
+        }
+        let core = try String(contentsOfFile: "\(headers)/plugin_abi.h", encoding: .utf8)
+        for file in try headerFiles().dropFirst() where file != "plugin_abi/layout.h" {
+            #expect(core.contains("#include \"\(file)\""))
+        }
+    }
+
+    @Test func `The core has at most 300 lines, and lines of headers at most 100 columns`() throws {
+        for file in try headerFiles() {
+            let text = try String(contentsOfFile: "\(headers)/\(file)", encoding: .utf8)
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            #expect(lines.allSatisfy { $0.count <= 100 }, "\(file)")
+            if file == "plugin_abi.h" { #expect(lines.count <= 301) }
+        }
+    }
+
+    @Test func `The helpers find, compare and make`() {
+        let three = plugin_string("three")
+        let entries = [
+            plugin_entry(key: plugin_string("a"), value: plugin_value_int(1)),
+            plugin_entry(key: plugin_string(), value: plugin_value_int(2)),
+            plugin_entry(key: plugin_string("a"), value: plugin_value_text(three.bytes)),
+        ]
+        entries.withUnsafeBufferPointer { entries in
+            var map = plugin_value_map(entries.baseAddress, 3)
+            #expect(plugin_string_of(plugin_map_find(&map, "a")).text == "three")
+            #expect(plugin_map_find(&map, "")?.pointee.as.integer == 2)
+            #expect(plugin_map_find(&map, "b") == nil && plugin_map_find(nil, "a") == nil)
+            map.kind = PLUGIN_KIND_LIST
+            #expect(plugin_map_find(&map, "a") == nil && plugin_string_of(&map).count == 0)
+        }
+        #expect(plugin_string_equals(plugin_string("text"), "text") && plugin_string_equals(plugin_string(), ""))
+        for other in ["tex", "texts", "Text", ""] { #expect(!plugin_string_equals(plugin_string("text"), other)) }
+        #expect(plugin_string_from(three.bytes).text == "three" && plugin_string_from(nil).count == 0)
+        let request = plugin_request_object(7, three, nil, 0)
+        #expect(request.size == 96 && request.address == PLUGIN_ADDRESS_OBJECT && request.object == 7)
+        #expect(request.target.count == 0 && request.action.text == "three" && request.timeout == 0)
+    }
+
     // MARK: -
+
+    /// The headers by their paths, the core first.
+    private func headerFiles() throws -> [String] {
+        let files = try FileManager.default.contentsOfDirectory(atPath: "\(headers)/plugin_abi")
+        return ["plugin_abi.h"] + files.sorted().map { "plugin_abi/\($0)" }
+    }
 
     private func expect<T>(
         _ type: T.Type, _ size: Int, _ alignment: Int, _ offsets: [(PartialKeyPath<T>, Int)],

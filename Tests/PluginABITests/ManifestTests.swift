@@ -116,7 +116,7 @@ import Testing
 
     @Test func `The description has magic, length, version and toolchain`() {
         #expect(module.pointee.magic == UInt64(PLUGIN_ABI_MAGIC))
-        #expect(module.pointee.size == 112 && module.pointee.abi_major == 1 && module.pointee.abi_minor == 2)
+        #expect(module.pointee.size == 112 && module.pointee.abi_major == 1 && module.pointee.abi_minor == 0)
         #expect(module.pointee.toolchain.text.hasPrefix("swift "))
     }
 

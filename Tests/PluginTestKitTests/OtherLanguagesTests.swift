@@ -24,6 +24,23 @@ import Testing
         #expect(try bench.host.perform("Echo", "say", ["text": "hey"]) == "hey")
     }
 
+    @Test func `The module in the header makes an object, which calls a callback`() async throws {
+        let header = try String(contentsOfFile: "\(headers)/plugin_abi/entry.h", encoding: .utf8)
+        let example = header.split(separator: "\n").filter { $0 == " *" || $0.hasPrefix(" *     ") }
+            .prefix { !$0.contains("PLUGIN_MODULE_RECORD") }.map { String($0.dropFirst(7)) }
+        let bench = try await TestBench(build([example.joined(separator: "\n")], "Counters"))
+        do {
+            let counter = try #require(try bench.host.perform("Counters", "make").object)
+            let double = bench.host.callback { arguments in .int((arguments.first?.int ?? 0) * 2) }
+            #expect(try counter.perform("add", [2, double.value]) == 4)
+            #expect(try counter.perform("add", [3, double.value]) == 10)
+            let failing = bench.host.callback { _ in throw PluginError("no", "No.") }
+            #expect(throws: PluginError.self) { try counter.perform("add", [1, failing.value]) }
+        }
+        let report = await bench.finish()
+        #expect(report.isClean, "\(report)")
+    }
+
     @Test func `The larger one fails, calls, replies later, and returns objects`() async throws {
         let greeter = Manifest("Greetings", version: "1.0.0") {
             Target("Greeter") { Action("greet", .required("name", String.self)) { name in "Hi, \(name)" } }
@@ -148,7 +165,10 @@ struct RustTests {
 /// What the declarations in Rust have in common with the header, also where there is no compiler for them.
 @Suite struct RustDeclarationTests {
     @Test func `Sizes and offsets in Rust are those that the header asserts`() throws {
-        let header = try String(contentsOfFile: "\(headers)/plugin_abi.h", encoding: .utf8)
+        let header = try ["plugin_abi.h", "plugin_abi/layout.h", "plugin_abi/log.h"].map {
+            try String(contentsOfFile: "\(headers)/\($0)", encoding: .utf8)
+        }
+        .joined()
         let rust = try String(contentsOfFile: "\(repository)/Examples/Rust/abi.rs", encoding: .utf8)
         let names = [
             "plugin_string": "Str", "plugin_value": "Value", "plugin_entry": "Entry", "plugin_error": "Error",
@@ -165,5 +185,7 @@ struct RustTests {
         #expect(rust.replacing("_", with: "").contains("MAGIC: u64 = 0x\(magic);"))
         let major = try #require(header.firstMatch(of: /PLUGIN_ABI_MAJOR (\d+)/)?.1)
         #expect(rust.contains("MAJOR: u16 = \(major);"))
+        let minor = try #require(header.firstMatch(of: /PLUGIN_ABI_MINOR (\d+)/)?.1)
+        #expect(rust.contains("MINOR: u16 = \(minor);"))
     }
 }

@@ -193,24 +193,19 @@ struct CModule: Sendable {
         #include "plugin_abi.h"
         #define TEXT(literal) {literal, sizeof(literal) - 1} /* for static tables */
         static const plugin_host *host;
-        static inline plugin_string text(const char *text) { return plugin_string_make(text, text ? strlen(text) : 0); }
+        static inline plugin_string text(const char *text) { return plugin_string_from(text); }
         static inline void reply_value(plugin_token token, plugin_value value) { host->resolve(host, token, &value); }
         static inline void reply_int(plugin_token token, int64_t number) { reply_value(token, plugin_value_int(number)); }
         static inline void reply(const plugin_call *call, const char *text) {
-            reply_value(call->token, plugin_value_string(text, (uint32_t)strlen(text)));
+            reply_value(call->token, plugin_value_text(text));
         }
-        static inline void refuse(const plugin_call *call, const char *text) {
-            plugin_error error = {PLUGIN_STRING("refused"), {text, strlen(text)}, {NULL, 0}};
-            host->reject(host, call->token, &error);
-        }
+        static inline void refuse(const plugin_call *call, const char *text) { plugin_fail(host, call, "refused", text); }
         /* Passes the outcome of one call on as that of another, whose token is `data`. */
         static inline void pass_on(void *data, const plugin_value *value, const plugin_error *error) {
-            plugin_token token = (plugin_token)data;
-            if (error) host->reject(host, token, error); else host->resolve(host, token, value);
+            plugin_pass_on(host, (plugin_token)data, value, error);
         }
         static inline plugin_request ask(const char *target, const char *action) {
-            plugin_request request = {.size = sizeof request, .target = text(target), .action = text(action)};
-            return request;
+            return plugin_request_action(text(target), text(action), NULL, 0);
         }
         /* Runs a function on a thread of its own. */
         static inline void start(void *(*run)(void *), void *data) {

@@ -136,10 +136,9 @@ struct Victims {
         static void reply(const plugin_call *call, const char *where) {
             fails = 0;
             at(where);
-            plugin_error error = {TEXT("refused"), TEXT("as it was told"), {NULL, 0}};
             plugin_value value = plugin_value_int(42);
             plugin_value garbage = {.kind = 99, .count = 7};
-            if (fails == 1) host->reject(host, call->token, &error);
+            if (fails == 1) plugin_fail(host, call, "refused", "as it was told");
             if (fails == 0) host->resolve(host, call->token, is(place, where) && is(chosen, "garbage") ? &garbage : &value);
             fails = 0;
         }

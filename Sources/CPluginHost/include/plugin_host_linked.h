@@ -1,5 +1,5 @@
 /* Modules that are linked into the same image as this file, found by their records in the section "plugin_modules"
- * (PLUGIN_MODULE_SECTION in plugin_abi.h). */
+ * (PLUGIN_MODULE_SECTION in plugin_abi/entry.h). */
 #ifndef PLUGIN_HOST_LINKED_H
 #define PLUGIN_HOST_LINKED_H
 

@@ -17,7 +17,7 @@ public struct BoundAction: Sendable {
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
     /// The number by which the host knows the action; 0 if each call must pass the names.
     @usableFromInline let number: plugin_bound_action
-    /// The host's function for typed calls; `nil` if the host is older than 1.2, or if there is no number.
+    /// The host's function for typed calls; `nil` if there is no number.
     @usableFromInline let function: Function?
 
     @usableFromInline typealias Function =
@@ -36,14 +36,13 @@ extension HostContext {
     ///   - target: The name of the target, of any module. The module need not be loaded yet.
     ///   - action: The name of the action.
     public func bind(_ target: String, _ action: String) -> BoundAction {
-        let bound = host.table(plugin_string("pluginhost.bound/1"), as: plugin_bound.self)
+        let bound = host.table(HostExtension.bound, as: plugin_bound.self)
         let number = target.withPluginString { target in
             action.withPluginString { action in bound?.pointee.bind(host, target, action) ?? 0 }
         }
-        var function: BoundAction.Function?
-        let end = MemoryLayout<plugin_bound>.offset(of: \.perform)! + MemoryLayout<UnsafeRawPointer>.size
-        if let bound, number != 0, Int(bound.pointee.size) >= end { function = bound.pointee.perform }
-        return BoundAction(target: target, action: action, host: host, number: number, function: function)
+        return BoundAction(
+            target: target, action: action, host: host, number: number,
+            function: number == 0 ? nil : bound?.pointee.perform)
     }
 }
 

@@ -21,7 +21,7 @@ public struct HostInformation: Sendable, Equatable {
 extension HostContext {
     /// Information about the program.
     public var hostContext: HostInformation {
-        guard let about, Int(about.pointee.size) >= MemoryLayout<plugin_context>.size else {
+        guard let about else {
             return HostInformation(environment: "", arguments: [], launchTime: 0, values: [:])
         }
         return HostInformation(Value(copying: about.pointee.values, host: host))

@@ -20,7 +20,7 @@ extension HostContext {
     ///   ``PluginError/Code/conflict`` if the URL would open another route, which has precedence.
     public func url(for route: String, _ parameters: [String: Value] = [:]) throws(PluginError) -> String {
         guard let routes else {
-            throw PluginError(.invalidURL, "This version of the host cannot build URLs for modules.")
+            throw PluginError(.invalidURL, "This host lacks the extension \(PLUGIN_ROUTES_EXTENSION).")
         }
         var outcome: Result<Value, PluginError> = .success(.null)
         try Address.url(route).withRequest(Parameters(parameters), .local, nil) { request in
@@ -39,9 +39,8 @@ extension HostContext {
     /// - Throws: ``PluginError/Code/unknownTarget``.
     @discardableResult
     public func release(_ target: String) throws(PluginError) -> Bool {
-        guard let instances = host.table(plugin_string("pluginhost.instances/1"), as: plugin_instances.self) else {
-            throw PluginError(
-                .unknownTarget, "This version of the host cannot release instances for modules.")
+        guard let instances = host.table(HostExtension.instances, as: plugin_instances.self) else {
+            throw PluginError(.unknownTarget, "This host lacks the extension \(PLUGIN_INSTANCES_EXTENSION).")
         }
         let answer = try receive { completion, data in
             target.withPluginString { instances.pointee.release(host, $0, completion, data) }
@@ -50,6 +49,6 @@ extension HostContext {
     }
 
     private var routes: UnsafePointer<plugin_routes>? {
-        host.table(plugin_string("pluginhost.routes/1"), as: plugin_routes.self)
+        host.table(HostExtension.routes, as: plugin_routes.self)
     }
 }

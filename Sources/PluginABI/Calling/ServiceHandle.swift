@@ -215,8 +215,8 @@ extension HostContext {
 
     private var services: UnsafePointer<plugin_services> {
         get throws(PluginError) {
-            guard let services = host.table(plugin_string("pluginhost.services/1"), as: plugin_services.self) else {
-                throw PluginError(.unknownService, "This version of the host has no services.")
+            guard let services = host.table(HostExtension.services, as: plugin_services.self) else {
+                throw PluginError(.unknownService, "This host lacks the extension \(PLUGIN_SERVICES_EXTENSION).")
             }
             return services
         }

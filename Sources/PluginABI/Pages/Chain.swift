@@ -53,7 +53,7 @@ extension HostContext {
     }
 
     fileprivate var chain: UnsafePointer<plugin_chain>? {
-        host.table(plugin_string("pluginhost.chain/1"), as: plugin_chain.self)
+        host.table(HostExtension.chain, as: plugin_chain.self)
     }
 }
 
@@ -67,7 +67,7 @@ extension Object {
     ///   ``PluginError/Code/unknownObject`` if the object or the parent no longer exists.
     public func setParent(_ parent: Object?) throws(PluginError) {
         guard let chain = HostContext(host: host).chain else {
-            throw PluginError(.unknownObject, "This version of the host does not support parents of objects.")
+            throw PluginError(.unknownObject, "This host lacks the extension \(PLUGIN_CHAIN_EXTENSION).")
         }
         switch chain.pointee.set_parent(host, handle, parent?.handle ?? 0) {
         case PLUGIN_PARENT_SET: break

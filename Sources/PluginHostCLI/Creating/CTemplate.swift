@@ -20,8 +20,7 @@ enum CTemplate {
             const size_t size = (size_t)arguments[0].count + sizeof "Hello, !";
             char *text = malloc(size);
             if (!text) {
-                plugin_error error = {PLUGIN_STRING("noMemory"), PLUGIN_STRING("There is no memory for a greeting."), {NULL, 0}};
-                host->reject(host, call->token, &error);
+                plugin_fail(host, call, "noMemory", "There is no memory for a greeting.");
                 return;
             }
             size_t length = 0;

@@ -9,8 +9,6 @@ struct LocalHost: HostService {
     let changes = EventLog()
     let objects = KeptObjects()
 
-    init(_ host: PluginHost, trustsEveryone: Bool) { (self.host, self.trustsEveryone) = (host, trustsEveryone) }
-
     /// Starts a host and logs the problems with its folders.
     ///
     /// - Parameter prepare: Called before modules are loaded.
@@ -19,7 +17,7 @@ struct LocalHost: HostService {
         prepare: (PluginHost) throws(PluginError) -> Void = { _ in }
     ) throws(PluginError) {
         PluginHost.installFatalSignalReport()
-        self.init(PluginHost(configuration), trustsEveryone: configuration.trustsEveryone)
+        (host, trustsEveryone) = (PluginHost(configuration), configuration.trustsEveryone)
         try prepare(host)
         try host.start()
         for problem in host.unloggedProblems { configuration.log(LogEntry(level: .warning, message: problem.line)) }

@@ -220,7 +220,7 @@ import Testing
                 if (error) memcpy(last, error->code.bytes, error->code.count);
             }
             static int is(const plugin_value *value, const char *word) {
-                return value->count == strlen(word) && memcmp(value->as.string, word, value->count) == 0;
+                return plugin_string_equals(plugin_string_of(value), word);
             }
             static plugin_value *nest(int depth, plugin_value inner) {
                 static plugin_value values[256];

@@ -265,8 +265,7 @@ import Testing
         let module = CModule(
             name: "Keeper",
             body: """
-                plugin_request request = {.size = sizeof request, .address = PLUGIN_ADDRESS_OBJECT, .object = kept,
-                    .action = PLUGIN_STRING("call")};
+                plugin_request request = plugin_request_object(kept, PLUGIN_STRING("call"), NULL, 0);
                 host->perform(host, call->token, &request, pass_on, (void *)call->token);
                 return;
                 """,
@@ -295,8 +294,8 @@ import Testing
         module.code = """
             static void go_on(const plugin_call *call, plugin_object next, plugin_value parameters) {
                 plugin_entry entry = {{NULL, 0}, parameters};
-                plugin_request request = {.size = sizeof request, .address = PLUGIN_ADDRESS_OBJECT, .object = next,
-                    .action = PLUGIN_STRING("call"), .parameters = &entry, .parameter_count = 1};
+                plugin_request request =
+                    plugin_request_object(next, PLUGIN_STRING(PLUGIN_INTERCEPTED_REST), &entry, 1);
                 host->perform(host, call->token, &request, pass_on, (void *)call->token);
             }
             /* Gives 1 and 2, whatever the caller gave. */

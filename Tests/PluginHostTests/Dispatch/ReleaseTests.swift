@@ -44,10 +44,7 @@ import Testing
                             body: "atomic_fetch_add(&held, 1); start(finish, (void *)call->token);"),
                         .init(
                             name: "fail",
-                            body: """
-                                plugin_error error = {PLUGIN_STRING("no"), PLUGIN_STRING("No."), {0, 0}};
-                                host->reject(host, call->token, &error);
-                                """),
+                            body: "plugin_fail(host, call, \"no\", \"No.\");"),
                     ]),
                 .init(
                     name: "Count",

@@ -98,7 +98,7 @@ import Testing
             static plugin_value value_of(plugin_string kind) {
                 static const uint8_t bytes[] = {1, 2};
                 static const plugin_value list[] = {{PLUGIN_KIND_INT, 0, {.integer = 1}}};
-                #define is(name) (kind.count == strlen(name) && memcmp(kind.bytes, name, kind.count) == 0)
+                #define is(name) plugin_string_equals(kind, name)
                 if (is("bool")) return plugin_value_bool(1);
                 if (is("int")) return plugin_value_int(-5);
                 if (is("double")) return plugin_value_double(2.5);
@@ -109,12 +109,9 @@ import Testing
                 if (is("unknown")) return (plugin_value){99, 0, {0}};
                 return plugin_value_null();
             }
-            static plugin_string argument(const plugin_value *value) {
-                return plugin_string_make(value->as.string, value->count);
-            }
+            static plugin_string argument(const plugin_value *value) { return plugin_string_of(value); }
             static int has_place(const plugin_call *call) {
-                return call->size >= sizeof *call && (call->flags & PLUGIN_CALL_IN_PLACE) && call->result
-                    && call->result->kind == PLUGIN_KIND_NONE;
+                return (call->flags & PLUGIN_CALL_IN_PLACE) && call->result && call->result->kind == PLUGIN_KIND_NONE;
             }
             static void reject(plugin_token token) {
                 plugin_error error = {text("first"), text("It was first."), {0, 0}};

@@ -85,7 +85,7 @@ import Testing
         },
         Case("null.so", .invalidDescription, "null") { $0.entry = "return NULL;" },
         Case("magic.so", .invalidDescription, "PLUGIN_ABI_MAGIC", "0x2A") { $0.magic = "42" },
-        Case("major.so", .incompatible, "2.2", "1.2") { $0.major = "2" },
+        Case("major.so", .incompatible, "2.0", "1.0") { $0.major = "2" },
         Case("older.so", .incompatible, "0.9") { ($0.major, $0.minor) = ("0", "9") },
         Case("short.so", .invalidDescription, "16") { $0.size = "16" },
         Case(

@@ -50,7 +50,7 @@ import Testing
                 "2.0.0",
                 [
                     "resume": """
-                    total = arguments[1].count == 5 && memcmp(arguments[1].as.string, "1.4.2", 5) == 0 ? 100 : -100;
+                    total = plugin_string_equals(plugin_string_of(&arguments[1]), "1.4.2") ? 100 : -100;
                     """
                 ]))
         #expect(eventually { test.status("counter.so")?.version == "2.0.0" })
@@ -128,7 +128,7 @@ import Testing
 
             static void forward(void *data, const plugin_value *value, const plugin_error *error) {
                 const plugin_call *call = data;
-                if (value) host->resolve(host, call->token, value); else host->reject(host, call->token, error);
+                plugin_pass_on(host, call->token, value, error);
             }
             """
         try put(old)

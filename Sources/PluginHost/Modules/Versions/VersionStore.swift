@@ -128,12 +128,6 @@ final class VersionStore: Sendable {
 
     // MARK: Look up and restore
 
-    /// Returns the versions of a module that come from a plugins folder, newest first. Damaged entries are left out and
-    /// added to ``problems``.
-    func versions(of module: String, folder: String) -> [KeptVersion] {
-        root.map { entries(of: module, from: Self.resolved(folder), $0) } ?? []
-    }
-
     /// Returns the versions of a module from any folder, newest first.
     func versions(of module: String) -> [KeptVersion] {
         guard let root, isTrusted(root) else { return [] }

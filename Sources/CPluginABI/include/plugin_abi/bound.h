@@ -1,0 +1,48 @@
+/* bound.h - an extension: names that are resolved once, for calls that are made many times
+ *
+ * A bound action is a number. A request with the address PLUGIN_ADDRESS_BOUND and that number as
+ * its object is the same call as one by target and action, with the same checks and errors, but
+ * without the lookup. It is not tied to a copy of the module: when modules are added, replaced or
+ * removed, the next call goes where a call by name would go. */
+#ifndef PLUGIN_ABI_BOUND_H
+#define PLUGIN_ABI_BOUND_H
+
+#include "../plugin_abi.h"
+#include "layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLUGIN_BOUND_EXTENSION "pluginhost.bound/1"
+
+typedef uint64_t plugin_bound_action; /* 0 is none */
+
+typedef struct plugin_bound {
+    uint32_t size;
+    uint32_t reserved;
+    /* Returns the bound action of a target's action, whether a module offers it now or not: what is
+     * missing is the error of the call. Equal names give equal numbers, and there is nothing to
+     * release. Returns 0 if the names are not UTF-8, or if 100000 others are bound. Borrows the
+     * names. [any thread] */
+    plugin_bound_action (*bind)(const plugin_host *host, plugin_string target,
+                                plugin_string action);
+    /* Calls a synchronous bound action with `count` arguments in declared order. It is the call
+     * that host->perform makes of such a request with 0 as the parent, in the least time.
+     *
+     * Returns 1 if the result is in `result`: null, a bool, an int or a double. Returns 0 if
+     * `completion` has received the outcome instead, whatever it is, as for host->perform; then
+     * `result` is unchanged. If `result` is null, `completion` always receives it. Borrows
+     * `arguments`, which must not change until it returns. [any thread] */
+    int32_t (*perform)(const plugin_host *host, plugin_bound_action action,
+                       const plugin_value *arguments, uint32_t count, plugin_value *result,
+                       plugin_completion completion, void *data);
+} plugin_bound;
+
+PLUGIN_ABI_ASSERT(sizeof(plugin_bound) == 24, "plugin_bound");
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

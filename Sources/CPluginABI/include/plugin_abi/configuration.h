@@ -1,0 +1,30 @@
+/* configuration.h - an extension: the present configuration of the module */
+#ifndef PLUGIN_ABI_CONFIGURATION_H
+#define PLUGIN_ABI_CONFIGURATION_H
+
+#include "../plugin_abi.h"
+#include "layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLUGIN_CONFIGURATION_EXTENSION "pluginhost.configuration/1"
+
+typedef struct plugin_configuration {
+    uint32_t size;
+    uint32_t reserved;
+    /* Calls `receiver` once, on this thread and before it returns, with a map: what is configured
+     * for the module now, or empty. It is borrowed until `receiver` returns. The configuration can
+     * change while the module runs. [any thread] */
+    void (*read)(const plugin_host *host,
+                 void (*receiver)(void *data, const plugin_value *configuration), void *data);
+} plugin_configuration;
+
+PLUGIN_ABI_ASSERT(sizeof(plugin_configuration) == 16, "plugin_configuration");
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

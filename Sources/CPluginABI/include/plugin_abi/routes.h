@@ -1,0 +1,35 @@
+/* routes.h - an extension: questions about URLs */
+#ifndef PLUGIN_ABI_ROUTES_H
+#define PLUGIN_ABI_ROUTES_H
+
+#include "../plugin_abi.h"
+#include "layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLUGIN_ROUTES_EXTENSION "pluginhost.routes/1"
+
+typedef struct plugin_routes {
+    uint32_t size;
+    uint32_t reserved;
+    /* Returns 1 if opening a URL would reach an action: it resolves, its parameters are as
+     * declared, and the program's guard lets it pass. Else 0. `request` is the one that
+     * host->perform would get, with the address PLUGIN_ADDRESS_URL, and borrowed. [any thread] */
+    int32_t (*can_open)(const plugin_host *host, const plugin_request *request);
+    /* Builds the URL of a route. The target of `request` is the name of the route or its pattern;
+     * the parameters, by name, are the values of its groups and of the query. Borrows `request`.
+     * `completion` runs once, on this thread and before this returns, with a string or an error.
+     * [any thread] */
+    void (*build)(const plugin_host *host, const plugin_request *request,
+                  plugin_completion completion, void *data);
+} plugin_routes;
+
+PLUGIN_ABI_ASSERT(sizeof(plugin_routes) == 24, "plugin_routes");
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

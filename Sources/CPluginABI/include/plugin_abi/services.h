@@ -1,0 +1,50 @@
+/* services.h - an extension: what implements a service, and waiting for it
+ *
+ * A single call of a service needs none of this: PLUGIN_ADDRESS_SERVICE makes it. */
+#ifndef PLUGIN_ABI_SERVICES_H
+#define PLUGIN_ABI_SERVICES_H
+
+#include "../plugin_abi.h"
+#include "layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLUGIN_SERVICES_EXTENSION "pluginhost.services/1"
+
+/* Each function passes `completion` the error "unknownService", or a map that describes what
+ * implements the service: "name", "version", "module", "target", "priority", "singleton",
+ * "summary", and "file" if a file declares the service and not the module. Its entries without
+ * an object are valid for the life of the process. `version` is the smallest one that will do, or
+ * empty. Names and versions are borrowed. */
+typedef struct plugin_services {
+    uint32_t size;
+    uint32_t reserved;
+    /* Describes what implements a service, and makes nothing. `completion` runs once, on this
+     * thread and before this returns. [any thread] */
+    void (*info)(const plugin_host *host, plugin_string name, plugin_string version,
+                 plugin_completion completion, void *data);
+    /* Also makes an instance. The last entry of the map is "object": it performs the actions of the
+     * service's target on an instance of its own, which ends with it. It is borrowed: retain it to
+     * keep it. It is null for a singleton and for a target without instances, which are called by
+     * PLUGIN_ADDRESS_SERVICE. `parent` as for host->perform. `completion` runs once, on this thread
+     * and before this returns. [any thread] */
+    void (*request)(const plugin_host *host, plugin_token parent, plugin_string name,
+                    plugin_string version, plugin_completion completion, void *data);
+    /* Describes what implements a service as soon as something does, or passes the error
+     * "deadlineExceeded" after `timeout` nanoseconds (0: the default of the host). `completion`
+     * runs once, on any thread, maybe before this returns. Returns a token for host->cancel, or 0
+     * if it is over. [any thread] */
+    plugin_token (*wait)(const plugin_host *host, plugin_token parent, plugin_string name,
+                         plugin_string version, int64_t timeout, plugin_completion completion,
+                         void *data);
+} plugin_services;
+
+PLUGIN_ABI_ASSERT(sizeof(plugin_services) == 32, "plugin_services");
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
