@@ -28,8 +28,7 @@ struct Prompt: Sendable {
         do throws(PluginError) {
             guard let command = Self.commands.first(where: { $0.specification.name == name }) else {
                 let names = Self.commands.map { $0.specification.name } + ["help", "quit"]
-                let close = didYouMean(name, names)
-                throw .usage("There is no command '\(name.shortened)'.\(close)")
+                throw .usage("There is no command '\(name.shortened)'.\(didYouMean(name, names))")
             }
             let arguments = try ArgumentParser(command: Self.atPrompt(command.specification)).parse(words)
             if arguments.has(.help) { return console.print(Self.help(name)) }
