@@ -49,14 +49,18 @@ let package = Package(
             name: "LinkedProgram", dependencies: ["PluginHost", "PluginABI"], path: "Tests/Fixtures/LinkedProgram",
             swiftSettings: settings + [.define("PLUGIN_LINKED_IN")]),
         .executableTarget(name: "torture", path: "Tests/Torture", swiftSettings: settings),
-        // Not a regular target, so that it is built with the tests only.
+        // A test target, so that it is built only with the tests.
         .testTarget(
             name: "TestSupport", dependencies: ["PluginHost", "PluginFile", "PluginABI"], path: "Tests/TestSupport",
             swiftSettings: settings),
         .testTarget(name: "PluginABITests", dependencies: ["TestSupport", "PluginABI"], swiftSettings: settings),
         .testTarget(
-            name: "PluginHostTests",
-            dependencies: ["TestSupport", "PluginFacades", "PluginFile", "PluginHost", "CPluginHost"],
+            name: "PluginFileTests", dependencies: ["TestSupport", "PluginFile", "PluginABI"], swiftSettings: settings),
+        .testTarget(
+            name: "PluginHostTests", dependencies: ["TestSupport", "PluginFile", "PluginHost", "CPluginHost"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PluginFacadesTests", dependencies: ["TestSupport", "PluginFacades", "PluginHost", "PluginABI"],
             swiftSettings: settings),
         .testTarget(
             name: "PluginHostCLITests",

@@ -3,7 +3,7 @@ import PackageDescription
 
 let abi = Target.Dependency.product(name: "PluginABI", package: "PluginHost")
 
-// Sources/LinkedA, B and C are links to the samples in Plugins: the same sources, compiled to be linked in.
+// Sources/LinkedA, LinkedB and LinkedC are links to the samples in Plugins: the same sources, compiled for linking.
 let package = Package(
     name: "OneBinary",
     dependencies: [.package(name: "PluginHost", path: "../..")],

@@ -1,7 +1,7 @@
 import PluginABI
 import Synchronization
 
-/// The page of one article. Other modules know it by what it can do, not by its type.
+/// The page of one article. Other modules know its actions, but not its type.
 final class ArticlePage: Sendable {
     let key: String
     private let state = Mutex((note: "", isChosen: false))
@@ -19,7 +19,7 @@ final class ArticlePage: Sendable {
 
     func note(_ text: String) { state.withLock { $0.note = text } }
 
-    /// Whoever collects articles is somewhere up the chain, or nowhere.
+    /// Emits an event up the chain, where a handler may collect the article. Returns whether one did.
     func choose(_ context: HostContext) throws -> Bool {
         let outcome = try context.emit("shop.choose", ["key": .string(key), "price": .double(prices[key] ?? 0)])
         if outcome.isHandled { state.withLock { $0.isChosen = true } }

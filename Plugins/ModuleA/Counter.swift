@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Shared by all calls of the target `Counter`, from whatever threads.
+/// The instance of the target `Counter`, shared by its calls on all threads.
 final class Counter: Sendable {
     private let total = Mutex(0)
 
@@ -12,7 +12,7 @@ final class Counter: Sendable {
     }
 }
 
-/// The result of a search, read one by one by whoever holds it.
+/// The result of a search. Its holder reads the names one by one.
 final class Cursor: Sendable {
     private let remaining: Mutex<ArraySlice<String>>
 

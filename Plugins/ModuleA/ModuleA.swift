@@ -15,12 +15,12 @@ struct ModuleA: Module {
                 let currency = context.configuration["currency"]?.string ?? "EUR"
                 return try ModuleBFacade.B(context).format(amount: prices[key] ?? 0, currency: currency)
             }
-            .remote().summary("Asks B, which asks A for the name of the currency.")
+            .remote().summary("Calls B, which calls A for the name of the currency.")
 
             Action("buy", .context(), .required("key", String.self)) { context, key in
                 try context.post("shop.sold", ["item": .string(key)]).delivered
             }
-            .summary("Tells everybody who wants to know, and answers how many did.")
+            .summary("Posts shop.sold, and returns the number of subscribers that received it.")
 
             Action("currencyName", .required("code", String.self)) { code in
                 guard let name = currencies[code] else {
@@ -64,7 +64,7 @@ struct ModuleA: Module {
             Action.shouldOpen { page, _ in prices[page.key] != nil }
             Action.content { page in page.content }
             Action("choose", .instance(), .context()) { page, context in try page.choose(context) }
-                .summary("Tells whoever collects articles: the pages below, the module, the program.")
+                .summary("Emits shop.choose to the pages below, the module and the program.")
             Action.backData { page in page.isChosen }
         }
 
@@ -73,7 +73,7 @@ struct ModuleA: Module {
     }
 }
 
-// As a part of a program it is found by this record, as a shared library by the symbol.
+// A program that the module is linked into finds it by this record; a host that loads the file, by the symbol.
 @section("plugin_modules") @used
 private let record: ModuleRecord = { ModuleA.export() }
 

@@ -1,7 +1,7 @@
 import PluginABI
 import Synchronization
 
-/// Formats, greets, calls back later, and notes what is sold.
+/// Formats amounts, greets, calls callbacks later, and logs sales.
 struct ModuleB: Module {
     static let manifest = Manifest("ModuleB", version: "1.2.0") {
         Target("B") {
@@ -18,7 +18,7 @@ struct ModuleB: Module {
                 try await Task.sleep(for: .milliseconds(milliseconds))
                 return String(text.reversed())
             }
-            .remote().summary("Takes its time, without blocking a thread.")
+            .remote().summary("Replies after a delay, without blocking a thread.")
 
             Action("remember", .required("callback", Callback.self)) { callback in
                 remembered.withLock { $0.append(callback) }
@@ -32,21 +32,21 @@ struct ModuleB: Module {
                 for callback in callbacks { try await callback(.string(text)) }
                 return callbacks.count
             }
-            .summary("Calls what was remembered, and lets go of it.")
+            .summary("Calls the remembered callbacks, and releases them.")
 
             Action("advertise", .context(), .required("key", String.self)) { context, key in
                 let detail = try context.service(ModuleAFacade.HomeServiceClient.self).fetchDetail(key: key)
                 return "Look: \(detail["title"]?.string ?? key)!"
             }
-            .summary("Uses whatever implements the HomeService.")
+            .summary("Uses the module that offers HomeService.")
 
             Action("sum", .required("data", UnsafeRawBufferPointer.self)) { data in
                 data.reduce(0) { $0 &+ Int($1) }
             }
-            .summary("Adds up bytes where they lie.")
+            .summary("Adds up bytes without copying them.")
 
             Action("basket", .context()) { context in try context.object("Basket", BasketPage()) }
-                .remote().summary("A page that collects what is chosen on the pages above it.")
+                .remote().summary("A page that collects the articles chosen on the pages above it.")
         }
 
         Page("Basket", BasketPage.self) {
@@ -71,7 +71,7 @@ struct ModuleB: Module {
     }
 }
 
-// As a part of a program it is found by this record, as a shared library by the symbol.
+// A program that the module is linked into finds it by this record; a host that loads the file, by the symbol.
 @section("plugin_modules") @used
 private let record: ModuleRecord = { ModuleB.export() }
 

@@ -1,5 +1,6 @@
-/* Whose code runs: by the step of the thread, the records of its calls, and the images on its stack. What a signal
- * handler calls is async-signal-safe: write(2), process_vm_readv(2), and memory that is never freed. */
+/* Finds out whose code is running: by the step of the thread, the records of its calls, and the images on its stack.
+ * Functions that a signal handler calls are async-signal-safe: they use write(2), process_vm_readv(2), and memory that
+ * is never freed. */
 #define _GNU_SOURCE
 #include "blame.h"
 
@@ -52,7 +53,7 @@ static uint64_t file_of_label(const char *label) {
 
 struct image {
     uintptr_t start, end;
-    const char *path; /* in place of the bounds, which are not known before it is opened */
+    const char *path; /* instead of the bounds, which are not known before the image is opened */
     const char *label;
     uint64_t file;
     struct image *next;
@@ -85,7 +86,7 @@ static int find_bounds(struct dl_phdr_info *info, size_t size, void *data) {
 /* Returns whether there is an image at the address. */
 static int bound(struct image *image, const void *address) {
 #if __GLIBC_PREREQ(2, 35)
-    /* Does not look at all images, of which there may be thousands. */
+    /* Does not search all images, of which there may be thousands. */
     struct dl_find_object object;
     if (_dl_find_object((void *)address, &object) == 0) {
         image->start = (uintptr_t)object.dlfo_map_start;
@@ -123,10 +124,10 @@ void plugin_host_expect_image(const char *path, const char *label, uint64_t file
     add(image);
 }
 
-/* An image whose description has not been read, such as one whose constructors run. */
+/* Finds an image whose description has not been read yet, such as one whose constructors are running. */
 static const struct image *expected_image_at(uintptr_t address) {
 #if __GLIBC_PREREQ(2, 35)
-    struct dl_find_object object; /* is async-signal-safe */
+    struct dl_find_object object; /* the call is async-signal-safe */
     if (_dl_find_object((void *)address, &object) != 0) return NULL;
     const struct image *image = __atomic_load_n(&images, __ATOMIC_ACQUIRE);
     while (image && !(image->path && strcmp(image->path, object.dlfo_link_map->l_name) == 0)) image = image->next;
@@ -166,7 +167,7 @@ int plugin_host_is_readable(const void *address, size_t count) {
         }
         if (process_vm_readv(getpid(), &local, 1, remote, local.iov_len, 0) != (ssize_t)local.iov_len) {
             char known = 0;
-            /* A sandbox that forbids the call refuses it for memory that is there, too. */
+            /* A sandbox that forbids the call refuses it for readable memory, too. */
             return !read_memory((uintptr_t)&known, bytes, 1);
         }
         if ((uintptr_t)remote[local.iov_len - 1].iov_base / page == last / page) return 1;
@@ -197,13 +198,14 @@ static uintptr_t frame_of(const ucontext_t *context) {
 #endif
 }
 
-/* By the instruction pointer, the chain of frame pointers, and where the thread began: for code that runs outside any
- * call, in a task or a thread of its own. Optimised code has no such chain, nor has that of the C library. */
+/* Searches by the instruction pointer, the chain of frame pointers, and the function with which the thread began: for
+ * code that runs outside any call, in a task or a thread of its own. Optimised code and the C library have no such
+ * chain. */
 static const struct image *image_on_stack(const ucontext_t *context) {
     uintptr_t frame = frame_of(context);
     const struct image *image = image_at(interrupted_at(context));
     for (int i = 0; i < backtrace_max && !image; i++) {
-        uintptr_t pair[2]; /* the caller's frame pointer, and where this one returns to */
+        uintptr_t pair[2]; /* the caller's frame pointer, and the return address of this frame */
         if (frame == 0 || frame % sizeof frame != 0 || !read_memory(frame, pair, sizeof pair)) break;
         image = image_at(pair[1]);
         if (pair[0] <= frame) break;
@@ -217,7 +219,7 @@ const char *plugin_host_module_on_stack(const ucontext_t *context) {
     return image ? image->label : NULL;
 }
 
-/* The innermost call of this thread, else its step. */
+/* The file of the innermost call of this thread, or that of its step. */
 static uint64_t file_of_thread(void) {
     const plugin_host_thread *thread = plugin_host_this_thread;
     uint32_t depth = thread ? thread->depth : 0;
@@ -239,20 +241,20 @@ uint64_t plugin_host_culprit(const ucontext_t *context) {
 
 /* -------------------------------------------------------------------------------------------------------- journals -- */
 
-/* Never freed, since a signal handler reads the list; a place that is free is taken again. */
+/* Never freed, because a signal handler reads the list; a free entry is reused. */
 struct journal {
     int file; /* atomic: the descriptor plus one; 0 for none */
     struct journal *next;
 };
 
 static struct journal *journals;
-static pid_t owner; /* the process that the journals belong to */
-static int starts;  /* how many modules are being started */
+static pid_t owner; /* the process that owns the journals */
+static int starts;  /* the number of modules that are being started */
 
 void plugin_host_count_starts(int change) { __atomic_add_fetch(&starts, change, __ATOMIC_ACQ_REL); }
 
 void plugin_host_mark_journals(const char *kind, uint64_t file) {
-    if (getpid() != owner) return; /* a child of fork: its end is not the host's */
+    if (getpid() != owner) return; /* a child of fork: its end is not that of the host */
     char line[64], digits[20];
     size_t length = 0, count = 0;
     for (const char *c = "{\""; *c; c++) line[length++] = *c;
@@ -283,7 +285,7 @@ static void say(const char *text) {
     if (write(2, text, strlen(text)) < 0) {}
 }
 
-/* Who has asked the program for something must not take its silence for success. */
+/* A caller that waits for a result from the program must not mistake this exit for success. */
 static _Noreturn void fail_exit(void) {
     enum { software_error = 70 }; /* EX_SOFTWARE of sysexits.h */
     say("pluginhost: code of a module has ended the program by exit or _exit\n");
@@ -340,8 +342,8 @@ void plugin_host_remove_journal(int descriptor) {
     }
 }
 
-/* _exit() runs no handler. The program's definition stands before that of the C library, for modules, too: all but
- * exit_group(2) itself comes by here. Sanitizers have definitions of their own in its place. */
+/* _exit() runs no handlers. The program's definition takes precedence over that of the C library, for modules, too, so
+ * everything except exit_group(2) itself is caught here. Sanitizers replace it by definitions of their own. */
 #if !defined(__has_feature)
 #define __has_feature(feature) 0
 #endif

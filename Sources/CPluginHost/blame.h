@@ -1,4 +1,4 @@
-/* Between blame.c and signals.c. */
+/* The interface between blame.c and signals.c. */
 #ifndef PLUGIN_HOST_BLAME_PRIVATE_H
 #define PLUGIN_HOST_BLAME_PRIVATE_H
 
@@ -6,11 +6,12 @@
 
 #include "plugin_host_blame.h"
 
-/* The label of the module whose code is nearest to the top of the interrupted stack; null for none. Async-signal-safe. */
+/* The label of the module whose code is nearest to the top of the interrupted stack; null if none.
+ * Async-signal-safe. */
 const char *plugin_host_module_on_stack(const ucontext_t *context);
-/* Whose code was interrupted. Async-signal-safe. */
+/* The number of the file whose code was interrupted. Async-signal-safe. */
 uint64_t plugin_host_culprit(const ucontext_t *context);
-/* The function that this thread began with; 0 where it is not known. */
+/* The function with which this thread began; 0 if it is unknown. */
 extern __thread uintptr_t plugin_host_thread_origin;
 /* Writes {"KIND":NUMBER} to each journal. Async-signal-safe. */
 void plugin_host_mark_journals(const char *kind, uint64_t file);

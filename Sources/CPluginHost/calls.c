@@ -21,7 +21,7 @@ static pthread_mutex_t directory_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t thread_key;
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 
-/* Called with the lock held. */
+/* The caller must have locked `directory_lock`. */
 static plugin_host_record *add_chunk(uint32_t is_pooled) {
     uint32_t chunk = __atomic_load_n(&plugin_host_chunk_count, __ATOMIC_RELAXED);
     if (chunk == PLUGIN_HOST_CHUNKS_MAX) return NULL;
@@ -29,7 +29,7 @@ static plugin_host_record *add_chunk(uint32_t is_pooled) {
     if (!records) return NULL;
     for (uint32_t place = 0; place < PLUGIN_HOST_CHUNK; place++) {
         records[place].index = chunk * PLUGIN_HOST_CHUNK + place;
-        records[place].state = 1u << 2; /* so that no token is ever 0 */
+        records[place].state = 1u << 2; /* ensures that no token is ever 0 */
         records[place].is_pooled = is_pooled;
     }
     plugin_host_directory[chunk] = records;
@@ -68,7 +68,7 @@ plugin_host_thread *plugin_host_thread_take(void) {
     while (thread && thread->is_used) thread = thread->next;
     if (!thread) {
         plugin_host_record *records = add_chunk(0);
-        /* The list of chunks is large and mostly untouched: such memory costs nothing. */
+        /* The list of chunks is large and mostly untouched; untouched memory costs nothing. */
         plugin_host_tally **tallies = records ? calloc(PLUGIN_HOST_TALLIES_CHUNKS, sizeof *tallies) : NULL;
         thread = tallies ? calloc(1, sizeof *thread) : NULL;
         if (thread) {
@@ -111,7 +111,7 @@ plugin_host_tally plugin_host_tally_sum(uint32_t number) {
 
 int plugin_host_has_membarrier;
 
-/* Before any fence is passed. */
+/* Runs before any fence is passed. */
 __attribute__((constructor)) static void prepare_membarrier(void) {
     plugin_host_has_membarrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }

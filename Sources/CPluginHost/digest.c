@@ -7,7 +7,7 @@ static uint64_t mixed(uint64_t state, uint64_t word) {
     return ((uint64_t)(product >> 64) ^ (uint64_t)product) + 0x9E3779B97F4A7C15;
 }
 
-/* Little-endian, as every processor is that Swift runs on under Linux. */
+/* Reads little-endian, like every processor that Swift runs on under Linux. */
 static uint64_t word_at(const unsigned char *bytes) {
     uint64_t word;
     memcpy(&word, bytes, sizeof word);
@@ -21,7 +21,7 @@ plugin_host_digest plugin_host_digest_begin(uint64_t size) {
 
 void plugin_host_digest_mix(plugin_host_digest *digest, const void *bytes, size_t count) {
     const unsigned char *next = bytes;
-    uint64_t a = digest->threads[0], b = digest->threads[1], c = digest->threads[2], d = digest->threads[3];
+    uint64_t a = digest->lanes[0], b = digest->lanes[1], c = digest->lanes[2], d = digest->lanes[3];
     for (; count >= 32; next += 32, count -= 32) {
         a = mixed(a, word_at(next));
         b = mixed(b, word_at(next + 8));
@@ -38,9 +38,9 @@ void plugin_host_digest_mix(plugin_host_digest *digest, const void *bytes, size_
 }
 
 void plugin_host_digest_mix_word(plugin_host_digest *digest, uint64_t word) {
-    digest->threads[0] = mixed(digest->threads[0], word);
+    digest->lanes[0] = mixed(digest->lanes[0], word);
 }
 
 uint64_t plugin_host_digest_value(plugin_host_digest digest) {
-    return mixed(mixed(digest.threads[0], digest.threads[1]), mixed(digest.threads[2], digest.threads[3]));
+    return mixed(mixed(digest.lanes[0], digest.lanes[1]), mixed(digest.lanes[2], digest.lanes[3]));
 }

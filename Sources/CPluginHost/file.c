@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 int plugin_host_is_being_written(int descriptor) {
-    /* A lease that is broken before it is given back sends a signal: let it be one that is ignored by default. */
+    /* A lease that is broken before it is returned sends a signal: choose one that is ignored by default. */
     fcntl(descriptor, F_SETSIG, SIGURG);
     if (fcntl(descriptor, F_SETLEASE, F_RDLCK) != 0) {
         return errno == EAGAIN;
@@ -35,14 +35,14 @@ const char *plugin_host_loaded_library(const char *name) {
     }
     struct link_map *map = NULL;
     const char *path = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 ? map->l_name : NULL;
-    dlclose(handle); /* gives back what dlopen took: it was loaded before, and stays so */
+    dlclose(handle); /* releases the reference of dlopen; the library was loaded before and stays loaded */
     return path;
 }
 
 static int argument_count;
 static char *const *arguments;
 
-/* glibc hands constructors what it hands `main`. */
+/* glibc passes the arguments of `main` to constructors as well. */
 __attribute__((constructor)) static void remember_arguments(int count, char **words) {
     argument_count = count;
     arguments = words;

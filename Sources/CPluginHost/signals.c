@@ -1,4 +1,4 @@
-/* What a dying host says: which module, generation and action was running. Everything that runs inside the handler is
+/* The report of a dying host: which module, generation and action was running. Everything that runs in the handler is
  * async-signal-safe: write(2), process_vm_readv(2), and memory that is never freed. */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -20,12 +20,12 @@ static struct sigaction previous[fatal_count];
 
 /* ---------------------------------------------------------------------------------------------------- the report -- */
 
-/* How long the report waits in all for whoever reads it, in milliseconds: a pipe that nobody reads must not keep the
- * process from dying. */
+/* How long the report waits in total for its output to be read, in milliseconds: a pipe that is not read must not keep
+ * the process from dying. */
 static int patience = 1000;
 
 static void say(const char *text) {
-    enum { chunk = 512 }; /* a pipe that can be written to takes at least so much at once */
+    enum { chunk = 512 }; /* a pipe that is ready for writing accepts at least this much at once */
     struct pollfd errors = {.fd = STDERR_FILENO, .events = POLLOUT};
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
     size_t left = strlen(text);
@@ -83,12 +83,12 @@ static void report(int number, const ucontext_t *context) {
     say("\n");
 }
 
-/* Lets who was there first (Swift's backtraces, a sanitizer) say what it has to say; it may not return. */
+/* Calls the handler that was installed before (Swift's backtraces, a sanitizer); it may not return. */
 static void call_previous(int number, siginfo_t *info, void *context) {
     const struct sigaction *handler = previous;
     while (fatal_signals[handler - previous] != number) handler++;
     if (handler->sa_flags & SA_NODEFER) {
-        /* Swift's reads memory that may not be there, and counts on the fault. */
+        /* Swift's handler reads memory that may not exist, and relies on the fault. */
         sigset_t deferred;
         sigemptyset(&deferred);
         sigaddset(&deferred, number);
@@ -109,12 +109,12 @@ static void handle(int number, siginfo_t *info, void *context) {
         call_previous(number, info, context);
         __atomic_store_n(&is_reported, 1, __ATOMIC_RELEASE);
     } else if (none != self) {
-        /* Another thread crashes too: it must not end the process in the middle of the report, nor wait for ever. */
+        /* Another thread crashes, too: it must not end the process in the middle of the report, nor wait forever. */
         const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
         for (int i = 0; i < 6000 && !__atomic_load_n(&is_reported, __ATOMIC_ACQUIRE); i++) nanosleep(&pause, NULL);
     }
     signal(number, SIG_DFL);
-    /* A fault comes again when the instruction is repeated; a signal that was sent, or a breakpoint, is sent again. */
+    /* A fault recurs when the instruction is repeated; a signal that was sent, or a breakpoint, is raised again. */
     if (info->si_code <= 0 || number == SIGTRAP) raise(number);
 }
 

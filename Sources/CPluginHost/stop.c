@@ -1,4 +1,4 @@
-/* Signals that ask for something, and the end of a program. See plugin_host_signals.h. */
+/* Signals that request something, and the end of a program. See plugin_host_signals.h. */
 #define _GNU_SOURCE
 #include "plugin_host_signals.h"
 
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Waits until somebody posts, or `seconds` have passed. Returns whether somebody has. */
+/* Waits until the semaphore is posted, or `seconds` have passed. Returns whether it was posted. */
 static int wait_for(sem_t *posted, uint32_t seconds) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -25,8 +25,8 @@ static int wait_for(sem_t *posted, uint32_t seconds) {
     return result == 0;
 }
 
-/* Ends the process at once. Not by _exit(2): the program's own definition of it notes which module ends the process, and
- * here none does, even if the signal has interrupted its code. */
+/* Ends the process at once. Does not use _exit(2): the program's definition of it records which module ends the
+ * process, and here none does, even if the signal has interrupted its code. */
 static _Noreturn void leave(int code) {
     for (;;) syscall(SYS_exit_group, code);
 }
@@ -41,7 +41,7 @@ enum { inboxes_max = 16, numbers_max = 4, signals_max = 65 };
 
 struct plugin_host_inbox {
     sem_t arrived;
-    int is_open, is_closing; /* atomic; is_closing is for the thread that waits */
+    int is_open, is_closing; /* atomic; is_closing is for the waiting thread */
     int count;
     int numbers[numbers_max];
     uint32_t pending[numbers_max]; /* atomic */
@@ -112,7 +112,7 @@ int plugin_host_inbox_wait(plugin_host_inbox *inbox) {
 void plugin_host_inbox_close(plugin_host_inbox *inbox) {
     pthread_mutex_lock(&inboxes_lock);
     for (int j = 0; j < inbox->count; j++) {
-        /* Whoever has taken the signal since then keeps it. */
+        /* If another handler has been installed since then, it stays. */
         struct sigaction present;
         if (sigaction(inbox->numbers[j], NULL, &present) == 0 && present.sa_handler == put)
             sigaction(inbox->numbers[j], &inbox->previous[j], NULL);
@@ -147,7 +147,7 @@ static void *watch(void *unused) {
     pthread_setname_np(pthread_self(), "host.signals");
     wait_long(&signalled);
     if (wait_for(&begun, patience_seconds)) return NULL;
-    /* Where there is room: a pipe that nobody reads must not hold up the end. */
+    /* Only if there is room: a pipe that is not read must not delay the end. */
     struct pollfd errors = {.fd = 2, .events = POLLOUT};
     if (poll(&errors, 1, 0) == 1 && write(2, message, sizeof message - 1) < 0) {}
     leave(128 + __atomic_load_n(&first_number, __ATOMIC_ACQUIRE));
@@ -184,7 +184,7 @@ void plugin_host_stop_wait(void) { wait_long(&asked); }
 void plugin_host_stop_ask(void) { sem_post(&asked); }
 void plugin_host_stop_begun(void) { sem_post(&begun); }
 
-/* What is there only in programs that were built with a sanitizer, or for coverage: they report from atexit(3). */
+/* Symbols that exist only in programs built with a sanitizer or for coverage, which report from atexit(3). */
 extern void __asan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
 extern void __lsan_do_leak_check(void) __attribute__((weak));
@@ -202,7 +202,7 @@ _Noreturn void plugin_host_end(int code) {
     if (__asan_init || __tsan_init || __lsan_do_leak_check || __ubsan_handle_type_mismatch_v1
         || __llvm_profile_write_file || __gcov_dump)
         exit(code);
-    /* On a thread of its own: what a module has printed may go to a pipe that nobody reads. */
+    /* On a thread of its own: what a module has printed may go to a pipe that is not read. */
     static sem_t flushed;
     sem_init(&flushed, 0, 0);
     pthread_t thread;

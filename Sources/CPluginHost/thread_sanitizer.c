@@ -1,8 +1,10 @@
-// In builds with the thread sanitizer: tells it what a Mutex of Swift's Synchronization module orders.
+// In builds with the thread sanitizer: reports to it the ordering that a Mutex of Swift's Synchronization module
+// provides.
 //
-// The way without contention is compiled into who uses a Mutex, and the sanitizer sees it. The slow way is compiled in
-// the toolchain, without the sanitizer: what a thread did before it unlocked would look unordered to the one that had
-// waited for it. These definitions stand before those of the toolchain, call them, and add the order.
+// The uncontended path is compiled into the code that uses a Mutex, and the sanitizer sees it. The contended path is
+// compiled in the toolchain, without the sanitizer, so what a thread did before it unlocked would seem unordered to the
+// thread that waited for it. These definitions take precedence over those of the toolchain, call them, and add the
+// ordering.
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -19,7 +21,7 @@
 #define name_of_try_lock "$s15Synchronization12_MutexHandleV12_tryLockSlowSbyF"
 #define name_of_unlock "$s15Synchronization12_MutexHandleV11_unlockSlowyyF"
 
-// Weak, for programs that the toolchain's own are linked into.
+// Weak, for programs that link the toolchain's definitions statically.
 swift_method __attribute__((weak)) void lock(uint32_t thread, swift_self mutex) __asm__(name_of_lock);
 swift_method __attribute__((weak)) bool try_lock(swift_self mutex) __asm__(name_of_try_lock);
 swift_method __attribute__((weak)) void unlock(swift_self mutex) __asm__(name_of_unlock);

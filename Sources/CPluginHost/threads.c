@@ -1,8 +1,8 @@
 /* A stack for signal handlers on every thread, so that the overflow of the thread's own stack can be reported.
  *
- * Threads of modules are made by pthread_create(3) and thrd_create(3). The program's definitions of both stand before
- * those of the C library, for every library that is loaded, and give each new thread such a stack before its function
- * runs. Threads that come by no name (clone(2), timers with SIGEV_THREAD) have none. */
+ * Modules create threads with pthread_create(3) and thrd_create(3). The program's definitions of both take precedence
+ * over those of the C library, for every library that is loaded, and give each new thread such a stack before its
+ * function runs. Threads that are created without these functions (clone(2), timers with SIGEV_THREAD) have none. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ static __thread void *signal_stack;
 
 void plugin_host_want_signal_stacks(void) { __atomic_store_n(&is_wanted, 1, __ATOMIC_RELEASE); }
 
-/* Whether this thread is to get one: sanitizers, Go and others bring their own. */
+/* Whether this thread should get one: sanitizers, Go and others provide their own. */
 static int needs_signal_stack(void) {
     stack_t current;
     return __atomic_load_n(&is_wanted, __ATOMIC_ACQUIRE) && !signal_stack && sigaltstack(NULL, &current) == 0
@@ -57,11 +57,11 @@ void plugin_host_remove_signal_stack(void) {
 
 struct beginning {
     void *(*run)(void *);
-    int (*run_c11)(void *); /* in place of `run` */
+    int (*run_c11)(void *); /* instead of `run` */
     void *data;
 };
 
-/* The upper end of the thread's own stack serves: it costs no mapping, and an overflow strikes the other end. */
+/* Uses the upper end of the thread's own stack: that needs no mapping, and an overflow happens at the other end. */
 static __attribute__((noinline)) void *run_with_room(struct beginning beginning) {
     char room[stack_size];
     stack_t stack = {.ss_sp = room, .ss_size = sizeof room}, none = {.ss_flags = SS_DISABLE};
@@ -82,7 +82,7 @@ static void *begin(void *memory) {
 
 static int begin_c11(void *memory) { return (int)(intptr_t)begin(memory); }
 
-/* Whether a thread made with these attributes can spare the room. */
+/* Whether a thread created with these attributes has enough stack. */
 static int has_room(const pthread_attr_t *attributes) {
     if (!__atomic_load_n(&is_wanted, __ATOMIC_ACQUIRE)) return 0;
     size_t size = 0;
@@ -105,7 +105,7 @@ typedef int create_thread_c11(thrd_t *, thrd_start_t, void *);
 static create_thread *original_create;
 static create_thread_c11 *original_create_c11;
 
-/* Early, since dlsym(3) waits while a library is being opened. */
+/* Early, because dlsym(3) blocks while a library is being opened. */
 __attribute__((constructor)) static void find_originals(void) {
     __atomic_store_n(&original_create, (create_thread *)dlsym(RTLD_NEXT, "pthread_create"), __ATOMIC_RELEASE);
     __atomic_store_n(&original_create_c11, (create_thread_c11 *)dlsym(RTLD_NEXT, "thrd_create"), __ATOMIC_RELEASE);
@@ -113,7 +113,7 @@ __attribute__((constructor)) static void find_originals(void) {
 
 __attribute__((weak)) int pthread_create(
     pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *data) {
-    if (!__atomic_load_n(&original_create, __ATOMIC_ACQUIRE)) find_originals(); /* a constructor of a library */
+    if (!__atomic_load_n(&original_create, __ATOMIC_ACQUIRE)) find_originals(); /* in a constructor of a library */
     create_thread *create = __atomic_load_n(&original_create, __ATOMIC_ACQUIRE);
     if (!create) return ENOSYS;
     struct beginning *memory =

@@ -1,22 +1,22 @@
-// Module authors import PluginABI alone; the types of the C border come with it.
+// Module authors import only PluginABI: it re-exports the types of the C interface.
 @_exported public import CPluginABI
 import Glibc
 
 extension plugin_string {
-    /// The text, copied. The host has checked what it passes on; anything else that is no UTF-8 is repaired, and what
-    /// cannot be there (a null pointer, more than 4 GiB) is empty.
+    /// A copy of the text. The host passes on only valid UTF-8; in text from elsewhere, invalid UTF-8 is repaired. A
+    /// null pointer, or a length of 4 GiB or more, gives an empty string.
     @inlinable public var text: String {
         guard let bytes, count <= UInt32.max else { return "" }
         return String(decoding: UnsafeRawBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
     }
 
-    /// Lent text.
+    /// Borrows text, which must outlive the value.
     @inlinable package init(_ text: UnsafeBufferPointer<UInt8>) {
         let start = UnsafeRawPointer(text.baseAddress)?.assumingMemoryBound(to: CChar.self)
         self.init(bytes: start, count: UInt64(text.count))
     }
 
-    /// A copy that is never freed, with a zero behind it that is not counted.
+    /// Returns a copy that is never freed, followed by a zero byte that is not counted.
     package static func immortal(_ text: String) -> plugin_string {
         text.withPluginString { text in
             let count = Int(text.count)
@@ -27,12 +27,12 @@ extension plugin_string {
         }
     }
 
-    /// Whether these are the bytes of a literal.
+    /// Returns whether the bytes equal those of a literal.
     func equals(_ literal: StaticString) -> Bool {
         count == UInt64(literal.utf8CodeUnitCount) && memcmp(bytes, literal.utf8Start, literal.utf8CodeUnitCount) == 0
     }
 
-    /// The text of a literal, which lives as long as the process.
+    /// Borrows the text of a literal, which lives as long as the process.
     @inlinable public init(_ literal: StaticString) {
         let start = UnsafeRawPointer(literal.utf8Start).assumingMemoryBound(to: CChar.self)
         self.init(bytes: start, count: UInt64(literal.utf8CodeUnitCount))
@@ -40,8 +40,8 @@ extension plugin_string {
 }
 
 extension UnsafeMutablePointer<plugin_value> {
-    /// Copies a value as two words, which is how it was written a moment ago, or will be read in a moment. A processor that
-    /// is asked for other pieces than those waits until they have left its store buffer.
+    /// Copies a value as two words, the units in which it was just written or is about to be read. If the units
+    /// differed, the processor would have to wait until the words have left its store buffer.
     @inlinable @inline(__always)
     package func initialize(byWordsOf value: plugin_value) {
         withUnsafeBytes(of: value) { words in
@@ -53,15 +53,16 @@ extension UnsafeMutablePointer<plugin_value> {
 }
 
 extension String {
-    /// Lends the text in the form in which it crosses the border, for as long as `body` runs.
+    /// Lends the text to `body` in the form in which it crosses the boundary.
     @inlinable public func withPluginString<Result>(_ body: (plugin_string) throws -> Result) rethrows -> Result {
-        // `withUTF8` is for variables, and a copy is counted. On Linux all strings are UTF-8, so this is always available.
+        // `withUTF8` needs a variable, and a copy costs reference counting. On Linux all strings are UTF-8, so
+        // contiguous storage is always available.
         try utf8.withContiguousStorageIfAvailable { try body(plugin_string($0)) }!
     }
 }
 
 extension Duration {
-    /// Whole nanoseconds, at most `Int64.max`: about 292 years.
+    /// The duration in whole nanoseconds, at most `Int64.max`: about 292 years.
     package var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -1,18 +1,17 @@
-import PluginABI
 import PluginFile
 
-/// The part of a façade that calls actions: a type for each target, type of objects, and service.
+/// The part of a façade that calls actions: a type for each target, object type and service.
 struct FacadeActions {
-    /// `public `, or nothing.
+    /// `public `, or an empty text.
     let access: String
-    /// What the actions belong to, as the manifest calls it.
+    /// The name of the target, object type or service in the manifest.
     let owner: String
 
     func write(_ target: ModuleManifest.Target, as type: String, to source: inout SwiftSource) {
         source.declare(
             "\(access)struct \(type): Sendable", target.summary, notes: ["The actions of the target `\(target.name)`."]
         ) { source in
-            writeProperties("caller", "any Caller", "What the calls go through.", to: &source)
+            writeProperties("caller", "any Caller", "The caller that makes the calls.", to: &source)
             write(target.actions, through: "caller", "\(SwiftSource.literal(target.name)), ", to: &source)
         }
     }
@@ -22,7 +21,7 @@ struct FacadeActions {
             "\(access)struct \(type): Sendable", objects.summary,
             notes: ["The actions of an object of the type `\(objects.name)`."]
         ) { source in
-            writeProperties("object", "Object", "What the calls go to.", to: &source)
+            writeProperties("object", "Object", "The object that the calls go to.", to: &source)
             write(objects.actions, through: "object", to: &source)
         }
     }
@@ -34,18 +33,18 @@ struct FacadeActions {
         let title = "the service `\(service.name)` from version \(service.version) on"
         source.declare(
             "\(access)protocol \(type): Sendable", service.summary,
-            notes: ["What \(title) does, to be asked for or stood in for."]
+            notes: ["The actions of \(title), to call or to implement."]
         ) { source in
             for function in functions(target.actions) { function.declare(in: &source) }
         }
         source.declare(
-            "\(access)struct \(client): \(type), ServiceClient", "Calls \(title), whichever module offers it.",
+            "\(access)struct \(client): \(type), ServiceClient", "Calls \(title), independent of its module.",
             notes: ["    let client = try caller.service(\(client).self)"]
         ) { source in
             let version = SwiftSource.literal(service.version.description)
             source.line("\(access)static let serviceName = \(SwiftSource.literal(service.name))")
             source.line("\(access)static let minimumVersion: String? = \(version)")
-            writeProperties("service", "ServiceHandle", "What the calls go through.", hasTimeout: false, to: &source)
+            writeProperties("service", "ServiceHandle", "The service that is called.", hasTimeout: false, to: &source)
             write(target.actions, through: "service", to: &source)
         }
     }
@@ -55,7 +54,7 @@ struct FacadeActions {
     ) {
         source.document(text)
         source.line("\(access)let \(name): \(type)")
-        source.document("How long each call may take. Default: what the host says.")
+        source.document("How long each call may take. Default: the timeout of the host.")
         source.line("\(access)var timeout: Duration?")
         source.line()
         let timeout = hasTimeout ? ", timeout: Duration? = nil" : ""
@@ -66,15 +65,17 @@ struct FacadeActions {
     }
 
     private func functions(_ actions: [ModuleManifest.Action]) -> [FacadeFunction] {
-        // The fallback of a target is there for what nobody has declared.
+        // The fallback of a target is only for actions that are not declared.
         let actions = actions.filter { $0.name != "notFound" }
         var names = SwiftNames(reserved: SwiftNames.members)
         return zip(actions, names.take(actions.map(\.name))).map { FacadeFunction($0, named: $1) }
     }
 
+    /// Writes functions for actions.
+    ///
     /// - Parameters:
-    ///   - receiver: The property through which the calls go.
-    ///   - place: What a call says before the name of the action.
+    ///   - receiver: The property whose `call` or `perform` makes the calls.
+    ///   - place: The arguments before the name of the action.
     private func write(
         _ actions: [ModuleManifest.Action], through receiver: String, _ place: String = "", to source: inout SwiftSource
     ) {

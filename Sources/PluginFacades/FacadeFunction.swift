@@ -9,12 +9,12 @@ struct FacadeFunction {
 
     private struct Parameter {
         let declared: ModuleManifest.Parameter
-        /// What callers write.
+        /// The argument label.
         let label: String
-        /// What stands in the body, where labels can hide something.
+        /// The name in the body. It differs from the label if the label would hide a name that the body uses.
         let local: String
 
-        /// Whether it is left out where nobody gives it: it is optional, and has no default.
+        /// Whether a call can omit the parameter: it is optional and has no default.
         var canBeMissing: Bool { !declared.isRequired && declared.defaultValue == nil }
 
         var name: String { SwiftSource.literal(declared.name) }
@@ -35,9 +35,9 @@ struct FacadeFunction {
     private var returnsSomething: Bool { action.result != .null }
     private var canMiss: Bool { parameters.contains(where: \.canBeMissing) }
 
-    /// Writes the function, or what a protocol requires of it, which has no defaults and no body.
+    /// Writes the function or, without a body, the requirement of a protocol, which has no default arguments.
     ///
-    /// - Parameter access: What stands in front of a function.
+    /// - Parameter access: The access modifier of the function.
     func declare(in source: inout SwiftSource, _ access: String? = nil, _ body: ((inout SwiftSource) -> Void)? = nil) {
         source.declare(
             (access ?? "") + head(withDefaults: body != nil), action.summary,
@@ -62,7 +62,7 @@ struct FacadeFunction {
     ///
     /// - Parameters:
     ///   - call: The expression up to the parameters.
-    ///   - title: What the result is called in errors.
+    ///   - title: The name of the action in errors about its result.
     func writeCall(_ call: String, of title: String, to source: inout SwiftSource) {
         let sure = parameters.filter { !$0.canBeMissing }
         var arguments = SwiftSource.dictionary(sure.map { "\($0.name): \($0.value)" })

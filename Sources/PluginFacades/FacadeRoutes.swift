@@ -13,9 +13,9 @@ struct FacadeRoutes {
         let parameters: [(label: String, parameter: ModuleManifest.Parameter)]
     }
 
-    /// nil where no route has a URL of its own.
+    /// Makes the part for the routes of a manifest; `nil` if no route has a URL of its own.
     ///
-    /// - Parameter groups: Of the patterns of the manifest's routes; nil for one that has no URL of its own.
+    /// - Parameter groups: The groups of each route's pattern; `nil` for a pattern that has no URL of its own.
     init?(_ manifest: ModuleManifest, _ groups: [[PatternGroup]?], access: String) {
         self.access = access
         let buildable = zip(manifest.routes, groups).compactMap { route, groups in groups.map { (route, $0) } }
@@ -34,7 +34,7 @@ struct FacadeRoutes {
         }
     }
 
-    /// The groups of the pattern in their order, then what can stand in the query.
+    /// Returns the groups of the pattern in order, followed by the parameters that can be in the query.
     private static func parameters(
         of route: ModuleManifest.Route, _ groups: [PatternGroup], _ action: ModuleManifest.Action?
     ) -> [ModuleManifest.Parameter] {
@@ -58,7 +58,7 @@ struct FacadeRoutes {
 
     private static func canStandInURL(_ type: Value.Kind) -> Bool { ![.list, .map, .object, .null].contains(type) }
 
-    /// What the host says itself.
+    /// The parameters that the host adds.
     private static let reserved: Set<String> = ["_url", "_pattern", "_object"]
 
     func write(to source: inout SwiftSource) {
@@ -85,9 +85,9 @@ struct FacadeRoutes {
                     + "async throws(PluginError) -> Value",
                 "Opens the URL.",
                 parameters: [
-                    ("caller", "What the call goes through."),
-                    ("parameters", "Values that stand before those of the URL, also of kinds that a URL cannot carry."),
-                    ("timeout", "How long the call may take. Default: what the host says."),
+                    ("caller", "The caller that opens the URL."),
+                    ("parameters", "Values that override those of the URL, also of types that a URL cannot carry."),
+                    ("timeout", "How long the call may take. Default: the timeout of the host."),
                 ], isDiscardable: true
             ) { source in
                 source.line("try await caller.open(url(caller), parameters, origin: .local, timeout: timeout)")
@@ -111,7 +111,7 @@ struct FacadeRoutes {
             let name = SwiftSource.literal(entry.parameter.name)
             let type = entry.parameter.type
             if entry.parameter.isRequired { return "\(name): \(type.wrapped(value))" }
-            // A null stands for a value that is not there.
+            // A missing value is passed as null.
             return "\(name): \(type == .any ? value : "\(value).map(Value.\(type.rawValue))") ?? .null"
         }
         let map = SwiftSource.dictionary(Array(entries))

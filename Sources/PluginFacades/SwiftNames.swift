@@ -1,18 +1,18 @@
 import PluginFile
 
-/// Names of a manifest as identifiers of Swift, each once in its scope.
+/// Converts names of a manifest to Swift identifiers that are unique in their scope.
 ///
-/// What is an identifier already keeps its name; of the others the first one gets the plain form, and those that clash
-/// with it get a number. So a name does not change because something else is added behind it.
+/// A name that is already an identifier is kept. Of the other names, the first one gets the plain form, and those that
+/// clash with it get a number. A name therefore does not change when another one is added after it.
 struct SwiftNames {
     private var taken: Set<String>
 
-    /// - Parameter reserved: What stands in the scope already.
+    /// - Parameter reserved: The names that already exist in the scope.
     init(reserved: Set<String> = []) { taken = reserved }
 
-    /// Identifiers for all names of a scope, in their order.
+    /// Returns identifiers for all names of a scope, in order.
     ///
-    /// - Parameter form: Makes a word of another kind of each, before clashes are looked for.
+    /// - Parameter form: A conversion of each name, such as to a type name, before clashes are resolved.
     mutating func take(_ names: [String], form: (String) -> String = { $0 }) -> [String] {
         var identifiers = [String?](repeating: nil, count: names.count)
         for (index, name) in names.enumerated() where form(name) == name && Self.isPlain(name) {
@@ -36,13 +36,14 @@ struct SwiftNames {
 
     // MARK: Words
 
-    /// Whether the name is an identifier as it stands, perhaps in backticks.
+    /// Returns whether a name is an identifier without changes, possibly in backticks.
     static func isPlain(_ name: String) -> Bool {
         let isWord = name.utf8.allSatisfy { $0.isLetter || $0.isDigit || $0 == UInt8(ascii: "_") }
         return isWord && name.utf8.first?.isDigit == false && !impossible.contains(name)
     }
 
-    /// `fetch-detail` and `fetch.detail` become `fetchDetail`; what can be no member of a type gets a `_`.
+    /// Returns a name as an identifier: `fetch-detail` and `fetch.detail` become `fetchDetail`. A name that cannot be a
+    /// member of a type gets a `_`.
     static func word(_ name: String) -> String {
         let parts = name.split { !$0.isASCII || !($0.isLetter || $0.isNumber || $0 == "_") }
         var word = parts.first.map(String.init) ?? ""
@@ -51,18 +52,18 @@ struct SwiftNames {
         return impossible.contains(word) ? word + "_" : word
     }
 
-    /// The same with a capital letter in front, for types.
+    /// Returns a name as an identifier that begins with a capital letter, for types.
     static func typeName(_ name: String) -> String {
         let word = word(name)
         return word.prefix(1).uppercased() + word.dropFirst()
     }
 
-    /// As it is written in source code.
+    /// Returns an identifier as source code, with backticks if it needs them.
     static func escaped(_ identifier: String) -> String {
         keywords.contains(identifier) ? "`\(identifier)`" : identifier
     }
 
-    /// What no member can be called, not even in backticks, or what is then called with more than its name.
+    /// The names that a member cannot have, not even in backticks, or whose use then needs more than the name.
     private static let impossible: Set<String> = [
         "_", "init", "deinit", "subscript", "self", "Self", "Type", "Protocol",
     ]
@@ -77,13 +78,13 @@ struct SwiftNames {
         "throws", "true", "try", "typealias", "unsafe", "var", "where", "while", "yield",
     ]
 
-    /// What generated code says without a module's name in front: members of its scope must not hide it.
+    /// The types that generated code uses without a module name. Members of its scope must not hide them.
     static let used: Set<String> = [
         "Any", "Array", "Bool", "Bytes", "CallOrigin", "Caller", "Dictionary", "Double", "Duration", "Hashable", "Int",
         "Object", "Optional", "Parameters", "PluginABI", "PluginError", "Sendable", "ServiceClient", "ServiceHandle",
         "String", "Value", "Void",
     ]
 
-    /// What a type that calls actions has besides a function for each, and what it says.
+    /// The reserved names in a type that calls actions: those that its code uses, and those of its other members.
     static let members = used.union(["caller", "timeout", "object", "service", "given"])
 }

@@ -1,6 +1,6 @@
 import PluginABI
 
-/// Source text of Swift while it is written.
+/// Builds Swift source code.
 struct SwiftSource {
     private(set) var text = ""
     private var depth = 0
@@ -20,7 +20,8 @@ struct SwiftSource {
         line("}")
     }
 
-    /// Adds a documented declaration, with a block if it has a body, behind an empty line unless a block has just begun.
+    /// Adds a documented declaration, with a block if it has a body. An empty line precedes it unless it is the first in a
+    /// block.
     mutating func declare(
         _ head: String, _ summary: String, parameters: [(String, String)] = [], notes: [String] = [],
         isDiscardable: Bool = false, _ body: ((inout SwiftSource) -> Void)? = nil
@@ -31,9 +32,9 @@ struct SwiftSource {
         if let body { block(head, body) } else { line(head) }
     }
 
-    /// Adds a documentation comment. Nothing in it can end it, or be anything but a comment.
+    /// Adds a documentation comment. No text can end the comment early.
     ///
-    /// - Parameter parameters: Names and what is said of them.
+    /// - Parameter parameters: The names of parameters, and their descriptions.
     mutating func document(_ summary: String, parameters: [(String, String)] = [], notes: [String] = []) {
         var lines = Self.lines(summary)
         let described = parameters.map { ($0.0, Self.lines($0.1)) }.filter { !$0.1.isEmpty }
@@ -52,7 +53,7 @@ struct SwiftSource {
         for text in lines { line(text.isEmpty ? "///" : "/// " + text) }
     }
 
-    /// The lines of a text, without characters that editors show as something else than they are.
+    /// Returns the lines of a text, with characters that editors show misleadingly replaced by spaces.
     private static func lines(_ text: String) -> [String] {
         let normal = text.replacing("\r\n", with: "\n")
         return normal.split(whereSeparator: \.isNewline).map { line in
@@ -60,7 +61,7 @@ struct SwiftSource {
         }
     }
 
-    /// Control characters, and those that turn the direction of writing.
+    /// Returns whether a character is a control character, or changes the direction of writing.
     private static func isInvisible(_ scalar: UnicodeScalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0, 0x200E...0x200F, 0x202A...0x202E, 0x2066...0x2069, 0xFEFF: true
@@ -70,7 +71,7 @@ struct SwiftSource {
 
     // MARK: Literals
 
-    /// A text as a string literal.
+    /// Returns a text as a string literal.
     static func literal(_ text: String) -> String {
         var literal = "\""
         for scalar in text.unicodeScalars {
@@ -90,7 +91,7 @@ struct SwiftSource {
         return literal + "\""
     }
 
-    /// A value as a literal of its own Swift type.
+    /// Returns a value as a literal of its Swift type.
     static func literal(_ value: Value) -> String {
         switch value {
         case .null, .object: "nil"
@@ -105,7 +106,7 @@ struct SwiftSource {
         }
     }
 
-    /// A dictionary literal.
+    /// Returns a dictionary literal.
     static func dictionary(_ entries: [String]) -> String {
         entries.isEmpty ? "[:]" : "[\(entries.joined(separator: ", "))]"
     }
@@ -128,6 +129,6 @@ extension Value.Kind {
         }
     }
 
-    /// An expression of this kind's Swift type as a `Value`.
+    /// Returns an expression of this kind's Swift type as a `Value`.
     func wrapped(_ expression: String) -> String { self == .any ? expression : ".\(rawValue)(\(expression))" }
 }

@@ -27,8 +27,8 @@ struct Program {
         if arguments.first == InspectionChild.word { InspectionChild.run(Array(arguments.dropFirst())) }
         occupyStandardDescriptors()
         signal(SIGPIPE, SIG_IGN)
-        signal(SIGXFSZ, SIG_IGN)  // A file that grows past `ulimit -f` is an error, not the end.
-        // Not in the cooperative pool: code of modules can block all its threads.
+        signal(SIGXFSZ, SIG_IGN)  // A file that grows past `ulimit -f` is an error, not the end of the program.
+        // Not in the cooperative pool, because code of modules can block all its threads.
         Task(executorPreference: BlockingExecutor.shared) { await answer(Array(arguments)) }
         // Serves the main queue, for modules that use the main actor.
         dispatchMain()
@@ -43,7 +43,7 @@ struct Program {
         plugin_host_end(code.rawValue)
     }
 
-    /// Where one of them is closed, the next file opened would take its place.
+    /// Opens those of the standard descriptors that are closed. Otherwise the next opened file would get such a descriptor.
     private static func occupyStandardDescriptors() {
         var descriptor: CInt = 0
         while (0...2).contains(descriptor) { descriptor = open("/dev/null", O_RDWR | O_CLOEXEC) }
@@ -72,7 +72,7 @@ struct Program {
         }
     }
 
-    /// The page of a command, or that of the program.
+    /// Returns the help page of a command, or of the program if `name` is `nil`.
     private func helpPage(of name: String?) throws(PluginError) -> String {
         guard let name else {
             return help.overview(Self.overview, commands: Self.commands.map { $0.specification })
@@ -83,7 +83,7 @@ struct Program {
     private func command(named name: String) throws(PluginError) -> any Command.Type {
         if let command = Self.commands.first(where: { $0.specification.name == name }) { return command }
         guard !name.hasPrefix("-") else {
-            throw .usage("Unknown option '\(name.shortened)'. Options stand behind the command.")
+            throw .usage("Unknown option '\(name.shortened)'. Options follow the command.")
         }
         let close = didYouMean(name, Self.commands.map { $0.specification.name } + ["help"])
         throw .usage("Unknown command '\(name.shortened)'.\(close)")
@@ -101,7 +101,7 @@ struct Program {
         } catch {
             let options = arguments.prefix { $0 != "--" }
             let isJSON = options.contains(OptionSpecification.json.name)
-            // That is in what was printed.
+            // With JSON output, the failed check was already printed.
             if error.code != .checkFailed || !isJSON { console.report(error, asJSON: isJSON) }
             if error.code == .usage, error.source == nil { diagnoseUsage(of: command.specification) }
             return ExitCode(error)

@@ -1,11 +1,9 @@
 import Foundation
-import PluginABI
-import PluginHost
 
-/// The folders of one bench, removed with the value that names them.
+/// The folders of one bench. They are deleted when the object is released.
 final class BenchFolder: Sendable {
     let path: String
-    /// Where the modules lie.
+    /// The folder of the modules.
     var plugins: String { "\(path)/plugins" }
 
     /// - Throws: `stagingFailed`, `unreadable`.
@@ -18,10 +16,10 @@ final class BenchFolder: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Copies a module into the folder as deployment tools do: under another name, then by a rename. Whoever looks into
-    /// the folder meanwhile sees the file before or the file after, whole.
+    /// Copies a module into the folder as deployment tools do: under another name, followed by a rename. A scan sees
+    /// the complete old file or the complete new one.
     ///
-    /// - Parameter suffix: Bytes behind its end. The dynamic linker never looks at them, but they make another file of it.
+    /// - Parameter suffix: Bytes to append. The dynamic linker ignores them, but they make the file a different one.
     func put(_ file: String, as name: String, suffix: String) throws(PluginError) {
         guard var content = FileManager.default.contents(atPath: file) else {
             throw PluginError(.unreadable, "\(file) cannot be read.")
@@ -32,7 +30,7 @@ final class BenchFolder: Sendable {
         guard rename(hidden, "\(plugins)/\(name)") == 0 else { throw Self.failure(name, "cannot be renamed") }
     }
 
-    /// Copies a file or a folder under its own name.
+    /// Copies a file or a folder into the folder of the modules, under its own name.
     func put(_ other: String) throws(PluginError) {
         let name = (other as NSString).lastPathComponent
         var isFolder: ObjCBool = false

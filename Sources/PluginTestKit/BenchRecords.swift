@@ -1,8 +1,6 @@
-import PluginABI
-import PluginHost
 import Synchronization
 
-/// What the host of a bench has said so far.
+/// The log lines and changes that the host of a bench has reported so far.
 final class BenchRecords: Sendable {
     private let entries = Mutex<[LogEntry]>([])
     private let told = Mutex<[HostChange]>([])
@@ -12,7 +10,7 @@ final class BenchRecords: Sendable {
 
     func add(_ entry: LogEntry) { entries.withLock { $0.append(entry) } }
 
-    /// Takes what happens until the host ends.
+    /// Records the changes until the host ends.
     func follow(_ changes: AsyncStream<HostChange>) {
         Task { [self] in
             for await change in changes { told.withLock { $0.append(change) } }

@@ -1,3 +1,3 @@
-// A test talks to the host and declares its fakes: one import gives it both.
+// A test calls the host and declares fakes: one import provides both.
 @_exported public import PluginABI
 @_exported public import PluginHost

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// A point where asynchronous code of a test waits until the test lets it go on: what stands for time.
+/// A point where asynchronous code of a test waits until the test lets it continue. It replaces waiting for time to
+/// pass.
 ///
 ///     let gate = Gate()
 ///     let slow = Manifest("Slow", version: "1.0.0") {
@@ -14,14 +15,14 @@ import Synchronization
 ///     gate.open()
 ///     #expect(try await price == "1 euro")
 ///
-/// No clock is asked, so the order of things is what the test says on the slowest machine too.
+/// A gate uses no clock, so the order of events is as the test defines it, even on a slow machine.
 public final class Gate: Sendable {
     private struct State {
         var isOpen = false
         var arrived = 0
         var next = 0
         var waiting: [Int: CheckedContinuation<Void, any Error>] = [:]
-        /// Who waits for how many arrivals.
+        /// The callers that wait for a number of arrivals.
         var watching: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
     private let state = Mutex(State())
@@ -31,7 +32,7 @@ public final class Gate: Sendable {
 
     /// Waits until the gate is open.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled, as an action's is at its deadline.
+    /// - Throws: `CancellationError` if the task is cancelled, as the task of an action is at its deadline.
     public func pass() async throws {
         let number = state.withLock { state in
             state.next += 1
@@ -50,7 +51,7 @@ public final class Gate: Sendable {
             let watchers = state.watching.filter { $0.count <= state.arrived }
             state.watching.removeAll { $0.count <= state.arrived }
             if state.isOpen { return (.success(()), watchers) }
-            // The handler has found nobody, or finds this one.
+            // A cancellation handler that has already run has not found the continuation; one that runs later finds it.
             if Task.isCancelled { return (.failure(CancellationError()), watchers) }
             state.waiting[number] = continuation
             return (nil, watchers)
@@ -59,7 +60,7 @@ public final class Gate: Sendable {
         if let result { continuation.resume(with: result) }
     }
 
-    /// Lets everybody pass who waits, and who comes from now on.
+    /// Opens the gate for the code that waits, and for all code that arrives later.
     public func open() {
         let waiting = state.withLock { state in
             state.isOpen = true
@@ -69,7 +70,8 @@ public final class Gate: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Waits until so many have come to the gate since it was made, those included who have passed or given up.
+    /// Waits until the number of arrivals since the gate was made reaches `count`. This includes those that have passed
+    /// or were cancelled.
     public func arrivals(_ count: Int) async {
         await withCheckedContinuation { continuation in
             let isThere = state.withLock { state in

@@ -1,7 +1,6 @@
 import Foundation
-public import PluginABI
 
-/// Where a module of a test comes from.
+/// The source of a module in a test: a file, a type, or a fake.
 ///
 ///     TestBench(.product("Greeter"), peers: .fake(clock), .file("/opt/plugins/libPrices.so"))
 public struct ModuleSource: Sendable {
@@ -12,33 +11,33 @@ public struct ModuleSource: Sendable {
 
     private let find: @Sendable () throws(PluginError) -> Kind
 
-    /// A shared library that was built before.
+    /// Uses a shared library that is already built.
     ///
     ///     .file("/opt/plugins/libGreeter.so")
     ///
     /// - Parameters:
-    ///   - path: Of the file. It is copied into the folder of the bench under its own name.
-    ///   - others: What lies beside it there, and is copied before it: resources, libraries that it finds beside itself,
-    ///     files of routes; files or folders.
+    ///   - path: The path of the file. It is copied into the folder of the bench under its own name.
+    ///   - others: Files or folders that are copied before it, to the same folder: resources, libraries that it finds
+    ///     beside itself, route files.
     public static func file(_ path: String, beside others: [String] = []) -> Self {
         Self { () throws(PluginError) in
             guard FileManager.default.isReadableFile(atPath: path) else {
-                throw PluginError(.unreadable, "There is no readable file \(path). Build the module first.")
+                throw PluginError(.unreadable, "\(path) does not exist or cannot be read. Build the module first.")
             }
             return .file(path, beside: others)
         }
     }
 
-    /// A dynamic library product of the package that is tested: SwiftPM builds it with the tests, and it is found beside
+    /// Uses a dynamic library product of the package under test. SwiftPM builds it with the tests, and puts it beside
     /// them.
     ///
     ///     .product("Greeter")        // libGreeter.so
     ///
-    /// The test target need not depend on it, and should not: the module would be in the process twice.
+    /// The test target need not depend on it, and should not: otherwise the module would be in the process twice.
     ///
     /// - Parameters:
-    ///   - name: Of the product, as `Package.swift` has it: `.library(name: "Greeter", type: .dynamic, …)`.
-    ///   - others: As for ``file(_:beside:)``.
+    ///   - name: The name of the product in `Package.swift`: `.library(name: "Greeter", type: .dynamic, …)`.
+    ///   - others: Files or folders to copy with it, as for ``file(_:beside:)``.
     public static func product(_ name: String, beside others: [String] = []) -> Self {
         Self { () throws(PluginError) in
             let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
@@ -47,26 +46,26 @@ public struct ModuleSource: Sendable {
             guard FileManager.default.isReadableFile(atPath: path) else {
                 throw PluginError(
                     .unreadable,
-                    "There is no lib\(name).so beside the tests, in \(folder). The product needs a line in Package.swift, "
-                        + ".library(name: \"\(name)\", type: .dynamic, targets: […]); then build the tests again.")
+                    "There is no lib\(name).so beside the tests, in \(folder). Declare the product in Package.swift, "
+                        + ".library(name: \"\(name)\", type: .dynamic, targets: […]), and build the tests again.")
             }
             return .file(path, beside: others)
         }
     }
 
-    /// A module whose type the test can see: it is a part of the test program.
+    /// Uses a module whose type the test can access, as a part of the test program.
     ///
     ///     .linked(Greeter.self)
     ///
-    /// It is called as one of a file is, but shares its globals with the test and with other benches, and cannot be
-    /// replaced by another build of itself.
+    /// It is called like a module from a file, but shares its globals with the test and with other benches, and cannot
+    /// be replaced by another build of itself.
     public static func linked(_ module: any Module.Type) -> Self {
         let manifest = module.manifest
         return Self { () throws(PluginError) in .code(manifest) }
     }
 
-    /// A fake peer: what the test says about it is all that there is. Its targets, services, routes and subscriptions are
-    /// declared as a module declares them, so a call with parameters that do not fit fails as it would in earnest.
+    /// Uses a fake module that the test defines. Its targets, services, routes and subscriptions are declared as in any
+    /// module, so a call with wrong parameters fails as it would in a program.
     ///
     ///     .fake(Manifest("Clock", version: "1.0.0") {
     ///         Target("Clock") { Action("year") { 2026 } }
@@ -74,6 +73,8 @@ public struct ModuleSource: Sendable {
     ///     })
     public static func fake(_ manifest: Manifest) -> Self { Self { () throws(PluginError) in .code(manifest) } }
 
-    /// - Throws: `unreadable` when there is no such file.
+    /// Returns the file or the manifest.
+    ///
+    /// - Throws: `unreadable` if the file does not exist or cannot be read.
     func resolve() throws(PluginError) -> Kind { try find() }
 }

@@ -1,18 +1,16 @@
-public import PluginABI
-public import PluginHost
 import Synchronization
 
-/// A call that a ``TestBench/record(_:)`` has seen, with its outcome.
+/// A call that ``TestBench/record(_:)`` has recorded, with its outcome.
 public struct RecordedCall: Sendable {
-    /// The target; of a call on an object the type; empty for a subscriber of an event.
+    /// The target; the type for a call to an object; empty for an event that a subscriber receives.
     public let target: String
     /// The action, or the event.
     public let action: String
-    /// The parameters by name, as given: defaults come later.
+    /// The parameters by name, as given by the caller; defaults are added later.
     public let parameters: [String: Value]
-    /// Whether it came from this program or from another one.
+    /// The origin of the call: this program or another one.
     public let origin: CallOrigin
-    /// What the caller got.
+    /// The outcome that the caller got.
     public let outcome: Result<Value, PluginError>
 }
 
@@ -41,17 +39,15 @@ public final class CallRecording: Sendable {
 ///     try bench.host.perform("A", "buy", ["key": "apple"])
 ///     #expect(sold.events == [["item": "apple"]])
 ///
-/// It ends with the value.
+/// The recording ends when the object is released.
 public final class EventRecording: Sendable {
-    private let received: Received
+    private let received = Received()
     private let subscription: Subscription
 
     private final class Received: Sendable { let events = Mutex<[[String: Value]]>([]) }
 
     init(_ event: String, of host: PluginHost) {
-        let received = Received()
-        self.received = received
-        subscription = host.on(event) { parameters in received.events.withLock { $0.append(parameters) } }
+        subscription = host.on(event) { [received] parameters in received.events.withLock { $0.append(parameters) } }
     }
 
     /// The parameters of each event so far, in the order in which they were posted.
@@ -59,15 +55,15 @@ public final class EventRecording: Sendable {
 }
 
 extension TestBench {
-    /// Records calls from now on: those of the test, those of the module, those of its peers.
+    /// Starts to record calls: those of the test, of the module, and of its peers.
     ///
     ///     let all = bench.record()
     ///     let formats = bench.record(.action("B", "format"))
     ///
-    /// It is an interceptor of the host, outside of all others: an error of its checks before (nobody offers the target)
-    /// is not seen, nor are callbacks.
+    /// The recording is an interceptor of the host, outside of all others. It does not see callbacks, nor calls that
+    /// the host's checks refuse before (for instance because no module offers the target).
     ///
-    /// - Parameter scope: Which calls. Default: all of them.
+    /// - Parameter scope: The calls to record. Default: all.
     public func record(_ scope: InterceptionScope = .all) -> CallRecording {
         let recording = CallRecording()
         host.intercept(scope, priority: .max) { call, next in
@@ -83,7 +79,7 @@ extension TestBench {
         return recording
     }
 
-    /// Records what is posted under a name from now on, and what was posted before if it is sticky. The recording is a
-    /// subscriber like any other: who posts is told of one more.
+    /// Starts to record the events of a name, including a sticky one that was posted before. The recording is a
+    /// subscriber like any other, so the outcome that the poster gets counts it.
     public func listen(to event: String) -> EventRecording { EventRecording(event, of: host) }
 }

@@ -1,18 +1,15 @@
-import PluginABI
-public import PluginHost
-
-/// What is left of a module that was taken away.
+/// What is left of a module after it was removed.
 ///
 ///     let report = await bench.finish()
 ///     #expect(report.isClean, "\(report)")
 public struct TearDownReport: Sendable, CustomStringConvertible {
-    /// Objects of one type that somebody still holds.
+    /// Objects of one type that still have a holder.
     public struct Held: Sendable, Hashable, CustomStringConvertible {
-        /// The module whose objects they are; nil for callbacks of the test itself.
+        /// The module that made the objects; `nil` for callbacks of the test itself.
         public let module: String?
-        /// The type as the manifest calls it; `callback` for closures that were passed as values.
+        /// The name of the type in the manifest; `callback` for closures that were passed as values.
         public let type: String
-        /// How many there are.
+        /// The number of objects.
         public let count: Int
 
         public var description: String { "\(count) × \(type) of \(module ?? "the test")" }
@@ -20,37 +17,38 @@ public struct TearDownReport: Sendable, CustomStringConvertible {
 
     /// The name of the module.
     public let module: String
-    /// Its generations that have not been torn down, with what keeps them.
+    /// The generations of the module that have not been torn down, with what keeps them.
     public let alive: [GenerationStatus]
-    /// The objects that somebody still holds: the module's own, and those of its peers and of the test, which a module that
-    /// is gone must not hold. A variable of the test is a holder, too: let go of it first.
+    /// The objects that still have a holder: the module's own, and those of its peers and of the test, which a removed
+    /// module must not hold. A variable of the test is a holder, too: release it first.
     public let held: [Held]
-    /// What the host had to say against it since it was taken away: a `tearDown` that failed, a late reply.
+    /// Warnings and errors about the module that the host has logged since the removal: a `tearDown` that failed, a
+    /// late reply.
     public let complaints: [LogEntry]
 
-    /// Whether every generation was torn down, nobody holds anything, and the host has nothing to complain about.
+    /// Whether every generation was torn down, no object has a holder, and there are no complaints.
     public var isClean: Bool { alive.isEmpty && held.isEmpty && complaints.isEmpty }
 
     public var description: String {
-        if isClean { return "\(module) was torn down, and nothing is left of it." }
+        if isClean { return "\(module) was torn down cleanly." }
         var lines = alive.map {
             "\($0.name) \($0.version) (generation \($0.number)) was not torn down: \($0.reason)"
         }
         if !held.isEmpty { lines.append("Still held: \(held.map(\.description).joined(separator: ", ")).") }
         lines += complaints.map { "\($0.level): \($0.message)" }
-        return "\(module) leaves something behind.\n" + lines.joined(separator: "\n")
+        return "\(module) was not torn down cleanly.\n" + lines.joined(separator: "\n")
     }
 }
 
 extension TestBench {
-    /// Takes the module away, waits for its `tearDown`, says what is left of it, and ends the host.
+    /// Removes the module, waits for its `tearDown`, shuts the host down, and reports what is left of the module.
     ///
     ///     let report = await bench.finish()
     ///     #expect(report.isClean, "\(report)")
     ///
-    /// - Parameter limit: How long it may take until the last call has ended and the last object was let go. Only a module
-    ///   that leaves something behind takes that long. Counted in steps of two milliseconds: where the machine is so
-    ///   busy that tasks wait for a thread, this one waits longer, too.
+    /// - Parameter limit: The longest time to wait until the last call has ended and the last object was released. Only
+    ///   a module that leaves something behind takes that long. The time is counted in steps of two milliseconds, so on
+    ///   a machine so busy that tasks wait for a thread, the limit is longer, too.
     public func finish(within limit: Duration = .seconds(30)) async -> TearDownReport {
         let logged = log.count
         try? remove(name)

@@ -1,9 +1,7 @@
 import Foundation
-import PluginABI
-public import PluginHost
 import Synchronization
 
-/// A host for one test, with a module on it, and the peers that the test gives it.
+/// A host for one test, with the module under test and the peers that the test adds.
 ///
 ///     @Test func `The price comes with the name of its currency`() async throws {
 ///         let bench = try await TestBench(.product("ModuleA"), peers: .fake(formats))
@@ -12,21 +10,22 @@ import Synchronization
 ///         #expect(report.isClean, "\(report)")
 ///     }
 ///
-/// The host is a real one: the same checks, the same call path, the same errors as in a program. It has folders of its
-/// own and shares nothing with other benches but the process, so tests run in parallel. Works in every test framework.
+/// The host is a real one, with the same checks, the same call path and the same errors as in a program. It has folders
+/// of its own, and shares nothing with other benches but the process, so tests can run in parallel. A bench works in
+/// every test framework.
 public final class TestBench: Sendable {
-    /// The host, to call the module by: ``/PluginHost/PluginHost/perform(_:_:_:timeout:)`` and all the others.
+    /// The host, to call the module by ``/PluginHost/PluginHost/perform(_:_:_:timeout:)`` and all other functions.
     public let host: PluginHost
-    /// The name of the module under test, as its manifest has it.
+    /// The name of the module under test, from its manifest.
     public let name: String
-    /// The path of its file on the bench; nil for one that is code of the test.
+    /// The path of the module's file on the bench; `nil` if the module is code of the test.
     private let file: String?
-    /// What the file is a copy of, and how often it was put there.
+    /// The path of the original file, and the number of replacements.
     private let build: Mutex<(original: String, number: Int)>
     private let files: BenchFolder
     private let records: BenchRecords
 
-    /// Loads a module, and its peers before it.
+    /// Makes a bench, and loads the peers, then the module.
     ///
     ///     let bench = try await TestBench(.product("ModuleA"), peers: .product("ModuleB"), .fake(clock)) {
     ///         $0.moduleConfiguration["ModuleA"] = ["currency": "CHF"]
@@ -35,11 +34,12 @@ public final class TestBench: Sendable {
     ///
     /// - Parameters:
     ///   - module: The module under test.
-    ///   - peers: What it finds when it starts. Others can be added later, by ``add(_:)``.
-    ///   - configure: Changes what the host is told: configuration, environment, timeouts (ten minutes for asynchronous
-    ///     calls, hooks and draining, where it says nothing). Folders and log are the bench's.
-    /// - Throws: Why the module or a peer does not start, as a host says it: `activationFailed`, `missingRequirement`,
-    ///   `conflict` and others; `unreadable` when it is not there.
+    ///   - peers: The peers that are loaded before the module. Others can be added later, with ``add(_:)``.
+    ///   - configure: A closure that changes the configuration of the host: environment, timeouts, configuration of
+    ///     modules. The default timeout for asynchronous calls, hooks, hand-over and draining is ten minutes. The bench
+    ///     sets the folders and the log.
+    /// - Throws: The reason why the module or a peer does not start, as reported by the host: `activationFailed`,
+    ///   `missingRequirement`, `conflict` and others; `unreadable` if a file does not exist or cannot be read.
     public init(
         _ module: ModuleSource, peers: ModuleSource...,
         configure: (inout PluginHost.Configuration) -> Void = { _ in }
@@ -70,33 +70,33 @@ public final class TestBench: Sendable {
 
     deinit { host.shutdown() }
 
-    /// Deadlines of a bench: no module is slow because the machine that tests it is busy.
+    /// The timeout on a bench, long enough that no test fails because the machine is busy.
     private static let patience = Duration.seconds(600)
 
-    /// The folder that the host watches, and that the module is told as its own: a test can put files of routes and of
-    /// services there, and look at what the module writes. What must be there before the module comes is named in its
+    /// The folder that the host watches, and that is the module's own folder. A test can put route files and service
+    /// files there, and read what the module writes. Name files that must exist before the module is loaded in its
     /// ``ModuleSource``.
     public var folder: String { files.plugins }
 
-    /// Every line of the log so far: what modules wrote, and what the host says about them.
+    /// All lines of the log so far: those of modules, and those of the host about them.
     ///
     ///     #expect(bench.log.contains { $0.module == "ModuleA" && $0.message == "The shop is open." })
     public var log: [LogEntry] { records.log }
 
-    /// What has happened to the modules so far.
+    /// All changes of modules so far.
     public var changes: [HostChange] { records.changes }
 
-    /// Adds a peer to those that are there.
+    /// Adds a peer.
     ///
     ///     try await bench.add(.fake(clock))
     ///
-    /// - Throws: As ``init(_:peers:configure:)``.
+    /// - Throws: The errors of ``init(_:peers:configure:)``.
     public func add(_ peer: ModuleSource) async throws { _ = try await Self.put(peer, files, host) }
 
-    /// Takes a peer, or the module itself, away, as if its file had been deleted, or the program had unregistered it.
+    /// Removes a peer or the module itself, as if its file had been deleted or the program had unregistered it.
     ///
     /// - Parameter name: The module's name.
-    /// - Throws: `unknownModule`.
+    /// - Throws: `unknownModule` if there is no such module.
     public func remove(_ name: String) throws {
         if try !host.unregister(name) { try host.remove(name, force: true) }
     }
@@ -105,27 +105,28 @@ public final class TestBench: Sendable {
 // MARK: Replacement
 
 extension TestBench {
-    /// Replaces the module by another build of itself, and waits until that serves. State is handed over as in a program.
+    /// Replaces the module by another build of itself, and waits until that build serves. State is handed over as in a
+    /// program.
     ///
     ///     #expect(try bench.host.perform("Visits", "count") == 1)
     ///     try await bench.replace()
     ///     #expect(try bench.host.perform("Visits", "count") == 2)
     ///
-    /// - Parameter build: Another file of the module. Default: the same one, as if it had been built again; it is loaded
-    ///   next to the first, with globals of its own.
-    /// - Throws: Why the host refuses the replacement, in which case the one before goes on; `conflict` for a module that
-    ///   is code of the test, and so there only once.
+    /// - Parameter build: Another file of the module. Default: the same file, as if it had been built again; it is
+    ///   loaded next to the first one, with globals of its own.
+    /// - Throws: The reason why the host refuses the replacement, in which case the previous build continues to serve;
+    ///   `conflict` for a module that is code of the test, of which there can be only one build.
     public func replace(with build: ModuleSource? = nil) async throws {
         guard let file else {
             throw PluginError(
                 .conflict,
-                "\(name) is a part of the test program: it is there only once, and cannot be replaced by another build. "
-                    + "Load it with .product or .file.")
+                "\(name) is a part of the test program, so it cannot be replaced by another build. Load it with "
+                    + ".product or .file.")
         }
         var other: String?
         if let build {
             guard case .file(let path, _) = try build.resolve() else {
-                throw PluginError(.conflict, "\(name) came from a file; only another file can replace it.")
+                throw PluginError(.conflict, "\(name) was loaded from a file. Only another file can replace it.")
             }
             other = path
         }
@@ -151,7 +152,7 @@ extension TestBench {
 
     private typealias Placed = (name: String, file: String?, original: String)
 
-    /// Puts a module there and waits until it serves.
+    /// Adds a module to the host and waits until it serves.
     private static func put(
         _ source: ModuleSource, _ files: BenchFolder, _ host: PluginHost
     ) async throws -> Placed {
@@ -164,7 +165,7 @@ extension TestBench {
             let file = "\(files.plugins)/\(name)"
             guard !FileManager.default.fileExists(atPath: file) else {
                 throw PluginError(
-                    .conflict, "There is a \(name) on the bench already: give each module its own file name.")
+                    .conflict, "There is already a file \(name) on the bench. Give each module its own file name.")
             }
             for other in others { try files.put(other) }
             try files.put(original, as: name, suffix: "")
@@ -179,9 +180,9 @@ extension TestBench {
         }
     }
 
-    /// Looks again and again until something holds.
+    /// Checks a condition every two milliseconds until it is true.
     ///
-    /// - Throws: `deadlineExceeded` after ten minutes: only a test that would never end gets there.
+    /// - Throws: `deadlineExceeded` after ten minutes, which only happens if the condition would never become true.
     private static func `await`(_ what: String, until isSo: () throws -> Bool) async throws {
         let end = ContinuousClock.now + patience
         while try !isSo() {
@@ -194,6 +195,6 @@ extension TestBench {
 }
 
 extension ModuleStatus {
-    /// Whether it is not known yet what is in the file.
+    /// Whether the file is still being written, so that its content is not known yet.
     fileprivate var isBeingWritten: Bool { state == .waiting && error?.code == .unreadable }
 }

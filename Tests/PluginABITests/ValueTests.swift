@@ -83,7 +83,7 @@ import Testing
         #expect(Bytes([]).isEmpty && Bytes([]).base64 == "")
     }
 
-    // MARK: Over the border and back
+    // MARK: Over the boundary and back
 
     @Test func `Every value comes back as it went in`() throws {
         var random = Random()

@@ -163,7 +163,7 @@ import Testing
     }
 }
 
-/// The examples of “How modules get in”.
+/// The examples of “How modules are registered”.
 @Suite struct RegistrationArticleTests {
     private let folder: TestHost
     private var host: PluginHost { folder.host }
@@ -222,7 +222,7 @@ import Testing
     }
 }
 
-/// The examples of “What modules are told, and what they say”.
+/// The examples of “Configuration and log”.
 @Suite struct ConfigurationArticleTests {
     @Test func `A module reads its own configuration, and hears when it changes`() throws {
         let test = try TestHost(["ModuleA", "ModuleB"].map { built("lib\($0).so") }) {

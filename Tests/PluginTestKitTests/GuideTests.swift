@@ -69,7 +69,7 @@ import Testing
         #expect(try bench.host.perform("Visits", "count") == 1)
         try await bench.replace(with: module)
         #expect(try bench.host.perform("Visits", "count") == 2)
-        #expect(bench.log.contains { $0.message == "Goes on from 1, of version 1.0.0." })
+        #expect(bench.log.contains { $0.message == "Continues with 1, from version 1.0.0." })
         try await bench.replace()
         #expect(try bench.host.perform("Visits", "count") == 3)
     }

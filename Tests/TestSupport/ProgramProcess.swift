@@ -133,6 +133,9 @@ final class ProgramProcess {
     /// Lets it open no descriptor of that number or a higher one.
     func limitDescriptors(to count: Int) throws { try limit("--nofile=\(count)") }
 
+    /// Lets no file that it writes grow beyond so many bytes.
+    func limitFileSize(to bytes: Int) throws { try limit("--fsize=\(bytes)") }
+
     /// Lets it map so many more bytes than it has mapped.
     func limitMemory(toFurther bytes: Int) throws {
         let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)

@@ -48,7 +48,8 @@ final class FolderAttack: Attack {
         var seen: [String: String] = [:]
         let isTrue = eventually(within: 40) {
             host.signal(SIGCONT)  // Again and again: it may come before the stop that SIGTSTP has begun.
-            let answer = Client.ask(socket, "list", seconds: 10) ?? ""
+            // No answer is not an empty folder: the host may still be suspended.
+            guard let answer = Client.ask(socket, "list", seconds: 10) else { return false }
             let object = try? JSONSerialization.jsonObject(with: Data(answer.utf8)) as? [String: Any]
             let result = (object?["result"]).flatMap { try? JSONSerialization.data(withJSONObject: $0) }
             seen = states(String(decoding: result ?? Data(), as: UTF8.self))

@@ -1,10 +1,11 @@
 /*
  * plugin_host_calls.h - the records of running calls, in memory that is never freed.
  *
- * Every call that runs has a record: a synchronous call in the thread of its thread, an asynchronous one in a chunk of
- * the pool. Records lie in chunks of 128, chunks are listed in one directory, and so a record is named by a number:
- * that is what a token references, and why a token can never point to something else. C keeps them because a signal handler
- * reads them, and because a thread finds its thread through a thread-local that no module can reach.
+ * Every running call has a record: that of a synchronous call is in the context of its thread, that of an asynchronous
+ * call in a chunk of the pool. Each chunk has 128 records and all chunks are listed in one directory, so a record is
+ * identified by a number. A token contains this number, and can therefore never refer to anything else. The records are
+ * in C because a signal handler reads them, and because a thread finds its context through a thread-local variable that
+ * no module can reach.
  *
  * The members that several threads use are accessed with atomic operations only (from Swift, see CallRecord.swift).
  */
@@ -15,70 +16,70 @@
 #include <stdint.h>
 #include <time.h>
 
-#define PLUGIN_HOST_CHUNK 128       /* records in a chunk; also how deep synchronous calls nest on a thread */
+#define PLUGIN_HOST_CHUNK 128       /* records in a chunk; also the nesting limit of synchronous calls on a thread */
 #define PLUGIN_HOST_CHUNKS_MAX 65536 /* chunks in the directory */
 
 typedef struct plugin_host_record {
     uint64_t state;      /* atomic: sequence << 2 | phase */
-    uint64_t endpoint;   /* atomic: the Endpoint that runs, an unretained reference; 0 when the record is free */
-    const char *label;   /* what runs, for a person; of plugin_host_label_create, never freed */
+    uint64_t endpoint;   /* atomic: the Endpoint that runs, an unretained reference; 0 if the record is free */
+    const char *label;   /* what runs, for the report; from plugin_host_label_create, never freed */
     uint64_t parent;     /* atomic: the token of the call that this one is made for, or 0 */
     void (*completion)(void *data, const void *value, const void *error);
     void *data;
     int64_t deadline;    /* atomic: CLOCK_MONOTONIC nanoseconds, 0 for none */
-    uint64_t replier;    /* atomic: the thread of the thread that replies */
+    uint64_t replier;    /* atomic: the context of the thread that replies */
     uint64_t stands_for; /* the token of the asynchronous call whose beginning runs here, or 0 */
     uint64_t object;     /* atomic: the object that the call references, or 0 */
-    uint64_t replied_within; /* the token of the reply that this thread gave already when it began to give this one */
+    uint64_t replied_within; /* the token of the reply that this thread was already giving when it began this one */
     uint64_t caller;     /* atomic: the Generation that called and may cancel, unretained; 0 for the host itself */
     int64_t since;       /* atomic: CLOCK_MONOTONIC_COARSE nanoseconds at which the call began */
-    int64_t started;     /* of the pool: CLOCK_MONOTONIC nanoseconds, where the duration is measured, else 0 */
+    int64_t started;     /* in the pool: CLOCK_MONOTONIC nanoseconds if the duration is measured, else 0 */
     void *instance;      /* made for this call alone, to be destroyed after it */
     void (*cancel_handler)(void *data, int32_t cancelled); /* guarded by `lock` */
     void *cancel_data;
-    uint32_t lock;       /* atomic: 1 while somebody uses the cancel handler */
-    uint32_t index;      /* chunk * PLUGIN_HOST_CHUNK + place in it */
-    uint32_t depth;      /* atomic: how many calls led here */
+    uint32_t lock;       /* atomic: 1 while a thread uses the cancel handler */
+    uint32_t index;      /* chunk * PLUGIN_HOST_CHUNK + position in the chunk */
+    uint32_t depth;      /* atomic: the number of calls that led to this one */
     uint32_t flags;      /* see CallRecord.swift */
-    uint32_t references;      /* atomic: of the pool: what still needs the record, the action that runs and the reply */
-    uint32_t is_pooled;  /* 1 in the pool, 0 in a thread; never changes */
+    uint32_t references;      /* atomic: in the pool, the users of the record: the running action and the reply */
+    uint32_t is_pooled;  /* 1 in the pool, 0 in a thread context; never changes */
 } plugin_host_record;
 
-/* What one thread has made of one action: how often it has called it, and told an error. (Other things that are counted
- * have tallies, too: what found no room in a profile.) Written by that thread alone, so that it costs no more than an
- * addition; who wants to know sums up those of all threads. */
+/* The tally of one action on one thread: the number of its calls and of its errors. (Other things are counted in
+ * tallies, too, such as entries dropped from a profile.) Written by that thread alone, so it costs no more than an
+ * addition; readers sum the tallies of all threads. */
 typedef struct plugin_host_tally {
-    uint64_t calls;  /* atomic; or how often something else was counted */
+    uint64_t calls;  /* atomic; or the count of something else */
     uint64_t errors; /* atomic */
 } plugin_host_tally;
 
 #define PLUGIN_HOST_TALLIES 256          /* in a chunk */
-#define PLUGIN_HOST_TALLIES_CHUNKS 16384 /* of a thread; numbers beyond are not counted */
+#define PLUGIN_HOST_TALLIES_CHUNKS 16384 /* per thread; numbers beyond are not counted */
 
 typedef struct plugin_host_thread {
     uint64_t epoch;      /* atomic: the registry's epoch while this thread reads the table, else 0 */
     uint32_t depth;      /* synchronous calls that run on this thread */
     uint32_t is_used;    /* guarded by the directory's lock */
-    uint64_t replying;   /* the token of the call whose caller this thread tells the outcome, or 0 */
+    uint64_t replying;   /* the token of the call whose outcome this thread is reporting to the caller, or 0 */
     plugin_host_record *records; /* a chunk */
     struct plugin_host_thread *next; /* of all threads */
     uint32_t sees_proposal; /* 1 while this thread resolves a call of a module that is about to serve */
     uint32_t spare_record;  /* one more than the index of a free record of the pool that this thread keeps, or 0 */
-    plugin_host_tally **tallies; /* atomic chunks, made when they are needed: by number */
-    plugin_host_tally uncounted; /* of the numbers for which there is no room */
+    plugin_host_tally **tallies; /* atomic chunks by number, created when they are needed */
+    plugin_host_tally uncounted; /* for numbers for which there is no room */
 } plugin_host_thread;
 
-/* A signal handler reads it: initial-exec, never allocated lazily inside the handler because a thread touches it before
- * it runs a module's code. */
+/* The context of this thread. A signal handler reads it: initial-exec, and never allocated lazily inside the handler,
+ * because a thread accesses it before it runs a module's code. */
 extern __thread plugin_host_thread *plugin_host_this_thread __attribute__((tls_model("initial-exec")));
 plugin_host_thread *plugin_host_thread_take(void);
-/* The thread of this thread; made on first use, null when no more threads can have one. */
+/* Returns the context of this thread, created on first use; null if no more threads can have one. */
 static inline plugin_host_thread *plugin_host_thread_current(void) {
     plugin_host_thread *thread = plugin_host_this_thread;
     return __builtin_expect(thread != NULL, 1) ? thread : plugin_host_thread_take();
 }
 plugin_host_tally *plugin_host_tally_make(plugin_host_thread *thread, uint32_t number);
-/* The tally with a number in this thread's own thread. */
+/* Returns the tally with a number in the context of this thread. */
 __attribute__((always_inline)) static inline plugin_host_tally *plugin_host_tally_own(
     plugin_host_thread *thread, uint32_t number) {
     uint32_t chunk = number / PLUGIN_HOST_TALLIES;
@@ -86,7 +87,7 @@ __attribute__((always_inline)) static inline plugin_host_tally *plugin_host_tall
     return __builtin_expect(tallies != NULL, 1) ? tallies + number % PLUGIN_HOST_TALLIES
                                                 : plugin_host_tally_make(thread, number);
 }
-/* Counts a call, or something else, on this thread, and returns how many there were before. */
+/* Counts a call, or something else, on this thread, and returns the previous count. */
 __attribute__((always_inline)) static inline uint64_t plugin_host_count_call(plugin_host_thread *thread, uint32_t number) {
     plugin_host_tally *tally = plugin_host_tally_own(thread, number);
     uint64_t before = tally->calls;
@@ -97,33 +98,34 @@ static inline void plugin_host_count_error(plugin_host_thread *thread, uint32_t 
     plugin_host_tally *tally = plugin_host_tally_own(thread, number);
     __atomic_store_n(&tally->errors, tally->errors + 1, __ATOMIC_RELAXED);
 }
-/* The tallies of all threads with a number, those that have ended included. */
+/* Returns the sum of the tallies with a number over all threads, including those that have ended. */
 plugin_host_tally plugin_host_tally_sum(uint32_t number);
-/* CLOCK_MONOTONIC_COARSE, in nanoseconds: a few milliseconds late, and a fifth of the price. */
+/* CLOCK_MONOTONIC_COARSE, in nanoseconds: a few milliseconds late, at a fifth of the cost. */
 static inline int64_t plugin_host_coarse_now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
-/* All threads that there ever were, as a list. */
+/* The list of all thread contexts that ever existed. */
 plugin_host_thread *plugin_host_threads(void);
-/* A new chunk of records for the pool; null when there are no more. */
+/* Creates a chunk of records for the pool; null if there can be no more. */
 plugin_host_record *plugin_host_chunk_create(void);
 extern plugin_host_record *plugin_host_directory[PLUGIN_HOST_CHUNKS_MAX];
 extern uint32_t plugin_host_chunk_count;
-/* The record with a number; null when there is none. */
+/* Returns the record with a number; null if there is none. */
 static inline plugin_host_record *plugin_host_record_at(uint32_t index) {
     uint32_t chunk = index / PLUGIN_HOST_CHUNK;
     if (chunk >= __atomic_load_n(&plugin_host_chunk_count, __ATOMIC_ACQUIRE)) return NULL;
     return &plugin_host_directory[chunk][index % PLUGIN_HOST_CHUNK];
 }
-/* How many records there are. */
+/* The number of records. */
 uint32_t plugin_host_record_count(void);
 
-/* Fences of two sides, of which one passes many million times for each time that the other does: each stores something,
- * passes its fence, and looks for what the other has stored; at least one of them sees it. The light one costs nothing,
- * since the heavy one makes every running thread of the process pass a barrier, with membarrier(2); where the kernel
- * refuses that, both are fences of the processor. (Known as asymmetric fences, from userspace RCU and C++'s P1202.) */
+/* A pair of asymmetric fences (known from userspace RCU and C++'s P1202), for two sides of which one runs many million
+ * times as often as the other. Each side stores something, passes its fence, and reads what the other has stored; at
+ * least one of them sees the other's store. The light fence costs nothing, because the heavy one makes every running
+ * thread of the process pass a barrier, with membarrier(2). If the kernel refuses that, both are fences of the
+ * processor. */
 extern int plugin_host_has_membarrier;
 static inline void plugin_host_fence_light(void) {
     if (__builtin_expect(plugin_host_has_membarrier, 1)) __asm__ volatile("" ::: "memory");
@@ -131,8 +133,8 @@ static inline void plugin_host_fence_light(void) {
 }
 void plugin_host_fence_heavy(void);
 
-/* Installs handlers of fatal signals that write to standard error which module and action was running, and then let
- * the process die of that signal, by way of the handlers that were there before. */
+/* Installs handlers of fatal signals that write to standard error which module and action was running. The process then
+ * dies of the signal, through the handlers that were installed before. */
 void plugin_host_install_fatal_signal_report(void);
 
 #endif

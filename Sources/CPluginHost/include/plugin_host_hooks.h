@@ -1,16 +1,18 @@
-/* plugin_host_hooks.h - threads for code that may not return, and for whom they run it, where no module can reach it. */
+/* plugin_host_hooks.h - threads for code that may not return, and the owners of hooks, stored where no module can
+ * reach. */
 #ifndef PLUGIN_HOST_HOOKS_H
 #define PLUGIN_HOST_HOOKS_H
 
 #include <stdint.h>
 
-/* Who waits for the hook that this thread runs; 0 for nobody. */
+/* The owner that waits for the hook that this thread runs; 0 for none. */
 uintptr_t plugin_host_hook_owner(void);
 
-/* Says it. */
+/* Sets the owner of the hook that this thread runs. */
 void plugin_host_set_hook_owner(uintptr_t owner);
 
-/* Starts a detached thread: 0, or the error of pthread_create(3). The name, for debuggers, has at most 15 bytes. */
+/* Starts a detached thread. Returns 0, or the error of pthread_create(3). The name is for debuggers, at most 15
+ * bytes. */
 int plugin_host_thread_start(const char *name, void *(*run)(void *), void *data);
 
 #endif

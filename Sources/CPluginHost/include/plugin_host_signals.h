@@ -1,45 +1,46 @@
 /*
- * plugin_host_signals.h - signals that ask for something, and the end of a program.
+ * plugin_host_signals.h - signals that request something, and the end of a program.
  *
- * Signals arrive in handlers, not in a mask of blocked signals: a program that a module starts would inherit the mask,
- * and could not be ended; handlers end with exec. The handlers do what is async-signal-safe: atomics, sem_post(3) and
- * _exit(2).
+ * Signals are received by handlers, not through a mask of blocked signals: a program that a module starts would inherit
+ * the mask and could not be ended, whereas handlers are reset by exec. The handlers do only what is async-signal-safe:
+ * atomics, sem_post(3) and exit_group(2).
  */
 #ifndef PLUGIN_HOST_SIGNALS_H
 #define PLUGIN_HOST_SIGNALS_H
 
 #include <stdint.h>
 
-/* ------------------------------------------------------------------------------------------ for who embeds a host -- */
+/* --------------------------------------------------------------------------------- for programs that embed a host -- */
 
-/* Where signals arrive. Never freed, since a handler may run; there may be 16 in a process. */
+/* Receives signals. Never freed, because a handler may be running; a process can have 16. */
 typedef struct plugin_host_inbox plugin_host_inbox;
-/* Lets signals arrive in an inbox. Null where there are 16 already. */
+/* Opens an inbox that receives these signals. Null if there are already 16. */
 plugin_host_inbox *plugin_host_inbox_open(const int *numbers, int count);
-/* Waits for a signal and returns its number; 0 when the inbox is closed. By one thread. */
+/* Waits for a signal and returns its number; 0 if the inbox is closed. For one thread only. */
 int plugin_host_inbox_wait(plugin_host_inbox *inbox);
-/* Lets the signals do again what they did before, and ends the wait. */
+/* Restores the previous handling of the signals, and ends the wait. */
 void plugin_host_inbox_close(plugin_host_inbox *inbox);
 
 /* --------------------------------------------------------------------------------------------- for programs alone -- */
 
-/* Takes SIGINT and SIGTERM: the first one asks for the end; the second ends the process with 128 + its number, from
- * inside the handler. A thread that is made here ends it in the same way, without allocating, if the end has not begun
- * `patience` seconds after the first. 0, or the code of the error: EAGAIN where no thread can be had. */
+/* Handles SIGINT and SIGTERM: the first signal requests the end; the second one ends the process with 128 + its number,
+ * from inside the handler. A thread that is created here ends the process in the same way, without allocating, if the
+ * end has not begun `patience` seconds after the first signal. Returns 0, or the error code: EAGAIN if no thread can be
+ * created. */
 int plugin_host_stop_install(uint32_t patience);
-/* Takes the signals again where a module has given them another handler, or ignores them. Returns which: bit 0 for SIGINT,
- * bit 1 for SIGTERM. Does nothing before plugin_host_stop_install. */
+/* Installs the handlers again if a module has installed others or ignores the signals. Returns which ones: bit 0 for
+ * SIGINT, bit 1 for SIGTERM. Does nothing before plugin_host_stop_install. */
 int plugin_host_stop_take_back(void);
-/* Waits until somebody asks for the end. */
+/* Waits until the end is requested. */
 void plugin_host_stop_wait(void);
-/* Asks for it, as the first signal does. */
+/* Requests the end, as the first signal does. */
 void plugin_host_stop_ask(void);
-/* The end has begun. */
+/* Reports that the end has begun. */
 void plugin_host_stop_begun(void);
 
-/* Ends the process without running the destructors of anything that was loaded: what stands in the buffers of stdio is
- * written first, for a second at most. A program that was built with a sanitizer or for coverage ends by exit(3), since
- * its report is made there. */
+/* Ends the process without running the destructors of anything that was loaded; the buffers of stdio are written first,
+ * for at most a second. A program that was built with a sanitizer or for coverage ends by exit(3), because its report
+ * is written there. */
 _Noreturn void plugin_host_end(int code);
 
 #endif

@@ -1,25 +1,23 @@
-public import CPluginABI
-
 /// An action whose names are resolved once, for calls that are made many times.
 ///
 ///     let add = host.bind("Counter", "add")
 ///     let sum: Int = try add(5)
 ///     let same = try add.perform(["n": 5])
 ///
-/// A call is the same as one by name, with the same checks, interceptors and errors; only the lookup is left out. It is
-/// not tied to a copy of the module: when modules come, change or go, the next call goes where a call by name would go.
-/// So an action can be bound before its module is there; until then a call is the error that it is by name. It costs
-/// nothing to keep or to copy one, and it can be used from any thread.
+/// A call has the same checks, interceptors and errors as a call by name, but no lookup. A bound action is not tied to
+/// a generation: when modules are added, replaced or removed, the next call goes where a call by name would go. An
+/// action can therefore be bound before its module is loaded; until then, calls fail as they do by name. A bound action
+/// costs nothing to keep or copy, and can be used from any thread.
 public struct BoundAction: Sendable {
     /// The name of the target.
     public let target: String
     /// The name of the action.
     public let action: String
-    /// The host's table; it lives as long as the process.
+    /// The host's table, which lives as long as the process.
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
-    /// What the host knows it by; 0 where it has to be told the names each time.
+    /// The number by which the host knows the action; 0 if each call must pass the names.
     @usableFromInline let number: plugin_bound_action
-    /// The host's function for typed calls; nil where there is no number.
+    /// The host's function for typed calls; `nil` if there is no number.
     @usableFromInline let function: Function?
 
     @usableFromInline typealias Function =
@@ -32,10 +30,10 @@ public struct BoundAction: Sendable {
 }
 
 extension HostContext {
-    /// Binds an action. It is no part of the call that this context came with, and can be kept.
+    /// Binds an action. The bound action is independent of this context's call, and can be kept.
     ///
     /// - Parameters:
-    ///   - target: The name of the target, of any module, also of one that is not there yet.
+    ///   - target: The name of the target, of any module. The module need not be loaded yet.
     ///   - action: The name of the action.
     public func bind(_ target: String, _ action: String) -> BoundAction {
         let bound = host.table(HostExtension.bound, as: plugin_bound.self)
@@ -48,17 +46,16 @@ extension HostContext {
     }
 }
 
-// MARK: Calls as by name
+// MARK: Calls with parameters by name or by position
 
 extension BoundAction {
     /// Calls a synchronous action and returns its result.
     ///
     /// - Parameters:
     ///   - parameters: By name or by position.
-    ///   - context: The call that this one is made for. A synchronous call that is made while an action runs on this
-    ///     thread belongs to it anyway.
-    ///   - timeout: As for ``HostContext/perform(_:_:_:timeout:)``.
-    /// - Throws: As ``HostContext/perform(_:_:_:timeout:)``.
+    ///   - context: The context of the parent call. Default: the call of the action that runs on this thread, if any.
+    ///   - timeout: The timeout, as for ``HostContext/perform(_:_:_:timeout:)``.
+    /// - Throws: The errors of ``HostContext/perform(_:_:_:timeout:)``.
     @discardableResult
     public func perform(
         _ parameters: Parameters = [:], in context: HostContext? = nil, timeout: Duration? = nil
@@ -70,9 +67,9 @@ extension BoundAction {
     ///
     /// - Parameters:
     ///   - parameters: By name or by position.
-    ///   - context: The call that this one is made for.
-    ///   - timeout: As for ``HostContext/call(_:_:_:timeout:)``.
-    /// - Throws: As ``HostContext/call(_:_:_:timeout:)``.
+    ///   - context: The context of the parent call.
+    ///   - timeout: The timeout, as for ``HostContext/call(_:_:_:timeout:)``.
+    /// - Throws: The errors of ``HostContext/call(_:_:_:timeout:)``.
     @discardableResult
     public func call(
         _ parameters: Parameters = [:], in context: HostContext? = nil, timeout: Duration? = nil
@@ -83,14 +80,14 @@ extension BoundAction {
 
 // MARK: Typed calls
 
-// A scalar costs no memory on the way in or out. For more parameters there is `perform`.
+// Scalar arguments and results need no memory allocation. For more parameters, use `perform`.
 
 extension BoundAction {
     /// Calls a synchronous action without parameters.
     ///
-    /// - Returns: The result as the type that the caller wants.
-    /// - Throws: As ``HostContext/perform(_:_:_:timeout:)``; ``PluginError/Code/invalidResult`` for a result that is not of
-    ///   that type.
+    /// - Returns: The result as the type that the caller expects.
+    /// - Throws: The errors of ``HostContext/perform(_:_:_:timeout:)``; ``PluginError/Code/invalidResult`` if the
+    ///   result is not of that type.
     @inlinable
     public func callAsFunction<R: ValueConvertible>() throws(PluginError) -> R {
         var outcome = BoundOutcome(host: host)
@@ -173,15 +170,15 @@ extension BoundAction {
 
     @usableFromInline
     func mistyped(_ error: PluginError) -> PluginError {
-        PluginError(.invalidResult, "\(target)/\(action) gave a result of another type. \(error.message)")
+        PluginError(.invalidResult, "\(target)/\(action) returned a result of another type. \(error.message)")
     }
 }
 
-/// Takes the outcome of a typed call, on the caller's stack: a scalar as it is, anything else in a box.
+/// The outcome of a typed call, on the caller's stack: a scalar in place, anything else in a box.
 @usableFromInline struct BoundOutcome {
     @usableFromInline let host: UnsafePointer<plugin_host>
     @usableFromInline var scalar: plugin_value
-    /// Retained; nil for a scalar.
+    /// Any other outcome, retained; `nil` for a scalar.
     @usableFromInline var other: Unmanaged<OtherOutcome>?
 
     @inlinable init(host: UnsafePointer<plugin_host>) {
@@ -191,12 +188,12 @@ extension BoundAction {
 
     mutating func set(_ outcome: Result<Value, PluginError>) { other = .passRetained(OtherOutcome(outcome)) }
 
-    /// Runs a step towards the call; what it throws is the outcome.
+    /// Runs a step of the call. An error that it throws becomes the outcome.
     @usableFromInline mutating func attempt(_ step: (inout BoundOutcome) throws(PluginError) -> Void) {
         do throws(PluginError) { try step(&self) } catch { set(.failure(error)) }
     }
 
-    /// Receives an outcome that is not in its place.
+    /// Receives an outcome that the host did not write to `scalar`.
     @usableFromInline
     static func receive(
         _ data: UnsafeMutableRawPointer, _ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?

@@ -1,6 +1,7 @@
-/// A closure as a value: passed in the parameters of a call, called now or later, from any thread, more than once.
+/// A closure as a value. It is passed as a parameter, and can be called at once or later, from any thread, any number
+/// of times.
 ///
-/// It is an ``Object`` with one action, `call`, and lives until the last holder lets go.
+/// A callback is an ``Object`` with one action, `call`, and lives until its last holder releases it.
 ///
 ///     let callback = context.callback { arguments in print(arguments); return .null }
 ///     try context.perform("B", "later", ["then": callback.value])
@@ -8,7 +9,7 @@ public struct Callback: Sendable, Hashable {
     /// The object whose action `call` is the closure.
     public let object: Object
 
-    /// Takes an object for a callback.
+    /// Uses an object as a callback.
     public init(_ object: Object) { self.object = object }
 
     /// Calls a synchronous closure.
@@ -34,7 +35,7 @@ extension Callback: ValueConvertible {
 }
 
 extension HostContext {
-    /// Makes a callback of a closure. It runs on the thread that calls it, also concurrently.
+    /// Makes a callback of a closure. It runs on the thread that calls it, possibly concurrently.
     public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) throws -> Value) -> Callback {
         callback(flags: 0) { call in call.resolve(try body(call.values)) }
     }

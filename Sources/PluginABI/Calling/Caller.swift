@@ -1,7 +1,7 @@
-/// What calls are made through: a ``HostContext`` in a module, a `PluginHost` in a program.
+/// The interface for making calls: a ``HostContext`` in a module, a `PluginHost` in a program.
 ///
-/// Code that is written against it works on both sides, generated façades above all (`pluginhost facade`). It asks for
-/// nothing that the two do not have anyway; see their functions of the same names.
+/// Code written against it works on both sides, in particular generated façades (`pluginhost facade`). Both types have
+/// functions of the same names; see there.
 public protocol Caller: Sendable {
     /// Calls a synchronous action and returns its result.
     @discardableResult
@@ -21,7 +21,7 @@ public protocol Caller: Sendable {
         _ url: String, _ parameters: Parameters, origin: CallOrigin, timeout: Duration?
     ) throws(PluginError) -> Value
 
-    /// Opens a URL that addresses an action of either kind.
+    /// Opens a URL that addresses an action, synchronous or asynchronous.
     @discardableResult
     func open(
         _ url: String, _ parameters: Parameters, origin: CallOrigin, timeout: Duration?
@@ -30,36 +30,36 @@ public protocol Caller: Sendable {
     /// Builds the URL of a route, given by its name or its pattern.
     func url(for route: String, _ parameters: [String: Value]) throws(PluginError) -> String
 
-    /// Asks for a service, from a version on.
+    /// Returns a service of at least the given version.
     func service(_ name: String, from version: String?) throws(PluginError) -> ServiceHandle
 }
 
 extension HostContext: Caller {}
 
 extension Caller {
-    /// Asks for a service as a type of the caller's. See ``HostContext/service(_:)``.
+    /// Returns a service as a type of the caller's. See ``HostContext/service(_:)``.
     public func service<Client: ServiceClient>(_ type: Client.Type) throws(PluginError) -> Client {
         Client(try service(Client.serviceName, from: Client.minimumVersion))
     }
 }
 
 extension Value {
-    /// The result of an action as the type that its manifest declares.
+    /// Converts the result of an action to the type that the manifest declares.
     ///
     /// - Parameters:
-    ///   - action: What gave it, for the message.
-    ///   - type: The type; mostly understood from where the result goes.
-    /// - Throws: ``PluginError/Code/invalidResult`` for a value of another type.
+    ///   - action: The action that returned the value, for the error message.
+    ///   - type: The type; usually inferred.
+    /// - Throws: ``PluginError/Code/invalidResult`` if the value is of another type.
     public func result<T: ValueConvertible>(of action: String, as type: T.Type = T.self) throws(PluginError) -> T {
         do throws(PluginError) { return try T(self) } catch {
-            throw PluginError(.invalidResult, "\(action) gave a result of another type. \(error.message)")
+            throw PluginError(.invalidResult, "\(action) returned a result of another type. \(error.message)")
         }
     }
 
-    /// The result of an action that declares an object. See ``result(of:as:)``.
+    /// Returns the result of an action that declares an object. See ``result(of:as:)``.
     public func result(of action: String) throws(PluginError) -> Object {
         guard let object else {
-            throw PluginError(.invalidResult, "\(action) gave a value of type \(kind), not an object.")
+            throw PluginError(.invalidResult, "\(action) returned a value of type \(kind), not an object.")
         }
         return object
     }

@@ -1,26 +1,28 @@
-/// What has become of an event.
+/// The outcome of an event.
 public struct EventOutcome: Sendable, Hashable {
-    /// How many subscribers got it, those that failed included.
+    /// The number of subscribers that received the event, including those that failed.
     public let delivered: Int
-    /// What those say that failed; the source is the module. The others have got the event all the same.
+    /// The errors of the subscribers that failed; the source of each is the module. A failure does not keep the event
+    /// from other subscribers.
     public let failures: [PluginError]
 
     package init(delivered: Int, failures: [PluginError]) {
-        self.delivered = delivered
-        self.failures = failures
+        (self.delivered, self.failures) = (delivered, failures)
     }
 }
 
 extension HostContext {
-    /// Posts an event to everybody who subscribes to it: modules in the order of their level, priority and name, then the
-    /// program. Asynchronous subscribers are started; nobody waits for their end.
+    /// Posts an event to all its subscribers: modules in the order of their level, priority and name, then the program.
+    /// Asynchronous subscribers are started, but not waited for.
     ///
     /// - Parameters:
-    ///   - event: A name, such as `shop.sold`. Names that begin with `host.`, `module.` or `configuration.` are the host's.
-    ///   - parameters: By name. What a subscriber does not declare is left out for it.
-    ///   - sticky: Modules that come later get the event, too, after their `didStart`; a later one replaces it.
-    /// - Throws: ``PluginError/Code/recursionLimit`` for an event that is posted from inside its own handler again and
-    ///   again; ``PluginError/Code/invalidValue`` for values that cannot cross the border.
+    ///   - event: A name, such as `shop.sold`. Names that begin with `host.`, `module.` or `configuration.` are
+    ///     reserved for the host.
+    ///   - parameters: Parameters by name. A subscriber gets only those that it declares.
+    ///   - sticky: Whether modules that are added later get the event, too, after their `didStart`. A later sticky
+    ///     event of the same name replaces it.
+    /// - Throws: ``PluginError/Code/recursionLimit`` if the event is posted from its own handler again and again;
+    ///   ``PluginError/Code/invalidValue`` if a value cannot cross the boundary.
     @discardableResult
     public func post(
         _ event: String, _ parameters: Parameters = [:], sticky: Bool = false
@@ -35,14 +37,15 @@ extension HostContext {
         return try other.takeUnretainedValue().outcome.get()
     }
 
-    /// Posts an event, and waits until the asynchronous subscribers have ended, too. See ``post(_:_:sticky:)``.
+    /// Posts an event, and waits until its asynchronous subscribers have finished, too. See ``post(_:_:sticky:)``.
     ///
     /// - Parameters:
     ///   - event: A name, such as `shop.sold`.
-    ///   - parameters: By name. What a subscriber does not declare is left out for it.
-    ///   - sticky: Modules that come later get the event, too.
-    ///   - timeout: How long to wait at most. Default: as long as a subscriber may take.
-    /// - Throws: As the synchronous form; ``PluginError/Code/deadlineExceeded``; ``PluginError/Code/cancelled``.
+    ///   - parameters: Parameters by name. A subscriber gets only those that it declares.
+    ///   - sticky: Whether modules that are added later get the event, too.
+    ///   - timeout: The longest time to wait. Default: as long as a subscriber may take.
+    /// - Throws: The errors of ``post(_:_:sticky:)``; ``PluginError/Code/deadlineExceeded`` if the timeout passes;
+    ///   ``PluginError/Code/cancelled`` if this task is cancelled.
     @discardableResult
     public func post(
         _ event: String, _ parameters: Parameters = [:], sticky: Bool = false, timeout: Duration? = nil
@@ -51,12 +54,12 @@ extension HostContext {
     }
 }
 
-/// Takes the outcome of an event, on the poster's stack.
+/// The outcome of an event, on the poster's stack.
 private struct Posted {
     let host: UnsafePointer<plugin_host>
-    /// Where nothing has failed: how many subscribers got it.
+    /// The number of subscribers that received the event, if none failed.
     var delivered = 0
-    /// Retained; anything else.
+    /// Any other outcome, retained.
     var other: Unmanaged<Other>?
 
     final class Other {
@@ -80,7 +83,7 @@ private struct Posted {
     }
 }
 
-/// A map with `delivered` and `failures`, as it crosses the border.
+/// Converts to and from a map with `delivered` and `failures`, in which form an outcome crosses the boundary.
 extension EventOutcome: ValueConvertible {
     public static var kind: Value.Kind { .map }
 
@@ -95,7 +98,7 @@ extension EventOutcome: ValueConvertible {
 }
 
 extension EventOutcome {
-    /// Lends the outcome in the form in which it crosses the border.
+    /// Lends the outcome to `body` in the form in which it crosses the boundary.
     package func lend(to body: (UnsafePointer<plugin_value>) -> Void) {
         if failures.isEmpty { return Self.lend(delivered: delivered, to: body) }
         var raw = plugin_value_null()
@@ -106,7 +109,7 @@ extension EventOutcome {
         }
     }
 
-    /// The same where nothing has failed.
+    /// Lends the outcome of an event for which no subscriber failed.
     @inlinable
     package static func lend(delivered: Int, to body: (UnsafePointer<plugin_value>) -> Void) {
         withUnsafeTemporaryAllocation(of: plugin_entry.self, capacity: 2) { entries in
@@ -119,7 +122,7 @@ extension EventOutcome {
 }
 
 extension plugin_value {
-    /// Of the outcome of an event: how many subscribers got it, where none has failed.
+    /// The number of subscribers that received an event, if this is the outcome of one and no subscriber failed.
     fileprivate var deliveredToAll: Int? {
         guard kind == PLUGIN_KIND_MAP, count == 2, let entries = self.as.map, entries[0].key.equals("delivered"),
             entries[0].value.kind == PLUGIN_KIND_INT, entries[1].key.equals("failures"), entries[1].value.count == 0

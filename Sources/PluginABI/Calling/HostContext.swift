@@ -1,17 +1,17 @@
-/// The host, as a module sees it while it works on one call: what an action calls other modules through.
+/// The host as seen from one call: an action calls other modules through it.
 ///
-/// An action asks for it with `.context` among its parameters. It can be kept and used later and from any thread;
-/// calls made through it name the call that it came with as their parent, so that errors and status can show the whole
-/// chain, and calls without end are found.
+/// An action gets it by declaring `.context()` among its inputs. It can be kept, and used later and from any thread.
+/// The call that it came with is the parent of the calls made through it, so that errors and the status can show the
+/// whole chain of calls, and endless recursion is detected.
 public struct HostContext: Sendable {
-    /// The host's table; it lives as long as the process.
+    /// The host's table, which lives as long as the process.
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
-    /// The call that is being worked on; 0 for none.
+    /// The call that the context came with; 0 if there is none.
     public let call: plugin_token
-    /// What is said with every call: `PLUGIN_REQUEST_FRESH`, or nothing.
+    /// The flags of every call: `PLUGIN_REQUEST_FRESH`, or none.
     var requestFlags: UInt32 = 0
 
-    /// Wraps the table that a module written against the header got, and the call that is being worked on.
+    /// Makes a context of the host's table and the current call, for modules that are written against the header.
     public init(host: UnsafePointer<plugin_host>, call: plugin_token = 0) {
         self.host = host
         self.call = call
@@ -27,9 +27,10 @@ extension HostContext {
     ///   - target: The name of the target, of any module.
     ///   - action: The name of the action.
     ///   - parameters: By name or by position.
-    ///   - timeout: The time that the call may take. Code is never interrupted: a call that took longer ends with
+    ///   - timeout: The time that the call may take. Code is never interrupted: a call that takes longer ends with
     ///     ``PluginError/Code/deadlineExceeded`` when it returns. Default: none.
-    /// - Throws: What the host or the action says; ``PluginError/Code/asynchronousAction`` for an asynchronous action.
+    /// - Throws: The error of the host or the action; ``PluginError/Code/asynchronousAction`` for an asynchronous
+    ///   action.
     @discardableResult
     public func perform(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
@@ -39,16 +40,16 @@ extension HostContext {
 
     /// Calls an action, synchronous or asynchronous, and waits for its result without blocking a thread.
     ///
-    /// It begins where the caller is, on its actor: a synchronous action runs there to its end, an asynchronous one until
-    /// it waits for the first time.
+    /// The action begins on the caller's actor: a synchronous action runs there to its end, an asynchronous one until
+    /// it suspends for the first time.
     ///
     /// - Parameters:
     ///   - target: The name of the target, of any module.
     ///   - action: The name of the action.
     ///   - parameters: By name or by position.
-    ///   - timeout: The time until the call ends with ``PluginError/Code/deadlineExceeded``; the action itself is told
-    ///     and goes on. Default: the host's, for asynchronous actions.
-    /// - Throws: What the host or the action says; ``PluginError/Code/cancelled`` when this task is cancelled.
+    ///   - timeout: The time after which the call ends with ``PluginError/Code/deadlineExceeded``; the action itself is
+    ///     notified and goes on. Default: the host's timeout, for asynchronous actions.
+    /// - Throws: The error of the host or the action; ``PluginError/Code/cancelled`` if this task is cancelled.
     @discardableResult
     public func call(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
@@ -62,8 +63,9 @@ extension HostContext {
     ///   - target: The name of the target, of any module.
     ///   - action: The name of the action.
     ///   - parameters: By name or by position.
-    ///   - timeout: The time that the call may take.
-    /// - Throws: ``PluginError/Code/blockingInTask`` inside a Swift task, where blocking can stop the whole program.
+    ///   - timeout: The time after which the call ends with ``PluginError/Code/deadlineExceeded``.
+    /// - Throws: The error of the host or the action; ``PluginError/Code/blockingInTask`` inside a Swift task, where
+    ///   blocking can stop the whole program.
     @discardableResult
     public func performAndWait(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration
@@ -74,8 +76,8 @@ extension HostContext {
     /// Opens a URL that addresses a synchronous action. See ``perform(_:_:_:timeout:)``.
     ///
     /// - Parameters:
-    ///   - url: `scheme://target/action?name=value`, with a scheme that the program answers to.
-    ///   - parameters: Values of any kind that stand before those of the URL.
+    ///   - url: A URL, `scheme://target/action?name=value`, with a scheme that the program accepts.
+    ///   - parameters: Values of any kind, which have precedence over those in the URL.
     ///   - origin: ``CallOrigin/remote`` for a URL that came from outside the program.
     ///   - timeout: The time that the call may take. Default: none.
     @discardableResult
@@ -85,19 +87,18 @@ extension HostContext {
         try perform(.url(url), parameters, origin: origin, timeout: timeout)
     }
 
-    /// Opens a URL that addresses an action of either kind. See ``call(_:_:_:timeout:)``.
+    /// Opens a URL that addresses an action, synchronous or asynchronous. See ``call(_:_:_:timeout:)``.
     @discardableResult
     public func open(
         _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
         try await call(.url(url), parameters, origin: origin, timeout: timeout)
     }
-}
 
-extension HostContext {
-    /// Asks for the object of a URL, and says so in the call: the action sees it as its parameter `_object`.
+    /// Opens a URL whose action returns an object. The action can see from its parameter `_object`, which is true, that
+    /// the caller expects one.
     ///
-    /// - Throws: as `open`; ``PluginError/Code/invalidResult`` when the result is no object.
+    /// - Throws: The errors of `open`; ``PluginError/Code/invalidResult`` if the result is not an object.
     public func object(
         for url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
     ) async throws(PluginError) -> Object {
@@ -105,17 +106,17 @@ extension HostContext {
     }
 }
 
-/// Where a call comes from.
+/// The origin of a call.
 public enum CallOrigin: Sendable, Hashable {
-    /// This program and its modules: every action can be reached.
+    /// This program or one of its modules: it can call every action.
     case local
-    /// Another program, by a URL: only actions that are declared `remote`.
+    /// Another program, by a URL: it can call only actions that are declared `remote`.
     case remote
 }
 
 extension HostContext {
-    /// The same host; but for each call that is made through it, the target gets an instance of its own, whatever its
-    /// manifest says.
+    /// A context for calls to fresh instances: each call made through it gets an instance of the target of its own,
+    /// whatever the manifest declares.
     ///
     ///     try context.fresh.perform("Counter", "add", ["n": 1])
     public var fresh: HostContext {
@@ -125,17 +126,17 @@ extension HostContext {
     }
 }
 
-// MARK: What the host knows and gives
+// MARK: Folder, configuration and log
 
 extension HostContext {
-    /// The folder in the plugins folder that the module came from; its resources lie there. (What runs is a copy.) Empty
-    /// for a module that is a part of the program.
+    /// The folder of the module's file, which also contains its resources. (The file that runs is a copy elsewhere.)
+    /// Empty for a module that is a part of the program.
     public var folder: String { about?.pointee.folder.text ?? "" }
 
     /// The name of the module that this context belongs to.
     public var moduleName: String { about?.pointee.module.text ?? "" }
 
-    /// What the host is configured to tell this module now; empty when nothing is. It can change while the module runs.
+    /// The current configuration of the module; empty if there is none. It can change while the module runs.
     public var configuration: [String: Value] {
         guard let present = host.table(HostExtension.configuration, as: plugin_configuration.self)
         else { return about.flatMap { Value(copying: $0.pointee.configuration, host: host).map } ?? [:] }
@@ -155,28 +156,26 @@ extension HostContext {
         host.table(HostExtension.context, as: plugin_context.self)
     }
 
-    /// Writes a line to the host's log, with the module and the call it is about.
+    /// Writes a line to the host's log, with the module and the call that it is about.
     public func log(_ level: LogLevel, _ message: String) {
         guard let log = host.table(HostExtension.log, as: plugin_log.self) else { return }
         message.withPluginString { log.pointee.write(host, call, UInt32(level.rawValue), $0) }
     }
 }
 
-/// Takes the configuration, on the reader's stack.
+/// The configuration, on the reader's stack.
 private struct ReceivedConfiguration {
     let host: UnsafePointer<plugin_host>
     var entries: [String: Value] = [:]
-
-    init(host: UnsafePointer<plugin_host>) { self.host = host }
 }
 
-/// How much a line of the log matters. The raw values are those of the binary interface.
+/// The severity of a line in the log. The raw values are those of the binary interface.
 public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
-    /// For the author of the module.
+    /// Information for the module author.
     case debug
-    /// What happens in the ordinary course.
+    /// Normal operation.
     case info
-    /// Something is wrong, and the module goes on.
+    /// Something is wrong, but the module goes on.
     case warning
     /// Something has failed.
     case error
@@ -197,7 +196,7 @@ enum HostExtension {
 }
 
 extension UnsafePointer<plugin_host> {
-    /// The table of an extension; nil of a host that does not have it.
+    /// Returns the table of an extension; `nil` if the host does not have it.
     @inline(__always)
     func table<Table>(_ identifier: plugin_string, as type: Table.Type) -> UnsafePointer<Table>? {
         pointee.get_extension(self, identifier)?.assumingMemoryBound(to: type)

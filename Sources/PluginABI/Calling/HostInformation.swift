@@ -1,10 +1,10 @@
-/// What the host tells every module about the program. A value: it does not change while the host runs.
+/// Information about the program that every module can read. It does not change while the host runs.
 public struct HostInformation: Sendable, Equatable {
-    /// What the program runs as: `production`, `test`, or a word of its own.
+    /// The environment of the program: `production`, `test`, or a word that the program chooses.
     public let environment: String
-    /// The arguments of the program, its name first.
+    /// The arguments of the program, beginning with its name.
     public let arguments: [String]
-    /// When the host was made, in seconds since 1970.
+    /// The time when the host was made, in seconds since 1970.
     public let launchTime: Double
     /// The program's own values.
     public let values: [String: Value]
@@ -14,12 +14,12 @@ public struct HostInformation: Sendable, Equatable {
         (self.launchTime, self.values) = (launchTime, values)
     }
 
-    /// One of the program's own values; nil if there is none of that name.
+    /// One of the program's own values; `nil` if there is none of that name.
     public subscript(name: String) -> Value? { values[name] }
 }
 
 extension HostContext {
-    /// What the host tells every module about the program.
+    /// Information about the program.
     public var hostContext: HostInformation {
         guard let about else {
             return HostInformation(environment: "", arguments: [], launchTime: 0, values: [:])
@@ -36,7 +36,7 @@ extension HostInformation {
         values = value["values"]?.map ?? [:]
     }
 
-    /// As it crosses the border.
+    /// The form in which the information crosses the boundary.
     package var value: Value {
         [
             "environment": .string(environment), "arguments": .list(arguments.map { .string($0) }),

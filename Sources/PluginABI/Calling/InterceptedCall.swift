@@ -1,28 +1,25 @@
-/// A call, as an interceptor sees it: after the host's checks (is it there, may other programs call it), before its
-/// parameters are checked.
+/// A call as an interceptor sees it: the host has checked that the action exists and that the caller may call it, but
+/// has not checked the parameters yet.
 public struct InterceptedCall: Sendable {
-    /// The target; of a call on an object the type; empty for a subscriber of an event.
+    /// The target; the type for a call to an object; empty for an event that a subscriber receives.
     public let target: String
     /// The action, or the event.
     public let action: String
-    /// The parameters by name, as given; defaults come later. What `next` gets instead, the action gets.
+    /// The parameters by name, as given by the caller; defaults are added later. The action receives the ones that are
+    /// passed to `next`.
     public var parameters: [String: Value]
-    /// Where the call comes from.
+    /// The origin of the call.
     public let origin: CallOrigin
-    /// The pattern of the route that led here; nil where the call came in another way.
+    /// The pattern of the route that led here; `nil` if no route did.
     public let route: String?
-    /// The host, for calls that are made for this one.
+    /// The context for calls that have this one as their parent.
     public let context: HostContext
 
     package init(
         target: String, action: String, parameters: [String: Value], origin: CallOrigin, route: String?,
         context: HostContext
     ) {
-        self.target = target
-        self.action = action
-        self.parameters = parameters
-        self.origin = origin
-        self.route = route
-        self.context = context
+        (self.target, self.action, self.parameters) = (target, action, parameters)
+        (self.origin, self.route, self.context) = (origin, route, context)
     }
 }

@@ -1,22 +1,20 @@
-public import CPluginABI
-
 /// A reference-counted handle of something that lives in a module: a result with actions of its own, or a callback.
 ///
-/// The host mints the handle and checks every call on it like any other. The object, and the generation of the module
-/// that made it, live until the last `Object` that names it is gone, also after that module was replaced.
+/// The host issues the handle, and checks a call to the object like any other call. The object, and the generation of
+/// the module that made it, live until the last `Object` with this handle is gone, even if the module is replaced.
 public final class Object: Sendable {
-    /// The number that names the object across the border. Never 0.
+    /// The number that identifies the object across the boundary. Never 0.
     public let handle: plugin_object
-    /// The host's table; it lives as long as the process.
+    /// The host's table, which lives as long as the process.
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
 
-    /// Takes over one hold that the caller has on the handle.
+    /// Takes over one reference of the caller.
     @usableFromInline init(adopting handle: plugin_object, host: UnsafePointer<plugin_host>) {
         self.handle = handle
         self.host = host
     }
 
-    /// Adds a hold on a handle that was borrowed.
+    /// Retains a borrowed handle.
     @usableFromInline package convenience init(retaining handle: plugin_object, host: UnsafePointer<plugin_host>) {
         _ = host.pointee.object_retain(host, handle)
         self.init(adopting: handle, host: host)
@@ -36,10 +34,9 @@ extension Object {
     /// - Parameters:
     ///   - action: The name of an action of the object's type.
     ///   - parameters: By name or by position.
-    ///   - context: The call that this one is made for. A synchronous call that is made while an action runs on this
-    ///     thread belongs to it anyway.
+    ///   - context: The context of the parent call. Default: the call of the action that runs on this thread, if any.
     ///   - timeout: The time that the call may take. Default: none.
-    /// - Throws: As ``HostContext/perform(_:_:_:timeout:)``.
+    /// - Throws: The errors of ``HostContext/perform(_:_:_:timeout:)``.
     @discardableResult
     public func perform(
         _ action: String, _ parameters: Parameters = [:], in context: HostContext? = nil, timeout: Duration? = nil
@@ -61,7 +58,7 @@ extension Object {
 extension HostContext {
     /// Makes an object of a type that this module's manifest declares.
     ///
-    /// - Throws: ``PluginError/Code/unknownObject`` when the manifest has no such ``ObjectType``.
+    /// - Throws: ``PluginError/Code/unknownObject`` if the manifest declares no such ``ObjectType``.
     public func object<Instance: Sendable>(_ type: String, _ instance: Instance) throws(PluginError) -> Object {
         let pointer = InstanceBox.retained(instance)
         let handle = type.withPluginString { host.pointee.object_create(host, $0, pointer, { destroyInstance($0) }) }

@@ -1,11 +1,11 @@
 import Dispatch
 import Synchronization
 
-/// A call whose outcome may arrive later. Who has started it awaits it, and keeps it until the host has completed it: so
-/// the host's pointer is not counted.
+/// A call whose outcome may arrive later. The code that starts it awaits it, and keeps it until the host has completed
+/// it, so the host's pointer to it is unretained.
 ///
-/// `result` and `waiter` are each written once, before the state says so. Once it says `finished`, only who awaits it
-/// touches the object, and may let go of it.
+/// `result` and `waiter` are each written once, before the state that announces them. Once the state is `finished`,
+/// only the waiting code uses the object, and may release it.
 package final class PendingCall: @unchecked Sendable {
     private enum State: UInt8, AtomicRepresentable {
         case running, awaited, finished
@@ -27,17 +27,18 @@ package final class PendingCall: @unchecked Sendable {
     private let state = Atomic(State.running)
     private var result: Result<Value, PluginError> = .success(.null)
     private var waiter: Waiter?
-    /// What the host cancels it by; 0 when it is over. Set before anybody waits, and so before anybody cancels.
+    /// The token to cancel the call by; 0 if the call is over. Set before anything waits for it, and so before anything
+    /// cancels it.
     private let token = Atomic<plugin_token>(0)
 
     package init(host: UnsafePointer<plugin_host>) { self.host = host }
 
-    /// Starts the call. Whoever gets the object must not let go of it before it has asked for the outcome.
+    /// Starts the call. The caller must not release the object before it has asked for the outcome.
     func start(_ parent: plugin_token, _ request: UnsafePointer<plugin_request>) {
         start { host.pointee.call(host, parent, request, $0, $1) }
     }
 
-    /// Starts anything that the host tells once; `begin` returns the token to cancel it by.
+    /// Starts an operation whose outcome the host reports once; `begin` returns the token to cancel it by.
     package func start(_ begin: (plugin_completion, UnsafeMutableRawPointer) -> plugin_token) {
         token.store(begin(Self.completion, Unmanaged.passUnretained(self).toOpaque()), ordering: .releasing)
     }
@@ -65,25 +66,25 @@ package final class PendingCall: @unchecked Sendable {
         state.compareExchange(expected: old, desired: new, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// Tells the waiter when the outcome is there: now or later.
+    /// Resumes the waiter when the outcome has arrived: at once or later.
     private func tell(_ waiter: Waiter) {
         self.waiter = waiter
         if !move(from: .running, to: .awaited) { waiter.tell() }
     }
 
-    /// The outcome, awaited; the call is cancelled with the task.
+    /// Returns the outcome when it has arrived. Cancelling the task cancels the call.
     @inline(__always)
     package func outcome() async throws(PluginError) -> Value {
         if let outcome = earlyOutcome { return try outcome.get() }
         return try await lateOutcome()
     }
 
-    /// The outcome, if it is there. Many calls are over when they have been started: then nothing is kept for the wait.
+    /// The outcome, if it has arrived. Many calls are over as soon as they have been started, and need no waiter.
     package var earlyOutcome: Result<Value, PluginError>? { isFinished ? result : nil }
 
     private var isFinished: Bool { state.load(ordering: .acquiring) == .finished }
 
-    /// The outcome, awaited, when it was not there.
+    /// Returns the outcome when it has arrived, after `earlyOutcome` was `nil`.
     package func lateOutcome() async throws(PluginError) -> Value {
         await withTaskCancellationHandler {
             await withUnsafeContinuation { tell(.task($0)) }
@@ -93,12 +94,12 @@ package final class PendingCall: @unchecked Sendable {
         return try result.get()
     }
 
-    /// The outcome; blocks this thread until it is there.
+    /// Returns the outcome. Blocks this thread until it has arrived.
     package func wait() -> Result<Value, PluginError> {
         let arrived = DispatchSemaphore(value: 0)
         tell(.thread(arrived))
         arrived.wait()
-        _ = isFinished  // After all that was done to the outcome.
+        _ = isFinished  // An acquiring load: what was written to `result` is visible after it.
         return result
     }
 }

@@ -1,10 +1,10 @@
-/// Why a call, a load or a file was refused or failed.
+/// An error: why a call or a load failed, or a file was refused.
 ///
-/// Errors cross the binary border as ``code``, ``message`` and ``source``. An error that the host itself raises has
-/// no source and one of the codes below; an error that a module throws names the module, and its code is the module's
-/// own. Throw a `PluginError` from an action to choose both; any other error arrives as ``Code/actionFailed``.
+/// Errors cross the boundary as ``code``, ``message`` and ``source``. An error of the host itself has no source and one
+/// of the codes below. An error of a module has the module as its source and a code of the module's choice. To choose
+/// code and message, throw a `PluginError` from an action; any other error arrives as ``Code/actionFailed``.
 public struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// A short word for programs. Open: modules bring codes of their own.
+    /// A short word for programs. The set of codes is open: modules add codes of their own.
     public struct Code: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
         public var rawValue: String
 
@@ -15,15 +15,15 @@ public struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
 
     /// What went wrong, for programs.
     public var code: Code
-    /// What happened, to what, and what to do about it, for people. One sentence or two.
+    /// What happened, to what, and what to do about it, for people. One or two sentences.
     public var message: String
-    /// The module that failed; nil when the host itself refused.
+    /// The name of the module that failed; `nil` for an error of the host itself.
     public var source: String?
 
     /// Makes an error, to be thrown by an action.
     ///
     /// - Parameters:
-    ///   - code: A short word for programs; one of yours (`"outOfStock"`) or of the host.
+    ///   - code: A short word for programs: one of your own (`"outOfStock"`) or one of the host's.
     ///   - message: What happened, to what, and what to do about it.
     ///   - source: Leave it out: the host fills in the module that failed.
     public init(_ code: Code, _ message: String, source: String? = nil) {
@@ -42,19 +42,20 @@ extension PluginError.Code {
     public static let unknownTarget: Self = "unknownTarget"
     /// The target, or the object's type, has no action of that name.
     public static let unknownAction: Self = "unknownAction"
-    /// No module offers a service of that name, or not in a version that will do.
+    /// No module offers a service of that name in an acceptable version.
     public static let unknownService: Self = "unknownService"
-    /// No module of that name is there.
+    /// There is no module of that name.
     public static let unknownModule: Self = "unknownModule"
-    /// What offers the target or the service is known, and is not served: it was removed, has failed, or waits.
+    /// The module that offers the target or the service is known, but does not serve: it was removed, has failed, or
+    /// waits.
     public static let moduleUnavailable: Self = "moduleUnavailable"
-    /// The text is no URL, or one that does not address anything.
+    /// The text is not a URL, or the URL does not address anything.
     public static let invalidURL: Self = "invalidURL"
-    /// The pattern of a route cannot be read, or not be matched in linear time.
+    /// The pattern of a route is not valid, or cannot be matched in linear time.
     public static let invalidPattern: Self = "invalidPattern"
-    /// The object's module was replaced or removed, and the time that its objects had after that is over.
+    /// The object's module was replaced or removed, and the time that its objects had left is over.
     public static let generationRetired: Self = "generationRetired"
-    /// The object is gone: its last holder has released it.
+    /// The object no longer exists: its last holder has released it.
     public static let unknownObject: Self = "unknownObject"
 
     // Parameters and results
@@ -63,11 +64,12 @@ extension PluginError.Code {
     public static let missingParameter: Self = "missingParameter"
     /// A parameter was given that the action does not declare.
     public static let unknownParameter: Self = "unknownParameter"
-    /// A parameter has a value of another type than declared, and no conversion without loss.
+    /// A parameter's value is not of the declared type, and cannot be converted to it without loss.
     public static let mistypedParameter: Self = "mistypedParameter"
-    /// A value cannot cross the border: a string that is no UTF-8, lists nested too deeply, a kind that does not exist.
+    /// A value cannot cross the boundary: a string is not valid UTF-8, lists are nested too deeply, a kind does not
+    /// exist.
     public static let invalidValue: Self = "invalidValue"
-    /// The action replied with something that cannot be passed on.
+    /// The action replied with a value that cannot be passed on.
     public static let invalidResult: Self = "invalidResult"
 
     // Calls
@@ -76,26 +78,27 @@ extension PluginError.Code {
     public static let notRemote: Self = "notRemote"
     /// The program's guard refused a call that came from another program.
     public static let refused: Self = "refused"
-    /// The configuration puts an interceptor around the call that no module offers now.
+    /// The configuration names an interceptor for the call that no module currently offers.
     public static let interceptorMissing: Self = "interceptorMissing"
-    /// The action failed with an error that brought no code of its own.
+    /// The action failed with an error that has no code of its own.
     public static let actionFailed: Self = "actionFailed"
-    /// A synchronous call was made of an asynchronous action.
+    /// A synchronous call addressed an asynchronous action.
     public static let asynchronousAction: Self = "asynchronousAction"
     /// A blocking call was made inside a Swift task.
     public static let blockingInTask: Self = "blockingInTask"
-    /// A synchronous action returned without a reply, or an asynchronous one dropped its reply handle.
+    /// A synchronous action returned without a reply, or an asynchronous one released its reply handle without
+    /// replying.
     public static let noReply: Self = "noReply"
     /// The deadline passed.
     public static let deadlineExceeded: Self = "deadlineExceeded"
-    /// More is asked for than the host lets wait: calls while a module hands its state over, or calls and unread answers of
+    /// More is waiting than the host allows: calls while a module hands over its state, or calls and unread answers of
     /// the control socket. The message names the limit.
     public static let overloaded: Self = "overloaded"
-    /// The system gives the host no more threads, memory or memory maps; the message names the limit.
+    /// The system gives the host no more threads, memory or memory mappings. The message names the limit.
     public static let outOfResources: Self = "outOfResources"
     /// The caller cancelled the call.
     public static let cancelled: Self = "cancelled"
-    /// Calls are nested too deeply: modules call each other without end.
+    /// Calls are nested too deeply: modules call each other endlessly.
     public static let recursionLimit: Self = "recursionLimit"
     /// The call would wait for a serial module or an instance that is itself waiting for this call.
     public static let circularWait: Self = "circularWait"
@@ -106,71 +109,72 @@ extension PluginError.Code {
 
     // Pages
 
-    /// A page was pushed where there is no stack on top.
+    /// A page was pushed while no stack is on top.
     public static let noStack: Self = "noStack"
-    /// The page, asked whether it should open, said no.
+    /// The page refused to open, by its `shouldOpen`.
     public static let pageRefused: Self = "pageRefused"
-    /// The page is not open: it was closed before, or is none of this navigator's.
+    /// The page is not open: it was closed before, or does not belong to this navigator.
     public static let pageNotOpen: Self = "pageNotOpen"
-    /// The page that was to be opened is open already.
+    /// The page to be opened is already open.
     public static let pageOpen: Self = "pageOpen"
-    /// There are fewer pages than were to be closed.
+    /// Fewer pages are open than should be closed.
     public static let nothingToClose: Self = "nothingToClose"
 
-    /// A configuration cannot be used: its file is not JSON, or it says something that cannot be.
+    /// A configuration cannot be used: its file is not JSON, or its content is not valid.
     public static let invalidConfiguration: Self = "invalidConfiguration"
 
     // Files and modules
 
     /// A folder or file cannot be read, or does not exist.
     public static let unreadable: Self = "unreadable"
-    /// Others than the host's user and root could write the file or its folder.
+    /// Users other than the host's user and root could write the file or its folder.
     public static let untrusted: Self = "untrusted"
-    /// The file is no module: no regular file, no complete shared object for this machine, no entry symbol.
+    /// The file is not a module: it is not a regular file, not a complete shared object for this machine, or has no
+    /// entry symbol.
     public static let invalidFile: Self = "invalidFile"
-    /// The copy that would be opened could not be made.
+    /// The file could not be staged.
     public static let stagingFailed: Self = "stagingFailed"
     /// The dynamic linker refused the file.
     public static let openFailed: Self = "openFailed"
-    /// The description that the entry function returned is not acceptable.
+    /// The description that the entry function returned is not valid.
     public static let invalidDescription: Self = "invalidDescription"
     /// The module was built for another binary interface or by another toolchain.
     public static let incompatible: Self = "incompatible"
-    /// The manifest is not JSON, breaks the schema, or does not fit the function table.
+    /// The manifest is not JSON, violates the schema, or does not match the function table.
     public static let invalidManifest: Self = "invalidManifest"
-    /// A route file is neither JSON nor a property list, or one of its routes is not what it must be.
+    /// A route file is neither JSON nor a property list, or one of its routes is not valid.
     public static let invalidRouteFile: Self = "invalidRouteFile"
-    /// A service file is neither JSON nor a property list, or one of its services is not what it must be.
+    /// A service file is neither JSON nor a property list, or one of its services is not valid.
     public static let invalidServiceFile: Self = "invalidServiceFile"
-    /// The module, the route file or the service file claims something that another one has.
+    /// The module, route file or service file claims something that another one already has.
     public static let conflict: Self = "conflict"
     /// The module refused to be activated, or its `setUp` failed.
     public static let activationFailed: Self = "activationFailed"
-    /// A module waits for another one, or for a service, that is not there.
+    /// A module waits for another module, or for a service, that is missing.
     public static let missingRequirement: Self = "missingRequirement"
-    /// A module waits because what it requires is there in a version that will not do.
+    /// A module waits because a requirement is present only in a version that is not acceptable.
     public static let wrongVersion: Self = "wrongVersion"
     /// Modules wait for each other in a circle.
     public static let circularRequirement: Self = "circularRequirement"
-    /// A module waits for another one that waits itself.
+    /// A module waits for another module that is itself waiting.
     public static let requirementWaits: Self = "requirementWaits"
-    /// Other modules require what was to be removed.
+    /// Other modules require the module to be removed.
     public static let required: Self = "required"
-    /// No version of the module is kept that could be put back.
+    /// There is no kept version of the module to put back.
     public static let noVersionKept: Self = "noVersionKept"
     /// The file was being loaded when the host died, and has not changed since.
     public static let quarantined: Self = "quarantined"
 }
 
 extension PluginError {
-    /// The error as a value: a map with `code`, `message` and, where a module failed, `source`.
+    /// The error as a map with `code`, `message` and, if a module failed, `source`.
     package var record: Value {
         var entries: [String: Value] = ["code": .string(code.rawValue), "message": .string(message)]
         if let source { entries["source"] = .string(source) }
         return .map(entries)
     }
 
-    /// Of such a map.
+    /// Makes an error of a map with `code`, `message` and, if a module failed, `source`.
     package init(_ record: Value) {
         self.init(
             .init(rawValue: record["code"]?.string ?? ""), record["message"]?.string ?? "",

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// The reply of an asynchronous action, to be given once, later, from any thread.
+/// A handle by which an asynchronous action replies, once, at any later time and from any thread.
 ///
-/// A handle that is dropped without a reply rejects the call with ``PluginError/Code/noReply``; a second reply does
-/// nothing but show in the host's log.
+/// If the handle is released without a reply, the call is rejected with ``PluginError/Code/noReply``. A second reply
+/// has no effect except a line in the host's log.
 public final class Reply<Result: ActionResult>: Sendable {
     private nonisolated(unsafe) let host: UnsafePointer<plugin_host>
     private let call: plugin_token
@@ -27,9 +27,9 @@ public final class Reply<Result: ActionResult>: Sendable {
     }
 
     deinit {
-        // Rejecting a call that is over would do no harm, but stand in the log as a mistake of the module's.
+        // Rejecting a call that is over does no harm, but would be logged as a mistake of the module.
         if isAnswered.load(ordering: .relaxed) { return }
-        host.reject(call, PluginError(.noReply, "The action let go of its reply handle without replying."))
+        host.reject(call, PluginError(.noReply, "The action released its reply handle without replying."))
     }
 }
 

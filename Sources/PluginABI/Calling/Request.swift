@@ -1,21 +1,22 @@
-// From a Swift call to the host's table and back. Programs, modules and objects all call through here.
+// The conversion of Swift calls to calls of the host's table, and back. Programs, modules and objects all call through
+// this code.
 
-/// What a call addresses.
+/// The address of a call.
 enum Address {
     case action(String, String)
     case url(String)
-    /// A URL that is to give an object.
+    /// A URL whose action must return an object.
     case objectURL(String)
     case object(Object, String)
-    /// A service by its name and the smallest version that will do, and an action.
+    /// A service by its name and the lowest acceptable version, and an action.
     case service(String, String?, String)
     case event(String, isSticky: Bool)
-    /// An event that runs up the chain, from an object or, without one, from where the call is worked on.
+    /// An event that goes up the chain, from an object or, without one, from the receiver of the current call.
     case chain(String, from: Object?)
     /// The number of a bound action.
     case bound(plugin_bound_action)
 
-    /// Lends the request in the form in which it crosses the border.
+    /// Lends the request to `body` in the form in which it crosses the boundary.
     func withRequest<Result>(
         _ parameters: Parameters, _ origin: CallOrigin, _ timeout: Duration?, flags: UInt32 = 0,
         _ body: (UnsafePointer<plugin_request>) -> Result
@@ -106,8 +107,8 @@ extension HostContext {
         try await start(address, parameters, origin: origin, timeout: timeout).outcome()
     }
 
-    /// Starts a call. The caller must ask for the outcome, and await it if it is not there: until then the host writes to
-    /// what this returns.
+    /// Starts a call. The caller must ask the returned object for the outcome, and await it if it has not arrived:
+    /// until then the host writes to that object.
     package func start(
         _ target: String, _ action: String, _ parameters: Parameters, timeout: Duration?
     ) throws(PluginError) -> PendingCall {
@@ -125,7 +126,8 @@ extension HostContext {
         return pending
     }
 
-    /// Awaits something else that the host tells once: `begin` starts it, and returns the token to cancel it by.
+    /// Awaits another outcome that the host reports once: `begin` starts the operation, and returns the token to cancel
+    /// it by.
     func call(
         _ begin: (plugin_completion, UnsafeMutableRawPointer) -> plugin_token
     ) async throws(PluginError) -> Value {
@@ -134,7 +136,7 @@ extension HostContext {
         return try await pending.outcome()
     }
 
-    /// Receives something that the host tells once, before `begin` returns.
+    /// Returns an outcome that the host reports once, before `begin` returns.
     package func receive(
         _ begin: (plugin_completion, UnsafeMutableRawPointer) -> Void
     ) throws(PluginError) -> Value {
@@ -154,7 +156,7 @@ extension HostContext {
     }
 }
 
-/// Takes the outcome of a synchronous call, on the caller's stack.
+/// The outcome of a synchronous call, on the caller's stack.
 private struct SynchronousOutcome {
     let host: UnsafePointer<plugin_host>
     var result: Result<Value, PluginError> = .success(.null)
@@ -166,7 +168,7 @@ private struct SynchronousOutcome {
 }
 
 extension Result<Value, PluginError> {
-    /// An outcome as a completion is told it.
+    /// Makes an outcome of the arguments of a completion.
     package init(
         _ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?, host: UnsafePointer<plugin_host>
     ) {
@@ -178,13 +180,13 @@ extension Result<Value, PluginError> {
 }
 
 extension PluginError {
-    /// An error received across the border.
+    /// Copies an error received across the boundary.
     package init(_ raw: plugin_error) {
         self.init(
             Code(rawValue: raw.code.text), raw.message.text, source: raw.source.count == 0 ? nil : raw.source.text)
     }
 
-    /// Lends the error in the form in which it crosses the border.
+    /// Lends the error to `body` in the form in which it crosses the boundary.
     package func lend(to body: (UnsafePointer<plugin_error>) -> Void) {
         code.rawValue.withPluginString { code in
             message.withPluginString { message in

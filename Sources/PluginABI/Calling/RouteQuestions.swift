@@ -1,24 +1,23 @@
-import CPluginABI
-
-// What a module can ask about URLs and instances.
+// Functions of a context about URLs and instances.
 
 extension HostContext {
-    /// Whether opening a URL would reach an action: exactly when the URL parses and resolves to an action or to a
-    /// fallback, its parameters check, and the guard passes. What interceptors or the action will say is not foretold.
+    /// Returns whether opening a URL would reach an action: exactly if the URL parses and resolves to an action or a
+    /// fallback, its parameters are valid, and the guard lets it pass. Interceptors and the action can still refuse it.
     public func canOpen(_ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local) -> Bool {
         guard let routes else { return false }
         let answer = try? Address.url(url).withRequest(parameters, origin, nil) { routes.pointee.can_open(host, $0) }
         return answer == 1
     }
 
-    /// Builds the URL of a route. What it builds opens the same route with the same parameters.
+    /// Builds the URL of a route. The URL opens the same route with the same parameters.
     ///
     /// - Parameters:
     ///   - route: The name of a route, or a pattern.
-    ///   - parameters: Values for the groups of the pattern. What the action declares beyond them stands in the query.
-    /// - Throws: ``PluginError/Code/missingParameter``, ``PluginError/Code/unknownParameter`` for one that has no place,
-    ///   ``PluginError/Code/mistypedParameter`` for a value that a URL cannot carry, ``PluginError/Code/conflict`` for values
-    ///   with which a route that comes before it would be opened.
+    ///   - parameters: Values for the groups of the pattern. Other parameters that the action declares go into the
+    ///     query.
+    /// - Throws: ``PluginError/Code/missingParameter``; ``PluginError/Code/unknownParameter`` if the URL has no
+    ///   position for a parameter; ``PluginError/Code/mistypedParameter`` if a URL cannot carry a value;
+    ///   ``PluginError/Code/conflict`` if the URL would open another route, which has precedence.
     public func url(for route: String, _ parameters: [String: Value] = [:]) throws(PluginError) -> String {
         guard let routes else {
             throw PluginError(.invalidURL, "This host lacks the extension \(PLUGIN_ROUTES_EXTENSION).")
@@ -32,11 +31,11 @@ extension HostContext {
         return try String(outcome.get())
     }
 
-    /// Drops the instance that the calls of a target share. The next call makes another; the old one is destroyed when the
-    /// calls that run now have ended.
+    /// Drops the instance that the calls of a target share. The next call makes another one; the old one is destroyed
+    /// when the calls that run now have ended.
     ///
     /// - Parameter target: The name of the target, of any module.
-    /// - Returns: Whether there was one: a target that has not been called yet has none.
+    /// - Returns: Whether there was an instance. A target that has not been called yet has none.
     /// - Throws: ``PluginError/Code/unknownTarget``.
     @discardableResult
     public func release(_ target: String) throws(PluginError) -> Bool {

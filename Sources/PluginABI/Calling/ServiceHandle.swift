@@ -1,25 +1,25 @@
-/// What implements a service.
+/// The implementation of a service.
 public struct ServiceInfo: Sendable, Hashable {
-    /// The name that callers ask for.
+    /// The name by which callers request the service.
     public let name: String
     /// The version that serves.
     public let version: String
-    /// The module that offers it.
+    /// The module that offers the service.
     public let module: String
-    /// The target of that module that implements it.
+    /// The target of that module that implements the service.
     public let target: String
-    /// Decides between equal versions; the higher one serves.
+    /// The priority: of equal versions, the one with the highest priority serves.
     public let priority: Int
     /// Whether all callers share one instance.
     public let isSingleton: Bool
     /// One sentence for people; may be empty.
     public let summary: String
-    /// The service file that declares it; nil where the module's own manifest does.
+    /// The service file that declares the service; `nil` if the module's manifest does.
     public let file: String?
 }
 
 extension ServiceInfo {
-    /// As the host tells it.
+    /// Reads the map by which the host describes an implementation.
     package init(_ told: Value) {
         name = told["name"]?.string ?? ""
         version = told["version"]?.string ?? ""
@@ -32,13 +32,13 @@ extension ServiceInfo {
     }
 }
 
-/// A service that was asked for: what its actions are called through.
+/// A handle of a service, through which its actions are called.
 ///
-/// A service that is no singleton gives each handle an instance of its own, which lives until the last copy of the
-/// handle is gone, and keeps the generation of its module alive. A handle of any other finds the service anew for each
-/// call: also a newer version that came meanwhile.
+/// If the service is not a singleton and its target has instances, each handle has an instance of its own, which lives
+/// until the last copy of the handle is gone, and keeps the generation of its module alive. Otherwise the handle looks
+/// the service up for each call, and so finds newer versions, too.
 public struct ServiceHandle: @unchecked Sendable {
-    // The map that it points to never changes, hence @unchecked Sendable.
+    // `@unchecked Sendable`, because the map that the handle points to never changes.
 
     private let name: String
     private let smallest: String?
@@ -46,12 +46,12 @@ public struct ServiceHandle: @unchecked Sendable {
     private let told: Told
 
     fileprivate enum Told {
-        /// The host's map, which lives as long as the process: read when somebody wants to know.
+        /// The host's map, which lives as long as the process. It is read only when `info` is used.
         case map(UnsafePointer<plugin_entry>, count: UInt32)
         case own(OwnInstance)
     }
 
-    /// An instance of the handle's own.
+    /// An instance that belongs to the handle.
     fileprivate final class OwnInstance {
         let object: Object
         let info: ServiceInfo
@@ -63,7 +63,7 @@ public struct ServiceHandle: @unchecked Sendable {
         (self.told, self.name, self.smallest, self.context) = (told, name, smallest, context)
     }
 
-    /// What implemented the service when it was asked for.
+    /// The implementation of the service at the time of the request.
     public var info: ServiceInfo {
         switch told {
         case .map(let entries, let count):
@@ -72,10 +72,10 @@ public struct ServiceHandle: @unchecked Sendable {
         }
     }
 
-    /// The name of the module that implemented the service when it was asked for.
+    /// The name of the module that implemented the service at the time of the request.
     public var module: String { info.module }
 
-    /// The version that served when the service was asked for.
+    /// The version that served at the time of the request.
     public var version: String { info.version }
 
     /// Calls a synchronous action of the service and returns its result.
@@ -83,10 +83,10 @@ public struct ServiceHandle: @unchecked Sendable {
     /// - Parameters:
     ///   - action: The name of an action of the service's target.
     ///   - parameters: By name or by position.
-    ///   - context: The call that this one is made for. A synchronous call that is made while an action runs on this
-    ///     thread belongs to it anyway.
+    ///   - context: The context of the parent call. Default: the call of the action that runs on this thread, if any.
     ///   - timeout: The time that the call may take. Default: none.
-    /// - Throws: As ``HostContext/perform(_:_:_:timeout:)``; ``PluginError/Code/unknownService`` when it is gone.
+    /// - Throws: The errors of ``HostContext/perform(_:_:_:timeout:)``; ``PluginError/Code/unknownService`` if the
+    ///   service no longer exists.
     @discardableResult
     public func perform(
         _ action: String, _ parameters: Parameters = [:], in context: HostContext? = nil, timeout: Duration? = nil
@@ -96,7 +96,8 @@ public struct ServiceHandle: @unchecked Sendable {
 
     /// Calls an action of the service, synchronous or asynchronous, without blocking a thread.
     ///
-    /// - Throws: As ``HostContext/call(_:_:_:timeout:)``; ``PluginError/Code/unknownService`` when it is gone.
+    /// - Throws: The errors of ``HostContext/call(_:_:_:timeout:)``; ``PluginError/Code/unknownService`` if the service
+    ///   no longer exists.
     @discardableResult
     public func call(
         _ action: String, _ parameters: Parameters = [:], in context: HostContext? = nil, timeout: Duration? = nil
@@ -110,7 +111,7 @@ public struct ServiceHandle: @unchecked Sendable {
     }
 }
 
-/// A service as a type that the caller owns: a function for each action that it uses.
+/// A service as a type of the caller's, with a function for each action that the caller uses.
 ///
 ///     struct HomeClient: ServiceClient {
 ///         static let serviceName = "HomeService"
@@ -127,9 +128,9 @@ public struct ServiceHandle: @unchecked Sendable {
 public protocol ServiceClient {
     /// The name of the service.
     static var serviceName: String { get }
-    /// The smallest version that will do; nil for any, which is the default.
+    /// The lowest acceptable version; `nil`, which is the default, for any.
     static var minimumVersion: String? { get }
-    /// Takes the service.
+    /// Makes a client of a service handle.
     init(_ service: ServiceHandle)
 }
 
@@ -138,12 +139,13 @@ extension ServiceClient {
 }
 
 extension HostContext {
-    /// Asks for a service: the highest version that a module offers, and of equal ones the highest priority.
+    /// Returns a service: the highest version that a module offers, and of equal versions the one with the highest
+    /// priority.
     ///
     /// - Parameters:
     ///   - name: The name of the service.
-    ///   - version: The smallest version that will do. Default: any.
-    /// - Throws: ``PluginError/Code/unknownService``, with the versions that there are; what making the instance throws.
+    ///   - version: The lowest acceptable version. Default: any.
+    /// - Throws: ``PluginError/Code/unknownService``, listing the available versions; the error of making the instance.
     public func service(_ name: String, from version: String? = nil) throws(PluginError) -> ServiceHandle {
         let services = try services
         var answer = ServiceAnswer(host: host)
@@ -157,14 +159,14 @@ extension HostContext {
         return ServiceHandle(try answer.told(of: name), name, from: version, in: HostContext(host: host))
     }
 
-    /// Asks for a service as a type of the caller's.
+    /// Returns a service as a type of the caller's.
     ///
-    /// - Throws: As ``service(_:from:)``.
+    /// - Throws: The errors of ``service(_:from:)``.
     public func service<Client: ServiceClient>(_ type: Client.Type) throws(PluginError) -> Client {
         Client(try service(Client.serviceName, from: Client.minimumVersion))
     }
 
-    /// What implements a service. No instance is made.
+    /// Returns the implementation of a service, without making an instance.
     ///
     /// - Throws: ``PluginError/Code/unknownService``.
     public func serviceInfo(_ name: String, from version: String? = nil) throws(PluginError) -> ServiceInfo {
@@ -183,11 +185,11 @@ extension HostContext {
     ///
     /// - Parameters:
     ///   - name: The name of the service.
-    ///   - version: The smallest version that will do. Default: any.
-    ///   - timeout: How long.
-    /// - Returns: What implements it. Ask for it with ``service(_:from:)``.
-    /// - Throws: ``PluginError/Code/deadlineExceeded``; ``PluginError/Code/hostStopped`` when the host ends meanwhile;
-    ///   ``PluginError/Code/cancelled`` when this task is cancelled.
+    ///   - version: The lowest acceptable version. Default: any.
+    ///   - timeout: How long to wait.
+    /// - Returns: The implementation of the service. Use ``service(_:from:)`` to get the service itself.
+    /// - Throws: ``PluginError/Code/deadlineExceeded`` if the timeout passes; ``PluginError/Code/hostStopped`` if the
+    ///   host is shut down in the meantime; ``PluginError/Code/cancelled`` if this task is cancelled.
     @discardableResult
     public func waitForService(
         _ name: String, from version: String? = nil, timeout: Duration
@@ -204,10 +206,10 @@ extension HostContext {
             }
             return ServiceInfo(told)
         } catch  where error.code == .deadlineExceeded {
-            let wanted = version.map { " from version \($0) on" } ?? ""
+            let wanted = version.map { ", version \($0) or higher" } ?? ""
             throw PluginError(
                 .deadlineExceeded,
-                "No module has come within \(timeout) that offers the service “\(name.shortened)”\(wanted).")
+                "Within \(timeout), no module offered the service “\(name.shortened)”\(wanted).")
         }
     }
 
@@ -221,7 +223,7 @@ extension HostContext {
     }
 }
 
-/// Takes the answer to the question for a service, on the asker's stack.
+/// The answer to a request for a service, on the requester's stack.
 private struct ServiceAnswer {
     let host: UnsafePointer<plugin_host>
     private var told: ServiceHandle.Told?
@@ -243,7 +245,7 @@ private struct ServiceAnswer {
             throw failure
                 ?? PluginError(
                     .unknownService,
-                    "The host did not say whether there is a service “\(name.shortened)”.")
+                    "The host did not answer the request for the service “\(name.shortened)”.")
         }
         return told
     }

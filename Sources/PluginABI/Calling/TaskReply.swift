@@ -1,9 +1,9 @@
-/// The reply of an asynchronous closure, which runs in a task of its own. The task begins on the thread of the call:
+/// The reply of an asynchronous closure, which runs in a task of its own. The task starts on the thread of the call:
 ///
 ///     reply.comes(from: .immediate { await reply.give { try await body() } })
 ///
-/// Its type says that it may throw, though it never does: of a closure that cannot, `Task` keeps another one that calls
-/// it.
+/// The type of the task says that it may throw, though it never does: around a closure that cannot throw, `Task` would
+/// put another closure.
 @usableFromInline package struct TaskReply: Sendable {
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
     @usableFromInline let call: plugin_token
@@ -13,13 +13,13 @@
         self.call = call
     }
 
-    /// Runs the closure and replies with its outcome. In one function with the closure of the task: each function that
-    /// awaits another one costs memory of the task's, and closures memory of their own.
+    /// Runs the closure and replies with its outcome. It is inlined into the closure of the task, because each function
+    /// that awaits another one costs task memory, and each closure memory of its own.
     @inlinable @inline(__always) func give<R: ActionResult>(_ body: () async throws -> R) async {
         do { host.resolve(call, try await body()) } catch { host.reject(call, error) }
     }
 
-    /// The same for a closure that returns nothing: the result is null.
+    /// Runs a closure that returns nothing, and replies with null or its error. Inlined like `give`.
     @inlinable @inline(__always) func giveNull(_ body: () async throws -> Void) async {
         do {
             try await body()
@@ -29,8 +29,8 @@
         }
     }
 
-    /// Has the host cancel the task when nobody waits for the reply any longer. It lets go of one that has replied at
-    /// once.
+    /// Makes the host cancel the task when nothing waits for the reply any more. If the task has already replied, the
+    /// host releases it at once.
     @usableFromInline package func comes(from task: Task<Void, any Error>) {
         host.pointee.on_cancel(
             host, call,
@@ -41,8 +41,8 @@
     }
 }
 
-// A task is one reference to an object of the runtime's (`Task` is frozen, so that stays): it goes through C without an
-// object of ours around it.
+// A task is a single reference to an object of the runtime (and remains one, since `Task` is frozen), so it passes
+// through C without a wrapper object.
 extension Task<Void, any Error> {
     fileprivate func retained() -> UnsafeMutableRawPointer {
         Unmanaged.passRetained(unsafeBitCast(self, to: AnyObject.self)).toOpaque()

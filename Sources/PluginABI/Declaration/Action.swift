@@ -1,14 +1,13 @@
-public import CPluginABI
-
 /// One action of a target or of an object type: a name and a typed closure.
 ///
 ///     Action("fetchDetail", .required("key", String.self), .optional("page", Int.self, default: 1)) { key, page in
 ///         Detail(title: "Detail of \(key)", page: page)
 ///     }
 ///
-/// The inputs are declared once: they name the parameters in the manifest, tell the host what to check and convert, and
-/// give the closure its types. An `async` closure makes an asynchronous action. What the closure throws, the caller
-/// receives. Closures run on whatever thread calls, also concurrently, unless the target or the module is serial.
+/// The inputs are declared once: they name the parameters in the manifest, specify what the host checks and converts,
+/// and determine the types of the closure's parameters. An `async` closure makes an asynchronous action. The caller
+/// receives the error that the closure throws. Closures run on the thread of the caller, possibly concurrently, unless
+/// the target or the module is serial.
 public struct Action<Instance>: Sendable {
     @usableFromInline private(set) var declaration: ActionDeclaration
 
@@ -20,17 +19,17 @@ public struct Action<Instance>: Sendable {
             name: name, parameters: parameters.compactMap(\.self), resultKind: resultKind, isAsync: isAsync, run: run)
     }
 
-    /// Lets other programs call the action, by a URL. A name that begins with `native` cannot be declared so.
+    /// Allows other programs to call the action, by a URL. An action whose name begins with `native` cannot be remote.
     public func remote() -> Self { modified(self) { $0.declaration.isRemote = true } }
 
-    /// One sentence about what the action does, for lists and generated code.
+    /// Adds one sentence about what the action does, for lists and generated code.
     public func summary(_ text: String) -> Self { modified(self) { $0.declaration.summary = text } }
 }
 
-/// What an ``Action`` declares, whatever instance it works on.
+/// The declaration of an ``Action``, independent of its instance type.
 ///
-/// Not generic, as what a manifest keeps should be: each module has a `PluginABI` of its own, so that the runtime would make
-/// and keep the generic types, and those of their arrays, once for each module.
+/// It is not generic, and nothing else that a manifest keeps should be: each module has its own copy of `PluginABI`, so
+/// the runtime would make and keep the generic types, and those of their arrays, once for each module.
 public struct ActionDeclaration: Sendable {
     let name: String
     let parameters: [ParameterDeclaration]
@@ -38,7 +37,7 @@ public struct ActionDeclaration: Sendable {
     let isAsync: Bool
     var isRemote = false
     var summary = ""
-    /// Runs the closure on a call; what it throws is the reply.
+    /// Runs the closure on a call. An error that it throws becomes the reply.
     let run: @Sendable (Invocation) throws -> Void
 }
 
@@ -54,6 +53,6 @@ extension Invocation {
     @inlinable func resolve() { _ = plugin_reply(host, call, plugin_value_null()) }
     func reject(_ error: any Error) { host.reject(token, error) }
 
-    /// The reply that a task gives, for an asynchronous closure.
+    /// The reply of an asynchronous closure, given by its task.
     @inlinable var reply: TaskReply { TaskReply(host: host, call: token) }
 }

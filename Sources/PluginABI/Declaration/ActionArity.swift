@@ -1,49 +1,49 @@
-// The initialisers of Action, one for each number of inputs and each kind of closure. Fixed arity instead of parameter
-// packs: packs are left generic and cost several hundred nanoseconds a call.
+// The initialisers of `Action`, one for each number of inputs and each kind of closure. They do not use parameter
+// packs: packs are not specialised, and cost several hundred nanoseconds per call.
 
 // MARK: Synchronous actions with a result
 
 extension Action {
-    /// A synchronous action: the closure takes no input and returns the result.
+    /// Makes a synchronous action whose closure takes no input and returns the result.
     @inlinable public init<R: ActionResult>(
         _ name: String,
         _ body: @escaping @Sendable () throws -> R
     ) { self.init(name, [], R.resultKind, isAsync: false) { $0.resolve(try body()) } }
 
-    /// A synchronous action: the closure takes one input and returns the result.
+    /// Makes a synchronous action whose closure takes one input and returns the result.
     @inlinable public init<A, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>,
         _ body: @escaping @Sendable (A) throws -> R
     ) { self.init(name, Inputs1(a), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
 
-    /// A synchronous action: the closure takes two inputs and returns the result.
+    /// Makes a synchronous action whose closure takes two inputs and returns the result.
     @inlinable public init<A, B, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ body: @escaping @Sendable (A, B) throws -> R
     ) { self.init(name, Inputs2(a, b), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
 
-    /// A synchronous action: the closure takes three inputs and returns the result.
+    /// Makes a synchronous action whose closure takes three inputs and returns the result.
     @inlinable public init<A, B, C, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>,
         _ body: @escaping @Sendable (A, B, C) throws -> R
     ) { self.init(name, Inputs3(a, b, c), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
 
-    /// A synchronous action: the closure takes four inputs and returns the result.
+    /// Makes a synchronous action whose closure takes four inputs and returns the result.
     @inlinable public init<A, B, C, D, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>,
         _ body: @escaping @Sendable (A, B, C, D) throws -> R
     ) { self.init(name, Inputs4(a, b, c, d), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
 
-    /// A synchronous action: the closure takes five inputs and returns the result.
+    /// Makes a synchronous action whose closure takes five inputs and returns the result.
     @inlinable public init<A, B, C, D, E, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ body: @escaping @Sendable (A, B, C, D, E) throws -> R
     ) { self.init(name, Inputs5(a, b, c, d, e), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
 
-    /// A synchronous action: the closure takes six inputs and returns the result.
+    /// Makes a synchronous action whose closure takes six inputs and returns the result.
     @inlinable public init<A, B, C, D, E, F, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -51,7 +51,7 @@ extension Action {
         _ body: @escaping @Sendable (A, B, C, D, E, F) throws -> R
     ) { self.init(name, Inputs6(a, b, c, d, e, f), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
 
-    /// A synchronous action: the closure takes seven inputs and returns the result.
+    /// Makes a synchronous action whose closure takes seven inputs and returns the result.
     @inlinable public init<A, B, C, D, E, F, G, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -59,7 +59,7 @@ extension Action {
         _ body: @escaping @Sendable (A, B, C, D, E, F, G) throws -> R
     ) { self.init(name, Inputs7(a, b, c, d, e, f, g), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
 
-    /// A synchronous action: the closure takes eight inputs and returns the result.
+    /// Makes a synchronous action whose closure takes eight inputs and returns the result.
     @inlinable public init<A, B, C, D, E, F, G, H, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -71,7 +71,7 @@ extension Action {
 // MARK: Synchronous actions without a result, and actions that reply through a handle
 
 extension Action {
-    /// A synchronous action: the closure takes no input and returns nothing.
+    /// Makes a synchronous action whose closure takes no input and returns nothing.
     @inlinable public init(
         _ name: String,
         _ body: @escaping @Sendable () throws -> Void
@@ -82,46 +82,46 @@ extension Action {
         }
     }
 
-    /// A synchronous action: the closure takes one input and returns nothing. With `.reply` among its inputs it is
-    /// asynchronous, and replies through the handle.
+    /// Makes a synchronous action whose closure takes one input and returns nothing. With `.reply` among its
+    /// inputs, the action is asynchronous, and replies through the handle.
     @inlinable public init<A>(
         _ name: String, _ a: some ActionInput<Instance, A>,
         _ body: @escaping @Sendable (A) throws -> Void
     ) { self.init(name, Inputs1(a)) { inputs in { try $0.run(inputs, body) } } }
 
-    /// A synchronous action: the closure takes two inputs and returns nothing. With `.reply` among its inputs it is
-    /// asynchronous, and replies through the handle.
+    /// Makes a synchronous action whose closure takes two inputs and returns nothing. With `.reply` among its
+    /// inputs, the action is asynchronous, and replies through the handle.
     @inlinable public init<A, B>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ body: @escaping @Sendable (A, B) throws -> Void
     ) { self.init(name, Inputs2(a, b)) { inputs in { try $0.run(inputs, body) } } }
 
-    /// A synchronous action: the closure takes three inputs and returns nothing. With `.reply` among its inputs it is
-    /// asynchronous, and replies through the handle.
+    /// Makes a synchronous action whose closure takes three inputs and returns nothing. With `.reply` among its
+    /// inputs, the action is asynchronous, and replies through the handle.
     @inlinable public init<A, B, C>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>,
         _ body: @escaping @Sendable (A, B, C) throws -> Void
     ) { self.init(name, Inputs3(a, b, c)) { inputs in { try $0.run(inputs, body) } } }
 
-    /// A synchronous action: the closure takes four inputs and returns nothing. With `.reply` among its inputs it is
-    /// asynchronous, and replies through the handle.
+    /// Makes a synchronous action whose closure takes four inputs and returns nothing. With `.reply` among its
+    /// inputs, the action is asynchronous, and replies through the handle.
     @inlinable public init<A, B, C, D>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>,
         _ body: @escaping @Sendable (A, B, C, D) throws -> Void
     ) { self.init(name, Inputs4(a, b, c, d)) { inputs in { try $0.run(inputs, body) } } }
 
-    /// A synchronous action: the closure takes five inputs and returns nothing. With `.reply` among its inputs it is
-    /// asynchronous, and replies through the handle.
+    /// Makes a synchronous action whose closure takes five inputs and returns nothing. With `.reply` among its
+    /// inputs, the action is asynchronous, and replies through the handle.
     @inlinable public init<A, B, C, D, E>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ body: @escaping @Sendable (A, B, C, D, E) throws -> Void
     ) { self.init(name, Inputs5(a, b, c, d, e)) { inputs in { try $0.run(inputs, body) } } }
 
-    /// A synchronous action: the closure takes six inputs and returns nothing. With `.reply` among its inputs it is
-    /// asynchronous, and replies through the handle.
+    /// Makes a synchronous action whose closure takes six inputs and returns nothing. With `.reply` among its
+    /// inputs, the action is asynchronous, and replies through the handle.
     @inlinable public init<A, B, C, D, E, F>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -129,8 +129,8 @@ extension Action {
         _ body: @escaping @Sendable (A, B, C, D, E, F) throws -> Void
     ) { self.init(name, Inputs6(a, b, c, d, e, f)) { inputs in { try $0.run(inputs, body) } } }
 
-    /// A synchronous action: the closure takes seven inputs and returns nothing. With `.reply` among its inputs it is
-    /// asynchronous, and replies through the handle.
+    /// Makes a synchronous action whose closure takes seven inputs and returns nothing. With `.reply` among its
+    /// inputs, the action is asynchronous, and replies through the handle.
     @inlinable public init<A, B, C, D, E, F, G>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -138,8 +138,8 @@ extension Action {
         _ body: @escaping @Sendable (A, B, C, D, E, F, G) throws -> Void
     ) { self.init(name, Inputs7(a, b, c, d, e, f, g)) { inputs in { try $0.run(inputs, body) } } }
 
-    /// A synchronous action: the closure takes eight inputs and returns nothing. With `.reply` among its inputs it is
-    /// asynchronous, and replies through the handle.
+    /// Makes a synchronous action whose closure takes eight inputs and returns nothing. With `.reply` among its
+    /// inputs, the action is asynchronous, and replies through the handle.
     @inlinable public init<A, B, C, D, E, F, G, H>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -151,46 +151,46 @@ extension Action {
 // MARK: Asynchronous actions with a result
 
 extension Action {
-    /// An asynchronous action: the `async` closure takes no input and returns the result.
+    /// Makes an asynchronous action whose `async` closure takes no input and returns the result.
     @inlinable public init<R: ActionResult>(
         _ name: String,
         _ body: @escaping @Sendable () async throws -> R
     ) { self.init(name, NoInputs(), awaiting: { _ in try await body() }) }
 
-    /// An asynchronous action: the `async` closure takes one input and returns the result.
+    /// Makes an asynchronous action whose `async` closure takes one input and returns the result.
     @inlinable public init<A: Sendable, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>,
         _ body: @escaping @Sendable (A) async throws -> R
     ) { self.init(name, Inputs1(a), awaiting: body) }
 
-    /// An asynchronous action: the `async` closure takes two inputs and returns the result.
+    /// Makes an asynchronous action whose `async` closure takes two inputs and returns the result.
     @inlinable public init<A: Sendable, B: Sendable, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ body: @escaping @Sendable (A, B) async throws -> R
     ) { self.init(name, Inputs2(a, b), awaiting: body) }
 
-    /// An asynchronous action: the `async` closure takes three inputs and returns the result.
+    /// Makes an asynchronous action whose `async` closure takes three inputs and returns the result.
     @inlinable public init<A: Sendable, B: Sendable, C: Sendable, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>,
         _ body: @escaping @Sendable (A, B, C) async throws -> R
     ) { self.init(name, Inputs3(a, b, c), awaiting: body) }
 
-    /// An asynchronous action: the `async` closure takes four inputs and returns the result.
+    /// Makes an asynchronous action whose `async` closure takes four inputs and returns the result.
     @inlinable public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>,
         _ body: @escaping @Sendable (A, B, C, D) async throws -> R
     ) { self.init(name, Inputs4(a, b, c, d), awaiting: body) }
 
-    /// An asynchronous action: the `async` closure takes five inputs and returns the result.
+    /// Makes an asynchronous action whose `async` closure takes five inputs and returns the result.
     @inlinable public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ body: @escaping @Sendable (A, B, C, D, E) async throws -> R
     ) { self.init(name, Inputs5(a, b, c, d, e), awaiting: body) }
 
-    /// An asynchronous action: the `async` closure takes six inputs and returns the result.
+    /// Makes an asynchronous action whose `async` closure takes six inputs and returns the result.
     @inlinable
     public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
@@ -199,7 +199,7 @@ extension Action {
         _ body: @escaping @Sendable (A, B, C, D, E, F) async throws -> R
     ) { self.init(name, Inputs6(a, b, c, d, e, f), awaiting: body) }
 
-    /// An asynchronous action: the `async` closure takes seven inputs and returns the result.
+    /// Makes an asynchronous action whose `async` closure takes seven inputs and returns the result.
     @inlinable
     public init<
         A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, G: Sendable, R: ActionResult
@@ -210,7 +210,7 @@ extension Action {
         _ body: @escaping @Sendable (A, B, C, D, E, F, G) async throws -> R
     ) { self.init(name, Inputs7(a, b, c, d, e, f, g), awaiting: body) }
 
-    /// An asynchronous action: the `async` closure takes eight inputs and returns the result.
+    /// Makes an asynchronous action whose `async` closure takes eight inputs and returns the result.
     @inlinable
     public init<
         A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, G: Sendable, H: Sendable,
@@ -226,46 +226,46 @@ extension Action {
 // MARK: Asynchronous actions without a result
 
 extension Action {
-    /// An asynchronous action: the `async` closure takes no input and returns nothing.
+    /// Makes an asynchronous action whose `async` closure takes no input and returns nothing.
     @inlinable public init(
         _ name: String,
         _ body: @escaping @Sendable () async throws -> Void
     ) { self.init(name, NoInputs(), awaiting: { _ in try await body() }) }
 
-    /// An asynchronous action: the `async` closure takes one input and returns nothing.
+    /// Makes an asynchronous action whose `async` closure takes one input and returns nothing.
     @inlinable public init<A: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>,
         _ body: @escaping @Sendable (A) async throws -> Void
     ) { self.init(name, Inputs1(a), awaiting: body) }
 
-    /// An asynchronous action: the `async` closure takes two inputs and returns nothing.
+    /// Makes an asynchronous action whose `async` closure takes two inputs and returns nothing.
     @inlinable public init<A: Sendable, B: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ body: @escaping @Sendable (A, B) async throws -> Void
     ) { self.init(name, Inputs2(a, b), awaiting: body) }
 
-    /// An asynchronous action: the `async` closure takes three inputs and returns nothing.
+    /// Makes an asynchronous action whose `async` closure takes three inputs and returns nothing.
     @inlinable public init<A: Sendable, B: Sendable, C: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>,
         _ body: @escaping @Sendable (A, B, C) async throws -> Void
     ) { self.init(name, Inputs3(a, b, c), awaiting: body) }
 
-    /// An asynchronous action: the `async` closure takes four inputs and returns nothing.
+    /// Makes an asynchronous action whose `async` closure takes four inputs and returns nothing.
     @inlinable public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>,
         _ body: @escaping @Sendable (A, B, C, D) async throws -> Void
     ) { self.init(name, Inputs4(a, b, c, d), awaiting: body) }
 
-    /// An asynchronous action: the `async` closure takes five inputs and returns nothing.
+    /// Makes an asynchronous action whose `async` closure takes five inputs and returns nothing.
     @inlinable public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ body: @escaping @Sendable (A, B, C, D, E) async throws -> Void
     ) { self.init(name, Inputs5(a, b, c, d, e), awaiting: body) }
 
-    /// An asynchronous action: the `async` closure takes six inputs and returns nothing.
+    /// Makes an asynchronous action whose `async` closure takes six inputs and returns nothing.
     @inlinable public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -273,7 +273,7 @@ extension Action {
         _ body: @escaping @Sendable (A, B, C, D, E, F) async throws -> Void
     ) { self.init(name, Inputs6(a, b, c, d, e, f), awaiting: body) }
 
-    /// An asynchronous action: the `async` closure takes seven inputs and returns nothing.
+    /// Makes an asynchronous action whose `async` closure takes seven inputs and returns nothing.
     @inlinable public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, G: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
@@ -281,7 +281,7 @@ extension Action {
         _ body: @escaping @Sendable (A, B, C, D, E, F, G) async throws -> Void
     ) { self.init(name, Inputs7(a, b, c, d, e, f, g), awaiting: body) }
 
-    /// An asynchronous action: the `async` closure takes eight inputs and returns nothing.
+    /// Makes an asynchronous action whose `async` closure takes eight inputs and returns nothing.
     @inlinable
     public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, G: Sendable, H: Sendable>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,

@@ -1,8 +1,8 @@
-/// An action behind its C function. A class whose members never change while it can be called, called without retaining
-/// it: that costs a call the least.
+/// An action behind its C function. Its members do not change while it can be called, and a call does not retain it:
+/// this makes calls as cheap as possible.
 final class ActionFunction {
     private let run: @Sendable (Invocation) throws -> Void
-    /// The host's table: set on activation, before the first call.
+    /// The host's table. Set on activation, before the first call.
     nonisolated(unsafe) var host: UnsafePointer<plugin_host>!
 
     init(_ run: @escaping @Sendable (Invocation) throws -> Void, host: UnsafePointer<plugin_host>?) {

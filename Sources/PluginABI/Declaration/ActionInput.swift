@@ -1,16 +1,16 @@
 /// One input of an action's closure: a declared parameter, the instance of the target, the context, or a reply handle.
 ///
-/// Write `.required`, `.optional`, `.instance()`, `.context` or `.reply()`, in the order of the closure's parameters.
+/// Write `.required`, `.optional`, `.instance()`, `.context()` or `.reply()`, in the order of the closure's parameters.
 public protocol ActionInput<Instance, Output>: Sendable {
     /// The instance of the target or object type that the action belongs to.
     associatedtype Instance
-    /// What the closure gets.
+    /// The type that the closure receives.
     associatedtype Output
-    /// Whether the input makes the action asynchronous, since it carries the reply.
+    /// Whether the input is the reply handle, which makes the action asynchronous.
     static var isReply: Bool { get }
-    /// What the manifest says about it; nil for what is not a parameter.
+    /// The declaration for the manifest; `nil` if the input is not a parameter.
     var declaration: ParameterDeclaration? { get }
-    /// Takes the next input of a call. It asks nothing of what was declared, so that the action need not keep it.
+    /// Reads the next input of a call. It does not use the declaration, so the action need not keep it.
     static func read(from inputs: inout InvocationInputs) throws(PluginError) -> Output
 }
 
@@ -19,30 +19,27 @@ extension ActionInput {
     @inlinable public var declaration: ParameterDeclaration? { nil }
 }
 
-/// What the manifest says about a parameter.
+/// The declaration of a parameter in the manifest.
 public struct ParameterDeclaration: Sendable {
-    /// Its name, `[A-Za-z_][A-Za-z0-9_.-]*`, unique in the action.
+    /// The name of the parameter, `[A-Za-z_][A-Za-z0-9_.-]*`, unique in the action.
     public var name: String
-    /// The declared type: what the host checks, and converts to where nothing is lost.
+    /// The declared type, which the host checks, and to which it converts values if nothing is lost.
     public var kind: Value.Kind
-    /// Whether every call must give it.
+    /// Whether every call must give the parameter.
     public var isRequired: Bool
-    /// What the action gets when a call leaves it out; null for none.
+    /// The value that the action gets if a call omits the parameter; null for none.
     public var defaultValue: Value
     /// One sentence for people; may be empty.
     public var summary: String
 
     /// Makes a declaration. Modules write `.required` or `.optional` instead.
     public init(name: String, kind: Value.Kind, isRequired: Bool, defaultValue: Value, summary: String) {
-        self.name = name
-        self.kind = kind
-        self.isRequired = isRequired
-        self.defaultValue = defaultValue
-        self.summary = summary
+        (self.name, self.kind, self.isRequired) = (name, kind, isRequired)
+        (self.defaultValue, self.summary) = (defaultValue, summary)
     }
 }
 
-/// A call as it arrives in a module. Lives until the action returns.
+/// A call as it arrives in a module. It is valid until the action returns.
 public struct Invocation {
     @usableFromInline let call: UnsafePointer<plugin_call>
     @usableFromInline let arguments: UnsafePointer<plugin_value>?
@@ -65,34 +62,34 @@ public struct Invocation {
     @inlinable var inputs: InvocationInputs { InvocationInputs(self) }
 }
 
-/// The inputs of a call, taken one after the other in declared order.
+/// The inputs of a call, read one after another in declared order.
 public struct InvocationInputs {
     @usableFromInline let call: Invocation
     @usableFromInline var next = 0
-    /// Whether the action has taken a handle to reply with.
+    /// Whether the action has received a reply handle.
     @usableFromInline var isReplyTaken = false
 
     @inlinable init(_ call: Invocation) { self.call = call }
 
-    /// The argument of the next parameter; the host passes exactly as many as the manifest declares.
+    /// Returns the argument of the next parameter. The host passes exactly as many as the manifest declares.
     @inlinable mutating func nextArgument() -> plugin_value {
         guard let arguments = call.arguments, next < call.count else { return plugin_value_null() }
         defer { next += 1 }
         return arguments[next]
     }
 
-    /// Replies with no result, unless the action does so itself.
+    /// Replies with null, unless the action has received a reply handle.
     @inlinable func resolve() { if !isReplyTaken { call.resolve() } }
 }
 
 // MARK: Parameters
 
-// The types ask nothing of what they are generic over, only their conformances do: to make a type that does, the runtime
-// searches the conformances of all libraries of the process, once for each module.
+// The types do not constrain their generic parameters; only their conformances do. To make a constrained type, the
+// runtime would search the conformances of all libraries in the process, once for each module.
 
 /// A parameter that must be given, or has a default.
 public struct ArgumentInput<Instance, Output>: Sendable {
-    /// What the manifest says about the parameter.
+    /// The declaration for the manifest.
     public let parameter: ParameterDeclaration
     @inlinable init(_ parameter: ParameterDeclaration) { self.parameter = parameter }
 }
@@ -106,7 +103,7 @@ extension ArgumentInput: ActionInput where Output: ActionParameter {
 
 /// A parameter that may be missing.
 public struct OptionalInput<Instance, Wrapped>: Sendable {
-    /// What the manifest says about the parameter.
+    /// The declaration for the manifest.
     public let parameter: ParameterDeclaration
     @inlinable init(_ parameter: ParameterDeclaration) { self.parameter = parameter }
 }
@@ -121,12 +118,12 @@ extension OptionalInput: ActionInput where Wrapped: ActionParameter {
 }
 
 extension ActionInput {
-    /// A parameter that every call must give.
+    /// Declares a parameter that every call must give.
     ///
     /// - Parameters:
-    ///   - name: `[A-Za-z_][A-Za-z0-9_.-]*`, unique in the action.
-    ///   - type: `String`, `Int`, `Double`, `Bool`, ``Bytes``, ``Value``, ``Object``, ``Callback``, lists and maps of
-    ///     them, or a type of yours that is ``ValueConvertible``.
+    ///   - name: The name of the parameter, `[A-Za-z_][A-Za-z0-9_.-]*`, unique in the action.
+    ///   - type: `String`, `Int`, `Double`, `Bool`, ``Bytes``, ``Value``, ``Object``, ``Callback``, a list or map of
+    ///     these, or a type of your own that is ``ValueConvertible``.
     ///   - summary: One sentence for people.
     @inlinable public static func required<I, T: ActionParameter>(
         _ name: String, _ type: T.Type, summary: String = ""
@@ -134,7 +131,7 @@ extension ActionInput {
         Self(ParameterDeclaration(name: name, kind: T.kind, isRequired: true, defaultValue: .null, summary: summary))
     }
 
-    /// A parameter that a call may leave out; the closure gets the default then.
+    /// Declares a parameter that a call may omit; the closure then gets the default.
     @inlinable public static func optional<I, T: ValueConvertible>(
         _ name: String, _ type: T.Type, default value: T, summary: String = ""
     ) -> Self where Self == ArgumentInput<I, T> {
@@ -143,7 +140,7 @@ extension ActionInput {
             ParameterDeclaration(name: name, kind: T.kind, isRequired: false, defaultValue: value, summary: summary))
     }
 
-    /// A parameter that a call may leave out; the closure gets nil then.
+    /// Declares a parameter that a call may omit; the closure then gets `nil`.
     @inlinable public static func optional<I, T: ActionParameter>(
         _ name: String, _ type: T.Type, summary: String = ""
     ) -> Self where Self == OptionalInput<I, T> {
@@ -151,7 +148,7 @@ extension ActionInput {
     }
 }
 
-// MARK: What is no parameter
+// MARK: Other inputs
 
 /// The context of the call.
 public struct ContextInput<Instance>: ActionInput {
@@ -167,7 +164,7 @@ public struct InstanceInput<Instance: Sendable>: ActionInput {
     }
 }
 
-/// The reply, to be given later and from any thread.
+/// A handle by which the action replies later, from any thread.
 public struct ReplyInput<Instance, Result: ActionResult>: ActionInput {
     @inlinable init() {}
     @inlinable public static var isReply: Bool { true }
@@ -178,13 +175,13 @@ public struct ReplyInput<Instance, Result: ActionResult>: ActionInput {
 }
 
 extension ActionInput {
-    /// What the action calls other modules through.
+    /// Passes the context, through which the action calls other modules.
     @inlinable public static func context<I>() -> Self where Self == ContextInput<I> { Self() }
 
-    /// The instance that `Target(…, make:)` or `ObjectType` declares.
+    /// Passes the instance that `Target(…, make:)` or `ObjectType` declares.
     @inlinable public static func instance<I>() -> Self where Self == InstanceInput<I> { Self() }
 
-    /// A handle to reply with later, for code that works with completions. It makes the action asynchronous.
+    /// Passes a handle for a later reply, for code that works with completions. It makes the action asynchronous.
     @inlinable public static func reply<I, Result>(
         _ type: Result.Type
     ) -> Self where Self == ReplyInput<I, Result> { Self() }

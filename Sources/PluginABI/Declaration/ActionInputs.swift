@@ -1,33 +1,34 @@
-/// The inputs of an action, taken together, so that each kind of closure is dealt with in one place.
+/// All inputs of an action. With this type, the code for each kind of closure is independent of the number of inputs.
 @usableFromInline protocol ActionInputs<Values>: Sendable {
-    /// What the closure gets.
+    /// The values that the closure receives.
     associatedtype Values
-    /// Whether one of them carries the reply.
+    /// Whether one of the inputs is the reply handle.
     static var isReply: Bool { get }
-    /// What the manifest says about each; nil for what is not a parameter.
+    /// The declaration of each input; `nil` for an input that is not a parameter.
     var declarations: [ParameterDeclaration?] { get }
-    /// Takes them from a call, in declared order.
+    /// Reads the inputs of a call, in declared order.
     static func read(from inputs: inout InvocationInputs) throws(PluginError) -> Values
 }
 
 extension Action {
-    // Synchronous actions make the closure that runs them where the number of inputs is known, so that it holds theirs as
-    // it is: one that takes the inputs together would be another closure around it.
+    // The closure that runs a synchronous action is made where the number of inputs is known, so that it captures the
+    // closure of the module author directly. Made here, it would capture another closure around that one.
 
-    /// A synchronous action with a result.
+    /// Makes a synchronous action with a result.
     @inlinable @inline(__always) init<Inputs: ActionInputs>(
         _ name: String, _ inputs: Inputs, _ resultKind: Value.Kind,
         _ run: (Inputs.Type) -> @Sendable (Invocation) throws -> Void
     ) { self.init(name, inputs.declarations, resultKind, isAsync: false, run(Inputs.self)) }
 
-    /// A synchronous action without a result, or one that replies through a handle.
+    /// Makes a synchronous action without a result, or one that replies through a handle.
     @inlinable @inline(__always) init<Inputs: ActionInputs>(
         _ name: String, _ inputs: Inputs, _ run: (Inputs.Type) -> @Sendable (Invocation) throws -> Void
     ) { self.init(name, inputs.declarations, .null, isAsync: Inputs.isReply, run(Inputs.self)) }
 
-    // The inputs are read before the task begins: it may change its executor first, when the action has long returned.
+    // The inputs are read before the task starts: it may first switch to another executor, and by then the action has
+    // returned.
 
-    /// An asynchronous action with a result.
+    /// Makes an asynchronous action with a result.
     @inlinable @inline(__always) init<Inputs: ActionInputs, R: ActionResult>(
         _ name: String, _ inputs: Inputs, awaiting body: @escaping @Sendable (Inputs.Values) async throws -> R
     ) where Inputs.Values: Sendable {
@@ -39,7 +40,7 @@ extension Action {
         }
     }
 
-    /// An asynchronous action without a result.
+    /// Makes an asynchronous action without a result.
     @inlinable @inline(__always) init<Inputs: ActionInputs>(
         _ name: String, _ inputs: Inputs, awaiting body: @escaping @Sendable (Inputs.Values) async throws -> Void
     ) where Inputs.Values: Sendable {
@@ -53,7 +54,7 @@ extension Action {
 }
 
 extension Invocation {
-    /// Replies with what a closure returns.
+    /// Runs a closure and replies with its result.
     @inlinable @inline(__always) func resolve<Inputs: ActionInputs>(
         _ type: Inputs.Type, _ body: (Inputs.Values) throws -> some ActionResult
     ) throws {
@@ -61,7 +62,7 @@ extension Invocation {
         resolve(try body(Inputs.read(from: &inputs)))
     }
 
-    /// Runs a closure that returns nothing, and replies unless it does so itself.
+    /// Runs a closure that returns nothing, and replies unless the closure does so through a handle.
     @inlinable @inline(__always) func run<Inputs: ActionInputs>(
         _ type: Inputs.Type, _ body: (Inputs.Values) throws -> Void
     ) throws {
@@ -71,7 +72,7 @@ extension Invocation {
     }
 }
 
-// MARK: For each number
+// MARK: One type for each number of inputs
 
 @usableFromInline struct NoInputs: ActionInputs {
     @inlinable init() {}

@@ -1,68 +1,68 @@
-// What may stand in the braces of a manifest and of a target: one after the other, with `if`, `switch` and `for`.
+// The result builders of manifests and targets. They support `if`, `switch` and `for`.
 
 /// Collects the parts of a ``Manifest``.
 @resultBuilder public enum ManifestBuilder {
-    // Targets and types of objects leave their instance's type behind (see ActionDeclaration), inlined, so that not even
-    // these functions need to know it.
+    // A target or an object type is reduced to a declaration without its instance type (see ActionDeclaration). This is
+    // inlined, so that not even these functions depend on that type.
 
-    /// A target.
+    /// Adds a target.
     @inlinable public static func buildExpression<Instance>(_ target: Target<Instance>) -> [any ManifestPart] {
         [target.declaration]
     }
-    /// A type of object.
+    /// Adds an object type.
     @inlinable public static func buildExpression<Instance>(_ type: ObjectType<Instance>) -> [any ManifestPart] {
         [type.declaration]
     }
-    /// Any other part.
+    /// Adds any other part.
     public static func buildExpression(_ part: some ManifestPart) -> [any ManifestPart] { [part] }
-    /// Parts that were made elsewhere.
+    /// Adds parts that were made elsewhere.
     public static func buildExpression(_ parts: [any ManifestPart]) -> [any ManifestPart] { parts }
 
-    /// Empty braces.
+    /// Supports empty braces.
     public static func buildBlock() -> [any ManifestPart] { [] }
-    /// What stands first.
+    /// Begins with the first expression.
     public static func buildPartialBlock(first: [any ManifestPart]) -> [any ManifestPart] { first }
-    /// What stands behind that, in the order in which it is written.
+    /// Adds the next expression, in source order.
     public static func buildPartialBlock(
         accumulated: [any ManifestPart], next: [any ManifestPart]
     ) -> [any ManifestPart] { accumulated + next }
-    /// `if` without `else`.
+    /// Supports `if` without `else`.
     public static func buildOptional(_ parts: [any ManifestPart]?) -> [any ManifestPart] { parts ?? [] }
-    /// `if` and `switch`, one branch.
+    /// Supports `if` and `switch`: the first branch.
     public static func buildEither(first: [any ManifestPart]) -> [any ManifestPart] { first }
-    /// `if` and `switch`, another branch.
+    /// Supports `if` and `switch`: the second branch.
     public static func buildEither(second: [any ManifestPart]) -> [any ManifestPart] { second }
-    /// `for`.
+    /// Supports `for`.
     public static func buildArray(_ parts: [[any ManifestPart]]) -> [any ManifestPart] { Array(parts.joined()) }
 }
 
 /// Collects the actions of a ``Target``, of an ``ObjectType``, or of ``Subscribe``.
 @resultBuilder public enum ActionBuilder<Instance> {
-    /// One action.
+    /// Adds an action.
     @inlinable public static func buildExpression(_ action: Action<Instance>) -> [ActionDeclaration] {
         [action.declaration]
     }
-    /// Actions that were made elsewhere.
+    /// Adds actions that were made elsewhere.
     public static func buildExpression(_ actions: [Action<Instance>]) -> [ActionDeclaration] {
         actions.map(\.declaration)
     }
-    /// What a function that is marked with this builder has collected.
+    /// Adds the result of a function that is marked with this builder.
     public static func buildExpression(_ actions: [ActionDeclaration]) -> [ActionDeclaration] { actions }
 
-    /// Empty braces.
+    /// Supports empty braces.
     public static func buildBlock() -> [ActionDeclaration] { [] }
-    /// What stands first.
+    /// Begins with the first expression.
     public static func buildPartialBlock(first: [ActionDeclaration]) -> [ActionDeclaration] { first }
-    /// What stands behind that, in the order in which it is written.
+    /// Adds the next expression, in source order.
     public static func buildPartialBlock(
         accumulated: [ActionDeclaration], next: [ActionDeclaration]
     ) -> [ActionDeclaration] { accumulated + next }
-    /// `if` without `else`.
+    /// Supports `if` without `else`.
     public static func buildOptional(_ actions: [ActionDeclaration]?) -> [ActionDeclaration] { actions ?? [] }
-    /// `if` and `switch`, one branch.
+    /// Supports `if` and `switch`: the first branch.
     public static func buildEither(first: [ActionDeclaration]) -> [ActionDeclaration] { first }
-    /// `if` and `switch`, another branch.
+    /// Supports `if` and `switch`: the second branch.
     public static func buildEither(second: [ActionDeclaration]) -> [ActionDeclaration] { second }
-    /// `for`.
+    /// Supports `for`.
     public static func buildArray(_ actions: [[ActionDeclaration]]) -> [ActionDeclaration] { Array(actions.joined()) }
 }

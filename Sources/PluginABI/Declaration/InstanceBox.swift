@@ -1,4 +1,4 @@
-/// Carries an instance of any Swift type across the border, as a pointer.
+/// A box that carries an instance of any Swift type across the boundary, as a pointer.
 @usableFromInline class AnyInstanceBox {}
 
 @usableFromInline final class InstanceBox<Instance: Sendable>: AnyInstanceBox {
@@ -6,13 +6,13 @@
 
     init(_ instance: Instance) { self.instance = instance }
 
-    /// The box as the border carries it, with one hold that ``destroy`` gives back.
+    /// Returns a box as a pointer, with one reference that `destroyInstance` releases.
     static func retained(_ instance: Instance) -> UnsafeMutableRawPointer {
         Unmanaged<AnyInstanceBox>.passRetained(InstanceBox(instance)).toOpaque()
     }
 
-    /// The instance in a pointer that `retained` made. Sound because the host hands out a pointer only to the actions
-    /// of the target or type that it was made for, in the module that made it.
+    /// Returns the instance in a pointer that `retained` returned. This is sound because the host passes the pointer
+    /// only to actions of the target or object type that it was made for, in the module that made it.
     @usableFromInline static func instance(at pointer: UnsafeMutableRawPointer?) throws(PluginError) -> Instance {
         guard let pointer else {
             throw PluginError(.instanceFailed, "The action was called without its instance of \(Instance.self).")
@@ -20,13 +20,13 @@
         let box = Unmanaged<AnyInstanceBox>.fromOpaque(pointer).takeUnretainedValue()
         guard type(of: box) == InstanceBox<Instance>.self else {
             throw PluginError(
-                .instanceFailed, "The action works on \(Instance.self), but the object was made from another type.")
+                .instanceFailed, "The action needs an instance of \(Instance.self), but the object is of another type.")
         }
         return unsafeDowncast(box, to: InstanceBox<Instance>.self).instance
     }
 }
 
-/// Gives back the hold of `InstanceBox.retained`.
+/// Releases the reference that `InstanceBox.retained` returned.
 func destroyInstance(_ pointer: UnsafeMutableRawPointer?) {
     if let pointer { Unmanaged<AnyInstanceBox>.fromOpaque(pointer).release() }
 }

@@ -1,29 +1,30 @@
-/// Code that a module offers to put around calls: it can read and change the parameters, answer itself, refuse by
-/// throwing, measure, try again.
+/// An interceptor: code of a module that runs around calls. It can read and change the parameters, answer a call
+/// itself, refuse it by throwing, measure it, or try it again.
 ///
 ///     Intercept("audit") { call, next in
 ///         call.context.log(.info, "\(call.target)/\(call.action)")
 ///         return try next(call)
 ///     }
 ///
-/// It does nothing until the host's configuration names it, and says for which calls. It runs on the thread of the call,
-/// also concurrently, unless the module is serial.
+/// It has no effect until the host's configuration names it and the calls that it applies to. It runs on the thread of
+/// the call, possibly concurrently, unless the module is serial.
 public struct Intercept: ManifestPart {
-    /// The rest of a call: further interceptors, then the action. May be called any number of times, or not at all, until
-    /// the interceptor has ended.
+    /// The rest of a call: further interceptors, then the action. The interceptor may call it any number of times, or
+    /// not at all, until it ends.
     public typealias Next = (InterceptedCall) throws -> Value
-    /// The rest of a call, asynchronously.
+    /// The asynchronous form of ``Intercept/Next``.
     public typealias AsyncNext = (InterceptedCall) async throws -> Value
 
     let name: String
     let action: ActionDeclaration
     private(set) var summary = ""
 
-    /// Offers code for calls of both kinds.
+    /// Offers an interceptor for synchronous and asynchronous calls.
     ///
     /// - Parameters:
-    ///   - name: What the host's configuration names it by: `[A-Za-z_][A-Za-z0-9_.-]*`, unique in the module.
-    ///   - body: Gets the call and the rest of it; what it returns or throws is the outcome.
+    ///   - name: The name used in the host's configuration: `[A-Za-z_][A-Za-z0-9_.-]*`, unique in the module.
+    ///   - body: The code. It gets the call and the rest of the call; the value that it returns or the error that it
+    ///     throws is the outcome.
     public init(_ name: String, _ body: @escaping @Sendable (_ call: InterceptedCall, _ next: Next) throws -> Value) {
         self.name = name
         action =
@@ -36,8 +37,8 @@ public struct Intercept: ManifestPart {
             }.declaration
     }
 
-    /// Offers asynchronous code, for calls that are awaited. A call that cannot wait for it (`perform`) ends with
-    /// ``PluginError/Code/asynchronousAction``.
+    /// Offers an asynchronous interceptor, for calls that are awaited. A call that cannot wait for it (`perform`) ends
+    /// with ``PluginError/Code/asynchronousAction``.
     public init(
         _ name: String,
         _ body: @escaping @Sendable (_ call: InterceptedCall, _ next: AsyncNext) async throws -> Value
@@ -53,7 +54,7 @@ public struct Intercept: ManifestPart {
             }.declaration
     }
 
-    /// One sentence about what it does.
+    /// Adds one sentence about what the interceptor does.
     public func summary(_ text: String) -> Self { modified(self) { $0.summary = text } }
 
     public func add(to module: ModuleDescription) {
@@ -66,7 +67,7 @@ public struct Intercept: ManifestPart {
 }
 
 extension InterceptedCall {
-    /// As it crosses the border: a map.
+    /// The call as a map, in which form it crosses the boundary.
     package var value: Value {
         [
             "target": .string(target), "action": .string(action), "parameters": .map(parameters),

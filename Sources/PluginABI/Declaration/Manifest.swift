@@ -1,4 +1,4 @@
-/// What a module says about itself: its name, its version, and what it offers.
+/// The manifest of a module: its name, its version, and what it offers.
 ///
 ///     static let manifest = Manifest("Shop", version: "1.0.0") {
 ///         Target("Cart") {
@@ -13,65 +13,61 @@ public struct Manifest: Sendable {
     private(set) var level = Level.normal
     private(set) var priority = 0
     private(set) var isExclusive = false
-    /// Made anew for each description, so that nothing of them stays when there is one.
+    /// Makes the parts. It runs anew for each description, so that the parts need not be kept.
     let parts: @Sendable () -> [any ManifestPart]
 
     /// Makes a manifest.
     ///
     /// - Parameters:
     ///   - name: The module's name, `[A-Za-z_][A-Za-z0-9_.-]*`, unique in a host.
-    ///   - version: A version by the rules of Semantic Versioning 2.0.
-    ///   - parts: The targets, object types and hooks. They are made, with all that is made in the braces, whenever the
-    ///     module is described: once for a file, and for each host that a manifest is registered in.
+    ///   - version: The module's version, according to Semantic Versioning 2.0.
+    ///   - parts: The targets, object types, hooks and other parts. The closure runs whenever the module is described:
+    ///     once for a file, and once for each host in which a manifest is registered.
     public init(_ name: String, version: String, @ManifestBuilder parts: @escaping @Sendable () -> [any ManifestPart]) {
-        self.name = name
-        self.version = version
-        self.parts = parts
+        (self.name, self.version, self.parts) = (name, version, parts)
     }
 
-    /// One sentence about the module.
+    /// Adds one sentence about the module.
     public func summary(_ text: String) -> Self { modified(self) { $0.summary = text } }
 
-    /// Whether the host may run several calls of the module at a time. Default: it may.
+    /// Sets whether the host may run several calls of the module at a time. Default: ``Concurrency/concurrent``.
     public func concurrency(_ concurrency: Concurrency) -> Self { modified(self) { $0.concurrency = concurrency } }
-}
 
-extension Manifest {
-    /// When the module's turn comes, in hooks and events. Default: ``Level/normal``.
+    /// Sets the level, which determines when the module's turn comes in hooks and events. Default: ``Level/normal``.
     public func level(_ level: Level) -> Self { modified(self) { $0.level = level } }
 
-    /// Among modules of one level, those with a higher number have their turn first. Default: 0.
+    /// Sets the priority: among modules of one level, those with a higher priority come first. Default: 0.
     public func priority(_ priority: Int) -> Self { modified(self) { $0.priority = priority } }
 
-    /// Says that the module owns something which only one generation can have: a port, a lock, a device. When a new file
-    /// replaces it, its `On(.suspend)` lets go of that before the new one's `init`, and its `On(.unsuspend)` takes it back
-    /// if the new one fails. It must have both.
+    /// Declares that the module owns something that only one generation can have: a port, a lock, a device. When a new
+    /// file replaces the module, its `On(.suspend)` releases that before the `init` of the new generation, and its
+    /// `On(.unsuspend)` acquires it again if the new generation fails. The module must have both hooks.
     public func exclusive() -> Self { modified(self) { $0.isExclusive = true } }
 }
 
-/// A stage of the start: modules of the first level have their turn before those of the second.
+/// A stage of the start: modules of the level ``Level/basic`` come before those of the level ``Level/normal``.
 public enum Level: String, Sendable {
-    /// What others build on: logs, stores, settings.
+    /// Modules that others build on: logs, stores, settings.
     case basic
-    /// Everything else.
+    /// All other modules.
     case normal
 }
 
 /// Whether calls may run at the same time.
 public enum Concurrency: String, Sendable {
-    /// Any number, on any threads.
+    /// Any number of calls run at the same time, on any threads.
     case concurrent
-    /// One at a time; others wait. A wait in a circle is the error ``PluginError/Code/circularWait``.
+    /// One call runs at a time; others wait. A circular wait is the error ``PluginError/Code/circularWait``.
     case serial
 }
 
-/// Something that stands in a manifest: a ``Target``, an ``ObjectType``, a hook (``On``), a requirement (``Requires``).
+/// A part of a manifest: a ``Target``, an ``ObjectType``, a hook (``On``), a requirement (``Requires``) and so on.
 public protocol ManifestPart: Sendable {
     /// Adds the part to the module that is being described.
     func add(to module: ModuleDescription)
 }
 
-/// Returns a changed copy of a declaration, for its modifiers.
+/// Returns a changed copy of a declaration. Its modifiers use this.
 func modified<Declaration>(_ declaration: Declaration, _ change: (inout Declaration) -> Void) -> Declaration {
     var copy = declaration
     change(&copy)

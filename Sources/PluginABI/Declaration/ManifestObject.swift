@@ -1,13 +1,13 @@
-/// One object of a manifest's JSON, written entry by entry.
+/// A JSON object of a manifest, written entry by entry.
 ///
-/// It is no dictionary: to make the type of one in a module, the runtime searches the conformances of all libraries of the
-/// process, again for each module that comes.
+/// It does not use a dictionary: to make a dictionary type in a module, the runtime searches the conformances of all
+/// libraries in the process, again for each module.
 struct ManifestObject {
     private var text = "{"
 
     init() {}
 
-    /// What most of them begin with.
+    /// Makes an object that begins with a name.
     init(name: String) { add("name", .string(name)) }
 
     mutating func add(_ name: String, _ value: Value) {
@@ -15,7 +15,7 @@ struct ManifestObject {
         value.writeJSON(to: &text)
     }
 
-    /// Adds a list, of JSON.
+    /// Adds a list whose elements are JSON.
     mutating func add(_ name: String, _ elements: [String]) {
         begin(name)
         text += "["

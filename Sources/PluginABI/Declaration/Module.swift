@@ -7,25 +7,25 @@
 ///     @_cdecl("plugin_module_entry")
 ///     public func entry() -> UnsafePointer<plugin_module> { Shop.export() }
 ///
-/// The entry function must be `public`, or the symbol is not exported.
+/// The entry function must be `public`; otherwise its symbol is not exported.
 public protocol Module {
-    /// What the module offers.
+    /// The name and version of the module, and what it offers.
     static var manifest: Manifest { get }
 }
 
 extension Module {
-    /// The description that the entry function returns. It lives as long as the process.
+    /// Returns the description for the entry function to return. It lives as long as the process.
     public static func export() -> UnsafePointer<plugin_module> { manifest.export() }
 }
 
 extension Manifest {
-    /// A description of what the manifest says. It lives as long as the process.
+    /// Returns a description of the module. It lives as long as the process.
     package func export() -> UnsafePointer<plugin_module> { ModuleDescription().export(self) }
 }
 
-/// A module's description while it is put together, and what stands behind it afterwards. Never freed.
+/// A module's description while it is being assembled, and the data behind it afterwards. Never freed.
 public final class ModuleDescription {
-    // What parts declare, each as JSON.
+    // The declarations of the parts, each as JSON.
 
     var targets: [String] = []
     var types: [String] = []
@@ -38,13 +38,13 @@ public final class ModuleDescription {
     var abiMinor = 0
 
     private var functions: [plugin_function] = []
-    /// The same, once the module is described.
+    /// The functions, once the module is described.
     private nonisolated(unsafe) var described = UnsafeBufferPointer<plugin_function>(start: nil, count: 0)
     private var factories: [plugin_factory] = []
-    /// The host's table, given on activation: before any action is called, and never changed after that.
+    /// The host's table. Set on activation, before any action is called, and not changed after that.
     fileprivate nonisolated(unsafe) var host: UnsafePointer<plugin_host>!
 
-    /// Adds functions for actions, and returns what the manifest says about them.
+    /// Adds functions for actions, and returns the declarations of the actions for the manifest.
     func add(_ actions: [ActionDeclaration], prefix: String, showsResults: Bool = true) -> [String] {
         for action in actions {
             let function = ActionFunction(action.run, host: nil)
@@ -73,7 +73,7 @@ public final class ModuleDescription {
         description.abi_minor = UInt16(PLUGIN_ABI_MINOR)
         description.toolchain = .immortal(Toolchain.current)
         description.manifest = .immortal(json(of: manifest))
-        // The text says it all from now on.
+        // The manifest's text now contains them.
         (targets, types, routes, services, hooks, events, requirements, interceptors) = ([], [], [], [], [], [], [], [])
         described = UnsafeBufferPointer(start: .immortal(functions), count: functions.count)
         description.functions = described.baseAddress
@@ -147,8 +147,7 @@ private final class BoundFactory {
     init(
         _ make: @escaping @Sendable (HostContext) throws -> UnsafeMutableRawPointer, in module: ModuleDescription
     ) {
-        makeInstance = make
-        self.module = module
+        (makeInstance, self.module) = (make, module)
     }
 
     static let make:
@@ -165,7 +164,7 @@ private final class BoundFactory {
         }
 }
 
-// What a description points to is never freed, like the code that it describes.
+// The memory that a description points to is never freed, like the code that it describes.
 
 extension UnsafePointer {
     fileprivate static func immortal(_ elements: [Pointee]) -> UnsafePointer<Pointee> {

@@ -1,6 +1,6 @@
-/// What a module leaves in the section `plugin_modules`, so that a program that it is linked into finds it.
+/// A record in the section `plugin_modules`, by which a program finds a module that is linked into it.
 ///
-/// A module that can be both, a shared library and a part of a program, has two ways to be found:
+/// A module that can be both a shared library and a part of a program has both a record and an entry function:
 ///
 ///     @section("plugin_modules") @used
 ///     private let record: ModuleRecord = { Shop.export() }
@@ -10,6 +10,6 @@
 ///         public func entry() -> UnsafePointer<plugin_module> { Shop.export() }
 ///     #endif
 ///
-/// Compile it with `.define("PLUGIN_LINKED_IN")` to link it in: a program can have only one `plugin_module_entry`. The
-/// idea is that of BeeHive, whose annotations are records in a section of the program.
+/// To link it into a program, compile it with `.define("PLUGIN_LINKED_IN")`, because a program can have only one
+/// `plugin_module_entry`. The idea comes from BeeHive, whose annotations are records in a section of the program.
 public typealias ModuleRecord = @convention(c) () -> UnsafePointer<plugin_module>

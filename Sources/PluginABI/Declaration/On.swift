@@ -1,10 +1,11 @@
-/// A hook of the module's life.
+/// A lifecycle hook.
 ///
 ///     On(.setUp) { context in context.log(.info, "ready") }
 ///     On(.initialize) { context in try await Store.open() }
 ///
-/// The hooks of all modules run in one order: level (``Level/basic`` first), then priority (higher first), then name;
-/// `tearDown` in the reverse. Hooks of one module never overlap. An `async` closure is awaited, with a deadline.
+/// The hooks of all modules run in the order of level (``Level/basic`` first), then priority (higher first), then name;
+/// `tearDown` runs in the reverse order. Hooks of one module never overlap. An `async` closure is awaited, with a
+/// deadline.
 ///
 /// A module that is replaced by a new file can hand over its state:
 ///
@@ -12,52 +13,52 @@
 ///     On(.resume, Int.self) { context, value, version in counter.value = value }
 ///     On(.unsuspend) { context in }
 ///
-/// While that goes on, new calls of the module are held back, and those that run have ended.
+/// During the hand-over no call of the module runs: the earlier ones have ended, and new ones wait.
 public struct On: ManifestPart {
-    /// When a hook runs. The raw values are those of the manifest.
+    /// The hooks of start and end. The raw values are those of the manifest.
     public enum Hook: String, Sendable {
-        /// Before the module's actions can be called. What it throws refuses the activation.
+        /// Runs before the module's actions can be called. An error refuses the activation.
         case setUp
-        /// When every newcomer has been set up; it can call them, and they it, and nobody else can yet. Asynchronous
-        /// ones of several modules overlap. What it throws refuses the module.
+        /// Runs when all new modules have been set up. They can call each other; no other module or program can call
+        /// them yet. Asynchronous hooks of several modules overlap. An error refuses the module.
         case initialize = "init"
-        /// When every newcomer is initialised. What it throws stands in the log.
+        /// Runs when all new modules have been initialised. An error is logged.
         case didStart
-        /// Before the end of the host, or of this module because another version serves, while calls go on.
+        /// Runs before the host stops, or before this module ends because another version serves, while calls go on.
         case willStop
-        /// After the last call has ended, when the module goes or the host ends.
+        /// Runs after the last call has ended, when the module is removed or the host stops.
         case tearDown
-        /// After `suspend`, when the replacement has failed, for whatever reason: the module goes on as if nothing had
-        /// been, and gets the calls that were held back. Takes back what `suspend` let go of.
+        /// Runs after `suspend`, if the replacement has failed for any reason: the module goes on as before, and gets
+        /// the calls that were waiting. The hook acquires again what `suspend` released.
         case unsuspend
     }
 
-    /// The hook that gives the module's state to the generation that replaces it.
+    /// The hook that hands over the module's state to the generation that replaces it.
     public enum Giving: String, Sendable {
-        /// When a new file replaces the module, after its last call has ended and before the `init` of the new
-        /// generation. The result is the state. What it throws refuses the replacement.
+        /// Runs when a new file replaces the module, after its last call has ended and before the `init` of the new
+        /// generation. The result is the state. An error refuses the replacement.
         case suspend
     }
 
-    /// The hook that takes the state of the generation before.
+    /// The hook that receives the state of the previous generation.
     public enum Taking: String, Sendable {
-        /// In the new generation, before its `init`, if the one before has given a state. What it throws refuses the
-        /// replacement, and so does a state of another type than the declared one.
+        /// Runs in the new generation, before its `init`, if the previous one has handed over a state. An error refuses
+        /// the replacement, as does a state of another type than the declared one.
         case resume
     }
 
-    /// Named like the hook, behind an `@`.
+    /// The action, named like the hook with an `@` in front.
     private let action: ActionDeclaration
 
     private init(_ action: Action<Never>) { self.action = action.declaration }
 
-    /// Runs `body` at a moment of the module's life, with a context that can call others.
+    /// Runs `body` at a point in the module's life, with a context for calls to other modules.
     public init(_ hook: Hook, _ body: @escaping @Sendable (HostContext) throws -> Void) {
         self.init(Action("@" + hook.rawValue, .context(), body))
     }
 
-    /// Runs `body` at a moment of the module's life and awaits its end. Past the deadline that the host sets, its task
-    /// is cancelled, and the hook has failed.
+    /// Runs `body` at a point in the module's life and awaits its end. When the host's deadline passes, its task is
+    /// cancelled, and the hook has failed.
     public init(_ hook: Hook, _ body: @escaping @Sendable (HostContext) async throws -> Void) {
         self.init(Action("@" + hook.rawValue, .context(), body))
     }
@@ -73,30 +74,28 @@ public struct On: ManifestPart {
         }
         _ = module.add([action], prefix: "")
     }
-}
 
-extension On {
-    /// Gives the module's state to the generation that replaces it: what `body` returns, of any type that an action can
-    /// return.
+    /// Hands over the module's state to the generation that replaces it. The state is the result of `body`, of any type
+    /// that an action can return.
     public init<State: ActionResult>(
         _ hook: Giving, _ body: @escaping @Sendable (HostContext) throws -> State
     ) {
         self.init(Action("@" + hook.rawValue, .context(), body))
     }
 
-    /// Gives the module's state to the generation that replaces it, and is awaited, with a deadline.
+    /// Hands over the module's state to the generation that replaces it. `body` is awaited, with a deadline.
     public init<State: ActionResult>(
         _ hook: Giving, _ body: @escaping @Sendable (HostContext) async throws -> State
     ) {
         self.init(Action("@" + hook.rawValue, .context(), body))
     }
 
-    /// Takes the state that the generation before has given.
+    /// Receives the state that the previous generation has handed over.
     ///
     /// - Parameters:
-    ///   - hook: Which one.
-    ///   - type: The type of the state. With ``Value`` it may be whatever older versions have given.
-    ///   - body: Gets the context, the state, and the version of the module that gave it.
+    ///   - hook: The hook.
+    ///   - type: The type of the state. ``Value`` accepts the state of any older version.
+    ///   - body: The code. It gets the context, the state, and the version of the module that handed over the state.
     public init<State: ActionParameter>(
         _ hook: Taking, _ type: State.Type,
         _ body: @escaping @Sendable (_ context: HostContext, _ state: State, _ version: String) throws -> Void
@@ -105,7 +104,7 @@ extension On {
             Action("@" + hook.rawValue, .context(), .required("state", type), .required("version", String.self), body))
     }
 
-    /// Takes the state that the generation before has given, and is awaited, with a deadline.
+    /// Receives the state that the previous generation has handed over. `body` is awaited, with a deadline.
     public init<State: ActionParameter & Sendable>(
         _ hook: Taking, _ type: State.Type,
         _ body: @escaping @Sendable (_ context: HostContext, _ state: State, _ version: String) async throws -> Void

@@ -1,12 +1,12 @@
-/// What a module cannot do without: another module, a service, or a newer binary interface.
+/// A requirement of a module: another module, a service, or a minimum version of the binary interface.
 ///
 ///     Requires(module: "Accounts", "^1.2")
 ///     Requires(service: "Login", ">=1.0 <3.0")
 ///     Requires(service: "Printing").optional()
 ///
-/// A module waits, visible in the status, until what it requires is there, and starts after it. When that goes, the module
-/// stops before it. Ranges of versions are written as npm writes them: `1.2.3`, `>=1.0 <2.0`, `^1.2` (up to the next major
-/// version), `~1.2` (up to the next minor one), `1.x`, `1.2 - 1.4`, and `||` between those of which one will do.
+/// A module waits, visibly in the status, until its requirements are met, and starts after them. When a requirement is
+/// removed, the module stops before it. Version ranges have the syntax of npm: `1.2.3`, `>=1.0 <2.0`, `^1.2` (up to the
+/// next major version), `~1.2` (up to the next minor version), `1.x`, `1.2 - 1.4`, and `||` between alternatives.
 public struct Requires: ManifestPart {
     private enum Subject {
         case module(String)
@@ -21,23 +21,23 @@ public struct Requires: ManifestPart {
     /// Requires another module.
     ///
     /// - Parameters:
-    ///   - module: Its name; not the module's own. Each is required once.
-    ///   - versions: The range of versions that will do. A host refuses a manifest with a range that it cannot read.
+    ///   - module: The name of the other module. Each module can be required only once.
+    ///   - versions: The range of acceptable versions. A host refuses a manifest with an invalid range.
     public init(module: String, _ versions: String = "*") { (subject, self.versions) = (.module(module), versions) }
 
-    /// Requires a service, whichever module offers it.
+    /// Requires a service, from any module.
     ///
     /// - Parameters:
-    ///   - service: Its name. Each is required once.
-    ///   - versions: The range of versions that will do.
+    ///   - service: The name of the service. Each service can be required only once.
+    ///   - versions: The range of acceptable versions.
     public init(service: String, _ versions: String = "*") { (subject, self.versions) = (.service(service), versions) }
 
-    /// Requires a host whose binary interface has at least this minor version. A host with a smaller one refuses the
-    /// module, and says so.
+    /// Requires a host whose binary interface has at least this minor version. A host with a lower one refuses the
+    /// module, and its error states the reason.
     public init(abiMinor: Int) { (subject, versions) = (.abiMinor(abiMinor), "*") }
 
-    /// Starts the module also where this is missing; where it is there in time, it comes first. Means nothing for the
-    /// binary interface.
+    /// Makes the requirement optional: the module starts even if it is missing, and after it if it is present in time.
+    /// Has no effect for the binary interface.
     public func optional() -> Self { modified(self) { $0.isOptional = true } }
 
     public func add(to module: ModuleDescription) {

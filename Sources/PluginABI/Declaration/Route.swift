@@ -1,9 +1,9 @@
-/// A pattern of URLs that leads to an action of the module.
+/// A route: a pattern of URLs that lead to an action of the module.
 ///
 ///     Route("app://shop/detail/:key", to: "A/fetchDetail", defaults: ["page": 1])
 ///
-/// The pattern is `scheme://host/path`; the path is a WHATWG URL Pattern (`:name`, `*`, `{…}?`, `:id(\\d+)`). Its groups
-/// become parameters of the action, converted to the types that it declares.
+/// The pattern is `scheme://host/path`; the path is a WHATWG URL Pattern (`:name`, `*`, `{…}?`, `:id(\\d+)`). Its
+/// groups become parameters of the action, converted to the declared types.
 public struct Route: ManifestPart {
     let pattern: String
     let action: String
@@ -11,21 +11,21 @@ public struct Route: ManifestPart {
     private(set) var name: String?
     private(set) var summary = ""
 
+    /// Declares a route.
+    ///
     /// - Parameters:
-    ///   - pattern: Without a scheme it matches any; beginning with `/` it matches any host, too; `scheme://` alone is
-    ///     what is opened when nothing else of that scheme matches.
-    ///   - action: `target/action`, of this module.
-    ///   - defaults: Values of parameters that neither the caller nor the URL gives.
+    ///   - pattern: The pattern. Without a scheme, it matches any scheme; if it begins with `/`, it also matches any
+    ///     host. `scheme://` alone matches if no other pattern for that scheme does.
+    ///   - action: The action, `target/action`, of this module.
+    ///   - defaults: Values for parameters that neither the caller nor the URL gives.
     public init(_ pattern: String, to action: String, defaults: [String: Value] = [:]) {
-        self.pattern = pattern
-        self.action = action
-        self.defaults = defaults
+        (self.pattern, self.action, self.defaults) = (pattern, action, defaults)
     }
 
-    /// A name by which URLs of the route can be built.
+    /// Adds a name by which URLs of the route can be built.
     public func named(_ name: String) -> Self { modified(self) { $0.name = name } }
 
-    /// One sentence about what is opened.
+    /// Adds one sentence about what the route opens.
     public func summary(_ text: String) -> Self { modified(self) { $0.summary = text } }
 
     public func add(to module: ModuleDescription) {

@@ -1,5 +1,5 @@
-/// A service that a target of the module implements: others find it by name and smallest version, and know neither module
-/// nor target.
+/// A service that a target of the module implements. Other modules find it by its name and the lowest acceptable
+/// version, without knowing the module or the target.
 ///
 ///     Service("HomeService", version: "1.2.0", target: "A")
 public struct Service: ManifestPart {
@@ -10,22 +10,23 @@ public struct Service: ManifestPart {
     let isSingleton: Bool
     private(set) var summary = ""
 
+    /// Declares a service.
+    ///
     /// - Parameters:
-    ///   - name: `[A-Za-z_][A-Za-z0-9_.-]*`. Several modules may offer it: the highest version serves.
-    ///   - version: A version by the rules of Semantic Versioning 2.0.
-    ///   - target: The target of this module that implements it.
-    ///   - priority: Of equal versions the higher one serves; the same in two modules is a conflict.
-    ///   - singleton: Whether all callers share the target's instance. Else each ``HostContext/service(_:from:)`` gets
-    ///     one of its own, if the target has instances.
+    ///   - name: The name of the service, `[A-Za-z_][A-Za-z0-9_.-]*`. If several modules offer it, the highest version
+    ///     serves.
+    ///   - version: The version of the service, according to Semantic Versioning 2.0.
+    ///   - target: The target of this module that implements the service.
+    ///   - priority: The priority: of equal versions, the one with the highest priority serves. Equal versions with
+    ///     equal priorities in two modules are a conflict.
+    ///   - singleton: Whether all callers share the target's instance. Otherwise each ``HostContext/service(_:from:)``
+    ///     gets one of its own, if the target has instances.
     public init(_ name: String, version: String, target: String, priority: Int = 0, singleton: Bool = false) {
-        self.name = name
-        self.version = version
-        self.target = target
-        self.priority = priority
+        (self.name, self.version, self.target, self.priority) = (name, version, target, priority)
         isSingleton = singleton
     }
 
-    /// One sentence about what the service does.
+    /// Adds one sentence about what the service does.
     public func summary(_ text: String) -> Self { modified(self) { $0.summary = text } }
 
     public func add(to module: ModuleDescription) {

@@ -1,4 +1,4 @@
-/// Subscriptions to events: actions that are named like the events that they wait for.
+/// Subscriptions to events: actions that are named like the events.
 ///
 ///     Subscribe {
 ///         Action("shop.sold", .context(), .optional("item", String.self)) { context, item in
@@ -6,15 +6,15 @@
 ///         }
 ///     }
 ///
-/// What an event carries and a subscriber does not declare is left out for it. A module subscribes to an event once.
-/// Who subscribes to a sticky event that was posted before gets it after its `didStart`.
+/// A subscriber gets only the parameters of the event that it declares. A module can subscribe to an event only once.
+/// It gets a sticky event that was posted before it started after its `didStart`.
 public struct Subscribe: ManifestPart {
     let actions: [ActionDeclaration]
 
     /// Subscribes to events.
     ///
-    /// - Parameter actions: One for each event. What they return is dropped; what they throw is logged, and the poster
-    ///   is told.
+    /// - Parameter actions: One action for each event. Their results are ignored; their errors are logged and reported
+    ///   to the poster.
     public init(@ActionBuilder<Never> actions: () -> [ActionDeclaration]) { self.actions = actions() }
 
     public func add(to module: ModuleDescription) {

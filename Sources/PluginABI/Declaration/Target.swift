@@ -1,14 +1,14 @@
-/// A named group of actions, perhaps with an instance that they work on.
+/// A named group of actions, optionally with an instance that they work on.
 public struct Target<Instance: Sendable>: ManifestPart {
     @usableFromInline private(set) var declaration: TargetDeclaration
 
-    /// A target whose actions get an instance, as `.instance()`. It is made on first use, once, and shared by all
-    /// calls, which may run concurrently.
+    /// Declares a target whose actions get an instance, as `.instance()`. It is made once, on first use, and shared by
+    /// all calls, which may run concurrently.
     ///
     /// - Parameters:
-    ///   - name: `[A-Za-z_][A-Za-z0-9_.-]*`, unique in a host.
-    ///   - make: Makes the instance. What it throws, the caller receives.
-    ///   - actions: What the target offers.
+    ///   - name: The name of the target, `[A-Za-z_][A-Za-z0-9_.-]*`, unique in a host.
+    ///   - make: The closure that makes the instance. The caller receives the error that it throws.
+    ///   - actions: The actions of the target.
     public init(
         _ name: String, make: @escaping @Sendable (HostContext) throws -> Instance,
         @ActionBuilder<Instance> actions: () -> [ActionDeclaration]
@@ -16,7 +16,7 @@ public struct Target<Instance: Sendable>: ManifestPart {
         declaration = TargetDeclaration(name: name, make: { InstanceBox.retained(try make($0)) }, actions: actions())
     }
 
-    /// A target whose actions get an instance, made without the context.
+    /// Declares a target whose actions get an instance, made without a context.
     public init(
         _ name: String, make: @escaping @Sendable () throws -> Instance,
         @ActionBuilder<Instance> actions: () -> [ActionDeclaration]
@@ -24,13 +24,13 @@ public struct Target<Instance: Sendable>: ManifestPart {
         self.init(name, make: { _ in try make() }, actions: actions)
     }
 
-    /// Makes an instance for every call, instead of one that is shared.
+    /// Makes the host create an instance for every call, instead of a shared one.
     public func instancePerCall() -> Self { modified(self) { $0.declaration.isInstancePerCall = true } }
 
-    /// One sentence about the target.
+    /// Adds one sentence about the target.
     public func summary(_ text: String) -> Self { modified(self) { $0.declaration.summary = text } }
 
-    /// Whether the host may run several calls of the target at a time. Default: as the module says.
+    /// Sets whether the host may run several calls of the target at a time. Default: as for the module.
     public func concurrency(_ concurrency: Concurrency) -> Self {
         modified(self) { $0.declaration.concurrency = concurrency }
     }
@@ -39,19 +39,19 @@ public struct Target<Instance: Sendable>: ManifestPart {
 }
 
 extension Target where Instance == Never {
-    /// A target whose actions need no instance.
+    /// Declares a target whose actions need no instance.
     public init(_ name: String, @ActionBuilder<Never> actions: () -> [ActionDeclaration]) {
         declaration = TargetDeclaration(name: name, make: nil, actions: actions())
     }
 }
 
-/// What a ``Target`` declares, whatever its instance is: see ``ActionDeclaration``.
+/// The declaration of a ``Target``, independent of its instance type; see ``ActionDeclaration``.
 @usableFromInline struct TargetDeclaration: ManifestPart {
     let name: String
     var summary = ""
     var concurrency: Concurrency?
     var isInstancePerCall = false
-    /// Gives a reference to an ``InstanceBox``.
+    /// Makes an instance, and returns a pointer from `InstanceBox.retained`.
     let make: (@Sendable (HostContext) throws -> UnsafeMutableRawPointer)?
     let actions: [ActionDeclaration]
 
@@ -68,7 +68,7 @@ extension Target where Instance == Never {
     }
 }
 
-/// A type of object that actions return: a reference with actions of its own.
+/// A type of objects that actions return: references with actions of their own.
 ///
 ///     ObjectType("Cursor", Cursor.self) {
 ///         Action("next", .instance()) { cursor in cursor.next() }
@@ -81,9 +81,9 @@ public struct ObjectType<Instance: Sendable>: ManifestPart {
     /// Declares a type of object.
     ///
     /// - Parameters:
-    ///   - name: `[A-Za-z_][A-Za-z0-9_.-]*`, unique in the module.
+    ///   - name: The name of the type, `[A-Za-z_][A-Za-z0-9_.-]*`, unique in the module.
     ///   - type: The Swift type behind the objects.
-    ///   - actions: What can be done with an object.
+    ///   - actions: The actions of an object.
     public init(_ name: String, _ type: Instance.Type, @ActionBuilder<Instance> actions: () -> [ActionDeclaration]) {
         declaration = ObjectTypeDeclaration(name: name, actions: actions())
     }
@@ -91,7 +91,7 @@ public struct ObjectType<Instance: Sendable>: ManifestPart {
     public func add(to module: ModuleDescription) { declaration.add(to: module) }
 }
 
-/// What an ``ObjectType`` declares, whatever Swift type is behind it: see ``ActionDeclaration``.
+/// The declaration of an ``ObjectType``, independent of the Swift type behind it; see ``ActionDeclaration``.
 @usableFromInline struct ObjectTypeDeclaration: ManifestPart {
     let name: String
     let actions: [ActionDeclaration]

@@ -1,4 +1,4 @@
-/// The toolchain that compiles this code, as host and module compare it: to the minor version, within which compilers
+/// The toolchain that compiles this code. Host and module compare it up to the minor version: within one, compilers
 /// agree about everything that two pieces of code in one process share.
 package enum Toolchain {
     package static var current: String {

@@ -1,23 +1,22 @@
-import CPluginABI
-
-// Events along a chain: from an object to its parent, and on to the module and the program. The idea is the responder
-// chain of AppKit and UIKit, as the demo GHL uses it for events of its views.
+// Event bubbling: an event goes from an object to its parent, and on to the module and the program. The idea comes from
+// the responder chain of AppKit and UIKit, as the demo GHL uses it for events of its views.
 
 extension HostContext {
-    /// Sends an event up the chain: to an object, its parent, the parent of that and so on, then to the module, then to
-    /// the program, until one handles it.
+    /// Emits an event up the chain: to an object, its parent, that object's parent and so on, then to the module, then
+    /// to the program, until one of them handles it.
     ///
     ///     let outcome = try context.emit("shop.choose", ["key": "pear"])
     ///     if !outcome.isHandled { … }
     ///
     /// - Parameters:
     ///   - event: A name, such as `shop.choose`.
-    ///   - parameters: By name. What a handler does not declare is left out for it.
-    ///   - origin: Where it begins. Default: the object that this call works on, or, in an action of a target, the module.
-    /// - Returns: Who has handled it; nobody is no error.
-    /// - Throws: ``PluginError/Code/unknownObject`` when nobody holds the origin any more;
-    ///   ``PluginError/Code/invalidValue`` for parameters without names;
-    ///   ``PluginError/Code/recursionLimit`` for an event that is emitted from inside its own handler again and again.
+    ///   - parameters: Parameters by name. A handler gets only those that it declares.
+    ///   - origin: The object at which the event begins. Default: the receiver of this call or, in an action of a
+    ///     target, the module.
+    /// - Returns: The outcome, with the handler. It is not an error if nothing handles the event.
+    /// - Throws: ``PluginError/Code/unknownObject`` if the origin no longer exists; ``PluginError/Code/invalidValue``
+    ///   if a parameter has no name; ``PluginError/Code/recursionLimit`` if the event is emitted from its own handler
+    ///   again and again.
     @discardableResult
     public func emit(
         _ event: String, _ parameters: Parameters = [:], from origin: Object? = nil
@@ -25,7 +24,7 @@ extension HostContext {
         try ChainOutcome(perform(.chain(event, from: origin), parameters))
     }
 
-    /// The same, also for handlers that are asynchronous: each one is awaited before the next is asked.
+    /// Emits an event up the chain, also to asynchronous handlers: each one is awaited before the next one is asked.
     @discardableResult
     public func emit(
         _ event: String, _ parameters: Parameters = [:], from origin: Object? = nil, timeout: Duration? = nil
@@ -33,17 +32,18 @@ extension HostContext {
         try ChainOutcome(await call(.chain(event, from: origin), parameters, timeout: timeout))
     }
 
-    /// The object that this call works on: of an action of an object type the object, else nil.
+    /// The receiver of this call: the object whose action runs; `nil` for an action of a target.
     public var receiver: Object? {
         guard let handle = chain?.pointee.receiver(host, call), handle != 0 else { return nil }
         return Object(retaining: handle, host: host)
     }
 
-    /// Makes an object with a parent, to which events go on that it does not handle. It does not keep the parent alive.
+    /// Makes an object with a parent, which gets the events that the object does not handle. The object does not keep
+    /// its parent alive.
     ///
     ///     try context.object("Row", Row(), parent: context.receiver)
     ///
-    /// - Throws: As ``object(_:_:)``.
+    /// - Throws: The errors of ``object(_:_:)``.
     public func object<Instance: Sendable>(
         _ type: String, _ instance: Instance, parent: Object?
     ) throws(PluginError) -> Object {
@@ -58,12 +58,13 @@ extension HostContext {
 }
 
 extension Object {
-    /// Gives the object a parent, to which events go on that it does not handle; nil takes it away.
+    /// Sets the parent of the object, which gets the events that the object does not handle; `nil` removes it.
     ///
-    /// The object does not keep its parent alive. Where a parent has gone, events go on to the module. Of pages that a
-    /// navigator shows, the navigator sets the parent: the page below.
+    /// The object does not keep its parent alive. If the parent no longer exists, events go on to the module. For the
+    /// pages that it shows, a navigator sets the parent: the page below.
     ///
-    /// - Throws: ``PluginError/Code/circularWait`` when the object is above the parent already.
+    /// - Throws: ``PluginError/Code/circularWait`` if the object is the parent itself or above it in the chain;
+    ///   ``PluginError/Code/unknownObject`` if the object or the parent no longer exists.
     public func setParent(_ parent: Object?) throws(PluginError) {
         guard let chain = HostContext(host: host).chain else {
             throw PluginError(.unknownObject, "This host lacks the extension \(PLUGIN_CHAIN_EXTENSION).")
@@ -71,37 +72,37 @@ extension Object {
         switch chain.pointee.set_parent(host, handle, parent?.handle ?? 0) {
         case PLUGIN_PARENT_SET: break
         case PLUGIN_PARENT_CIRCULAR:
-            throw PluginError(.circularWait, "The object is its own parent, or stands above it: events would go round.")
-        default: throw PluginError(.unknownObject, "The object or its parent is gone.")
+            throw PluginError(.circularWait, "The object is the parent itself, or above it: events would never end.")
+        default: throw PluginError(.unknownObject, "The object or its parent no longer exists.")
         }
     }
 }
 
-/// What has become of an event that ran up the chain.
+/// The outcome of an event that was emitted up the chain.
 public struct ChainOutcome: Sendable, Hashable {
-    /// Whether somebody handled it.
+    /// Whether the event was handled.
     public let isHandled: Bool
-    /// Who handled it, for people: `Article#handle.shop.choose of ModuleA`, or `the program`; nil for nobody.
+    /// The handler, for people: `Article#handle.shop.choose of ModuleA`, or `the program`; `nil` if the event was not
+    /// handled.
     public let handler: String?
-    /// What the one who handled it has to say; null when nothing.
+    /// The result of the handler; null if there is none.
     public let result: Value
-    /// The parameters as they were in the end: those who passed the event on may have changed them.
+    /// The parameters at the end. Handlers that passed the event on may have changed them.
     public let parameters: [String: Value]
-    /// What handlers say that failed; the source is the module. The event was passed on by them as it was.
+    /// The errors of the handlers that failed; the source of each is the module. A handler that fails passes the event
+    /// on unchanged.
     public let failures: [PluginError]
 
     package init(
         isHandled: Bool, handler: String?, result: Value, parameters: [String: Value], failures: [PluginError]
     ) {
-        self.isHandled = isHandled
-        self.handler = handler
-        self.result = result
-        self.parameters = parameters
-        self.failures = failures
+        (self.isHandled, self.handler, self.result) = (isHandled, handler, result)
+        (self.parameters, self.failures) = (parameters, failures)
     }
 }
 
-/// A map with `handled`, `handler`, `result`, `parameters` and `failures`, as it crosses the border.
+/// Converts to and from a map with `handled`, `handler`, `result`, `parameters` and `failures`, in which form an
+/// outcome crosses the boundary.
 extension ChainOutcome: ValueConvertible {
     public static var kind: Value.Kind { .map }
 

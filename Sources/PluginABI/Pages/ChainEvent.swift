@@ -1,37 +1,35 @@
 /// An event on its way up the chain, as a handler sees it.
 public struct ChainEvent: Sendable {
-    /// Its name.
+    /// The name of the event.
     public let name: String
-    /// As whoever emitted it gave them, or as the last one who passed it on has changed them.
+    /// The parameters as emitted, or as changed by the last handler that passed the event on.
     public let parameters: [String: Value]
-    /// The host, for calls that are made for this event.
+    /// The context for calls that have the call of the handler as their parent.
     public let context: HostContext
 
     package init(name: String, parameters: [String: Value], context: HostContext) {
-        self.name = name
-        self.parameters = parameters
-        self.context = context
+        (self.name, self.parameters, self.context) = (name, parameters, context)
     }
 
-    /// A parameter; nil where the event does not carry it.
+    /// A parameter; `nil` if the event does not have it.
     public subscript(name: String) -> Value? { parameters[name] }
 }
 
-/// What a handler has done with an event.
+/// The reply of a handler to an event.
 public enum ChainReply: Sendable, Hashable {
-    /// It is dealt with: nobody else is asked. The result goes to whoever emitted it.
+    /// The event is handled, and no other handler is asked. The emitter gets the result.
     case handled(Value)
-    /// The next one is asked; with these parameters, or, if they are nil, with those that this one got.
+    /// The next handler is asked, with these parameters or, if they are `nil`, with those that this handler got.
     case passedOn([String: Value]?)
 
-    /// It is dealt with, and there is no more to say.
+    /// The event is handled, without a result.
     public static var handled: ChainReply { .handled(.null) }
-    /// The next one is asked.
+    /// The next handler is asked, with the same parameters.
     public static var passedOn: ChainReply { .passedOn(nil) }
 }
 
-/// A map with `handled` and, as the case may be, `result` or `parameters`. What is read may also be null or true, for
-/// handled, and false.
+/// Converts to and from a map with `handled` and either `result` or `parameters`. Null and true are also read as
+/// handled, and false as passed on.
 extension ChainReply: ValueConvertible {
     public static var kind: Value.Kind { .any }
 
@@ -60,13 +58,13 @@ extension ChainReply: ValueConvertible {
     private static func invalid(_ value: Value) -> PluginError {
         PluginError(
             .invalidResult,
-            "A handler replied with a value of type \(value.kind) that says neither that the event is handled nor that it is "
-                + "not. It replies with null, true, false, or a map with “handled”, “result” and “parameters”.")
+            "A handler replied with a value of type \(value.kind) that does not state whether the event is handled. It "
+                + "must reply with null, true, false, or a map with “handled”, “result” and “parameters”.")
     }
 }
 
 extension Action where Instance: Sendable {
-    /// Handles an event that runs up the chain, in an object type, or in a target with an instance.
+    /// Handles an event that goes up the chain, in an object type or in a target with an instance.
     ///
     ///     ObjectType("Basket", Basket.self) {
     ///         Action.handle("shop.choose") { basket, event in
@@ -75,8 +73,8 @@ extension Action where Instance: Sendable {
     ///         }
     ///     }
     ///
-    /// It is an action named `handle.shop.choose`; one that is written out can declare the event's parameters with their
-    /// types. What it throws is reported to whoever emitted the event, and the next one is asked.
+    /// This makes an action named `handle.shop.choose`. An ordinary ``Action`` of that name can declare the event's
+    /// parameters with their types. An error of the handler is reported to the emitter, and the next handler is asked.
     public static func handle(
         _ event: String, _ body: @escaping @Sendable (Instance, ChainEvent) throws -> ChainReply
     ) -> Action {
@@ -86,7 +84,7 @@ extension Action where Instance: Sendable {
         }
     }
 
-    /// Handles an event asynchronously. `emit` asks such a handler only where it is awaited.
+    /// Handles an event asynchronously. Only the asynchronous `emit` asks such a handler.
     public static func handle(
         _ event: String, _ body: @escaping @Sendable (Instance, ChainEvent) async throws -> ChainReply
     ) -> Action {
@@ -98,7 +96,7 @@ extension Action where Instance: Sendable {
 }
 
 extension Action where Instance == Never {
-    /// Handles an event that runs up the chain, for the module: in a target without an instance.
+    /// Handles an event that goes up the chain, for the module: in a target without an instance.
     public static func handle(
         _ event: String, _ body: @escaping @Sendable (ChainEvent) throws -> ChainReply
     ) -> Action {
@@ -107,7 +105,7 @@ extension Action where Instance == Never {
         }
     }
 
-    /// Handles an event asynchronously. `emit` asks such a handler only where it is awaited.
+    /// Handles an event asynchronously. Only the asynchronous `emit` asks such a handler.
     public static func handle(
         _ event: String, _ body: @escaping @Sendable (ChainEvent) async throws -> ChainReply
     ) -> Action {
@@ -118,5 +116,5 @@ extension Action where Instance == Never {
     }
 }
 
-/// The name of the action that handles an event.
+/// Returns the name of the action that handles an event.
 package func handlerName(_ event: String) -> String { "handle." + event }

@@ -1,8 +1,7 @@
-/// A type of object that a navigator can show: a page.
+/// A type of objects that a navigator can show: pages.
 ///
-/// An action of a target makes the page and returns it; whoever opens it calls that action, by name or by URL. What the
-/// page can be asked for are actions of its type with names that are agreed on. Each may be left out, and there may be
-/// others.
+/// An action of a target makes the page and returns it; the page is opened by calling that action, by name or by URL. A
+/// page is operated by actions of its type with the names below. Each of them is optional, and there may be others.
 ///
 ///     Target("Shop") {
 ///         Action("article", .context(), .required("key", String.self)) { context, key in
@@ -26,16 +25,16 @@
 /// | `Action.content` | `content` | | map: `title`, `summary`, `lines` |
 /// | `Action.backData` | `backData` | | any value |
 ///
-/// A page in C declares actions of these names for an object type.
+/// In C, a page is an object type with actions of these names.
 public typealias Page<Instance: Sendable> = ObjectType<Instance>
 
-/// What a page is told when it is opened.
+/// The data that a page gets when it is opened.
 public struct Opening: Sendable {
-    /// The URL by which it is opened; nil where it is opened by target and action.
+    /// The URL by which the page is opened; `nil` if it is opened by target and action.
     public let url: String?
-    /// All that was given: by the caller, in the URL, as defaults of the route and of the action.
+    /// All parameters: from the caller, from the URL, and from the defaults of the route and of the action.
     public let parameters: [String: Value]
-    /// The host, for calls that are made for this one.
+    /// The context for calls that have this one as their parent.
     public let context: HostContext
 
     init(_ url: String?, _ parameters: [String: Value]?, _ context: HostContext) {
@@ -44,20 +43,22 @@ public struct Opening: Sendable {
 }
 
 extension Action where Instance: Sendable {
-    /// A property of a page: it is set from the parameter of this name before the page is asked whether it should open.
-    /// Parameters that are no properties are not injected; ``Opening/parameters`` has them all.
+    /// Declares a property of a page. It is set from the parameter of this name before the page is asked whether it
+    /// should open. Only properties are set; ``Opening/parameters`` has all parameters.
     ///
     /// - Parameters:
-    ///   - name: That of the parameter.
-    ///   - type: What it is converted to where nothing is lost. A value of another type ends the opening with an error.
-    ///   - set: Takes the value. What it throws ends the opening.
+    ///   - name: The name of the parameter.
+    ///   - type: The type to which the value is converted if nothing is lost. With a value of another type, opening the
+    ///     page fails.
+    ///   - set: The closure that sets the value. If it throws, opening the page fails.
     public static func property<Property: ActionParameter>(
         _ name: String, _ type: Property.Type, _ set: @escaping @Sendable (Instance, Property) throws -> Void
     ) -> Action {
         Action("set." + name, .instance(), .required("value", type)) { page, value in try set(page, value) }
     }
 
-    /// Asked before the page is shown. When it says no, or throws, the page is not opened, and the opener gets an error.
+    /// Decides whether the page opens, before it is shown. If the closure returns false or throws, the page is not
+    /// opened, and the opener gets an error.
     public static func shouldOpen(_ body: @escaping @Sendable (Instance, Opening) throws -> Bool) -> Action {
         Action(
             "shouldOpen", .instance(), .context(), .optional("url", String.self),
@@ -65,7 +66,7 @@ extension Action where Instance: Sendable {
         ) { page, context, url, parameters in try body(page, Opening(url, parameters, context)) }
     }
 
-    /// Asked before the page is shown, asynchronously.
+    /// Decides asynchronously whether the page opens, before it is shown.
     public static func shouldOpen(_ body: @escaping @Sendable (Instance, Opening) async throws -> Bool) -> Action {
         Action(
             "shouldOpen", .instance(), .context(), .optional("url", String.self),
@@ -75,7 +76,7 @@ extension Action where Instance: Sendable {
         }
     }
 
-    /// Told when the page is shown. What it throws is logged; the page stays open.
+    /// Runs when the page is shown. An error is logged; the page stays open.
     public static func opened(_ body: @escaping @Sendable (Instance, Opening) throws -> Void) -> Action {
         Action(
             "opened", .instance(), .context(), .optional("url", String.self),
@@ -83,7 +84,7 @@ extension Action where Instance: Sendable {
         ) { page, context, url, parameters in try body(page, Opening(url, parameters, context)) }
     }
 
-    /// Told when the page is shown, asynchronously.
+    /// Runs asynchronously when the page is shown.
     public static func opened(_ body: @escaping @Sendable (Instance, Opening) async throws -> Void) -> Action {
         Action(
             "opened", .instance(), .context(), .optional("url", String.self),
@@ -93,17 +94,17 @@ extension Action where Instance: Sendable {
         }
     }
 
-    /// What there is to see. The program's presenter asks for it whenever it shows the page.
+    /// Returns the content of the page. The program's presenter asks for it whenever it shows the page.
     public static func content(_ body: @escaping @Sendable (Instance) throws -> PageContent) -> Action {
         Action("content", .instance()) { page in try body(page) }
     }
 
-    /// What there is to see, asynchronously.
+    /// Returns the content of the page asynchronously.
     public static func content(_ body: @escaping @Sendable (Instance) async throws -> PageContent) -> Action {
         Action("content", .instance()) { page async throws -> PageContent in try await body(page) }
     }
 
-    /// What the opener gets when the page is closed.
+    /// Returns the value that the opener gets when the page is closed.
     public static func backData<Data: ActionResult>(
         _ body: @escaping @Sendable (Instance) throws -> Data
     ) -> Action {
@@ -111,24 +112,22 @@ extension Action where Instance: Sendable {
     }
 }
 
-/// What there is to see of a page, for presenters that know nothing of it: a terminal, a list in a browser.
+/// The content of a page, for presenters that know nothing else about the page: a terminal, a list in a browser.
 public struct PageContent: Sendable, Hashable {
-    /// What stands above it.
+    /// The heading.
     public var title: String
-    /// One sentence about it; may be empty.
+    /// One sentence about the page; may be empty.
     public var summary: String
-    /// What it says, line by line.
+    /// The text, line by line.
     public var lines: [String]
 
     /// Makes the content of a page.
     public init(_ title: String, summary: String = "", lines: [String] = []) {
-        self.title = title
-        self.summary = summary
-        self.lines = lines
+        (self.title, self.summary, self.lines) = (title, summary, lines)
     }
 }
 
-/// A map with `title`, `summary` and `lines`, of which the last two may be missing.
+/// Converts to and from a map with `title`, `summary` and `lines`, of which the last two may be missing.
 extension PageContent: ValueConvertible {
     public static var kind: Value.Kind { .map }
 
@@ -136,7 +135,7 @@ extension PageContent: ValueConvertible {
         guard let title = value["title"]?.string, value["summary"].map({ $0.kind == .string }) ?? true else {
             throw PluginError(
                 .invalidResult,
-                "The content of a page is a map with “title” (string), “summary” (string) and “lines” (list).")
+                "The content of a page must be a map with “title” (string), “summary” (string) and “lines” (list).")
         }
         self.init(title, summary: value["summary"]?.string ?? "", lines: try value["lines"].map([String].init) ?? [])
     }

@@ -1,8 +1,8 @@
-// Between Value and plugin_value.
+// Conversion between Value and plugin_value.
 
 extension Value {
-    /// Copies a value that was borrowed from the other side. The host guarantees what it passes on: valid UTF-8, known
-    /// kinds, at most `PLUGIN_DEPTH_MAX` levels.
+    /// Copies a borrowed value. The host guarantees that a value it passes on has valid UTF-8, known kinds, and at most
+    /// `PLUGIN_DEPTH_MAX` levels.
     public init(copying raw: plugin_value, host: UnsafePointer<plugin_host>) {
         let count = Int(raw.count)
         switch raw.kind {
@@ -28,7 +28,7 @@ extension Value {
         }
     }
 
-    /// Lends the value to `body` in the form in which it crosses the border.
+    /// Lends the value to `body` in the form in which it crosses the boundary.
     public func lend(to body: (plugin_value) -> Void) throws(PluginError) {
         switch self {
         case .null: body(plugin_value_null())

@@ -1,8 +1,8 @@
-/// An immutable run of bytes at a fixed address, shared and never copied: the form in which bytes cross the border.
+/// An immutable sequence of bytes at a fixed address, shared and never copied. Bytes cross the boundary in this form.
 ///
-/// Copying a `Bytes` copies a reference. Passing one as a parameter hands its address to the module.
+/// Copying a `Bytes` copies a reference. Passing one as a parameter passes its address to the module.
 public struct Bytes: Sendable, Hashable {
-    /// Owns the memory. Immutable after `init`, hence `@unchecked Sendable`.
+    /// The owner of the memory. Immutable after `init`, hence `@unchecked Sendable`.
     final class Storage: @unchecked Sendable {
         let buffer: UnsafeMutableRawBufferPointer
 
@@ -12,7 +12,7 @@ public struct Bytes: Sendable, Hashable {
 
     let storage: Storage
 
-    /// Makes `count` bytes, at least 0, and lets `fill` write them. They are zero where it writes nothing.
+    /// Makes `count` bytes, at least 0, and lets `fill` write them. Bytes that it does not write are zero.
     public init(count: Int, fill: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {
         storage = Storage(count: count)
         storage.buffer.initializeMemory(as: UInt8.self, repeating: 0)
@@ -31,10 +31,10 @@ public struct Bytes: Sendable, Hashable {
         storage.buffer.copyMemory(from: memory)
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     public var count: Int { storage.buffer.count }
 
-    /// Lends the memory. The pointer is valid for as long as any copy of this value lives.
+    /// Lends the memory to `body`. The pointer is valid as long as any copy of this value lives.
     public func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

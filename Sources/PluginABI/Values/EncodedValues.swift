@@ -1,26 +1,26 @@
-/// Values laid out in one block of memory in the form in which they cross the border: made once, lent many times.
+/// Values laid out in one block of memory in the form in which they cross the boundary: made once, lent many times.
 ///
-/// Structures stand first, text behind them. Bytes and objects stay where they are; the block holds on to them.
-/// Immutable after `init`, hence `@unchecked Sendable`.
+/// The block begins with the structures, followed by the text. Bytes and objects are not copied; the block retains
+/// them. Immutable after `init`, hence `@unchecked Sendable`.
 @usableFromInline struct EncodedValues: @unchecked Sendable {
     private let block: ManagedBuffer<Header, UInt64>
 
     private struct Header {
-        /// What the block points to outside itself.
+        /// The objects outside the block that it points to.
         let owners: [AnyObject]
         let entryCount: Int
         let failure: PluginError?
     }
 
-    /// Of no values at all.
+    /// The encoding of no values.
     @usableFromInline static let none = EncodedValues(UnsafeBufferPointer<(String, Value)>(start: nil, count: 0))
 
-    /// Named values; a name that is empty means "by position".
+    /// Encodes named values. An empty name means "by position".
     @usableFromInline init(_ entries: UnsafeBufferPointer<(String, Value)>) {
         self.init(entries.count, measure: { $0.add(entries) }, write: { $0.write(entries) })
     }
 
-    /// Values by position.
+    /// Encodes values by position.
     @usableFromInline init(positional values: UnsafeBufferPointer<Value>) {
         self.init(values.count, measure: { $0.add(values) }, write: { $0.write(positional: values) })
     }
@@ -39,30 +39,28 @@
         }
     }
 
-    // Not `block.header`: each access would be checked for exclusiveness, and would copy it.
+    // `block.header` is not used, because each access would check for exclusivity and copy the header.
 
     var entryCount: Int { block.withUnsafeMutablePointerToHeader { $0.pointee.entryCount } }
 
-    /// Why the values cannot cross the border; there are no entries then.
+    /// The reason why the values cannot cross the boundary. If there is one, there are no entries.
     var failure: PluginError? { block.withUnsafeMutablePointerToHeader { $0.pointee.failure } }
 
-    /// The entries, valid as long as the block lives.
+    /// The entries. Valid as long as the block lives.
     var entries: UnsafePointer<plugin_entry> {
         block.withUnsafeMutablePointerToElements { UnsafeRawPointer($0).assumingMemoryBound(to: plugin_entry.self) }
     }
 }
 
 extension EncodedValues {
-    // Values are looked at where they stand, through pointers: a copy of one is counted, and they are many.
+    // The values are read in place, through pointers: a copy of each would cost reference counting.
 
-    /// How much memory values need, and whether they can be passed at all.
+    /// The memory that values need, and the reason if they cannot be passed.
     private struct Size {
         var structures: Int
         var text = 0
         var depth = 0
         var failure: PluginError?
-
-        init(structures: Int) { self.structures = structures }
 
         mutating func add(_ entries: UnsafeBufferPointer<(String, Value)>) {
             for index in entries.indices {
@@ -95,7 +93,7 @@ extension EncodedValues {
             }
         }
 
-        /// Not inlined, since values nest.
+        /// Not inlined, because values nest.
         private mutating func add(one value: Value) { add(value) }
 
         private mutating func add(_ count: Int, _ what: String, structures: Int = 0, text: Int = 0) {
@@ -117,7 +115,7 @@ extension EncodedValues {
         }
     }
 
-    /// Lays values out in memory that `Size` has measured.
+    /// Writes values to memory that `Size` has measured.
     private struct Writer {
         var structures: UnsafeMutableRawPointer
         var text: UnsafeMutableRawPointer
@@ -168,7 +166,7 @@ extension EncodedValues {
             }
         }
 
-        /// Not inlined, since values nest.
+        /// Not inlined, because values nest.
         private mutating func encode(one value: Value) -> plugin_value { encode(value) }
 
         private mutating func reserve<T>(_ type: T.Type, _ count: Int) -> UnsafeMutablePointer<T> {
@@ -189,7 +187,7 @@ extension EncodedValues {
 }
 
 extension Bytes {
-    /// The bytes as they cross the border; valid while `storage` lives.
+    /// The bytes in the form in which they cross the boundary. Valid as long as `storage` lives.
     var borrowed: plugin_value {
         plugin_value_bytes(storage.buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt32(count))
     }

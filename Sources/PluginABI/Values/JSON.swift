@@ -1,9 +1,9 @@
-// Writing JSON, so that a module needs no library but this one. Reading it is the host's work.
+// Writes JSON, so that a module needs no other library for it. Only the host reads JSON.
 
 extension Value {
-    /// The value as one line of JSON (RFC 8259), keys sorted. Bytes are base64, objects `{"object": handle}`; numbers
-    /// that JSON does not have (infinities, NaN) are strings. Control characters, also those beyond ASCII, and marks of
-    /// the direction of writing are escapes, so that a terminal can show it.
+    /// The value as one line of JSON (RFC 8259), with sorted keys. Bytes are base64; an object is `{"object": handle}`;
+    /// numbers that JSON does not have (infinities, NaN) are strings. Control characters, also those beyond ASCII, and
+    /// marks for the text direction are escaped, so that a terminal can show the text.
     public var json: String {
         var text = ""
         writeJSON(to: &text)
@@ -38,7 +38,7 @@ extension Value {
         }
     }
 
-    /// Copies what needs no escape in runs.
+    /// Writes a string. Runs of bytes that need no escape are copied as a whole.
     private static func writeJSON(_ string: String, to text: inout String) {
         text += "\""
         var string = string
@@ -59,9 +59,9 @@ extension Value {
         text += "\""
     }
 
-    /// The scalar whose first byte stands at an index, and its length, if it is written as an escape: what JSON does not
-    /// allow, and what a terminal must not get (``Swift/Unicode/Scalar/isTerminalControl``), so that JSON can be shown
-    /// to people.
+    /// Returns the scalar that begins at an index, and its length in bytes, if it must be escaped: because JSON does
+    /// not allow it, or because a terminal that shows the JSON must not get it
+    /// (``Swift/Unicode/Scalar/isTerminalControl``).
     private static func scalarToEscape(
         _ bytes: UnsafeBufferPointer<UInt8>, _ index: Int
     ) -> (scalar: UInt32, length: Int)? {
@@ -93,7 +93,7 @@ extension Value {
 }
 
 extension Bytes {
-    /// The bytes in base64 (RFC 4648), padded.
+    /// The bytes in base64 (RFC 4648), with padding.
     public var base64: String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
         return String(unsafeUninitializedCapacity: (count + 2) / 3 * 4) { output in

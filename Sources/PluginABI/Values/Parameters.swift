@@ -1,24 +1,25 @@
-/// The parameters of a call: named values, or values by position, or both (positions first).
+/// The parameters of a call: named values, values by position, or both (those by position first).
 ///
 ///     try host.perform("A", "fetchDetail", ["key": "42", "page": 1])
 ///     try host.perform("A", "fetchDetail", ["42", 1])
 ///
-/// They are laid out for the border when they are made: make them once to call many times. Copying one copies a
+/// They are laid out for the boundary when they are made: to call many times, make them once. Copying them copies a
 /// reference.
 public struct Parameters: Sendable {
     @usableFromInline let encoded: EncodedValues
 
-    /// Named values, in order; a name that is empty means "by position". Of equal names the first one counts.
+    /// Makes parameters of named values, in order. An empty name means "by position". Of equal names, the first one
+    /// counts.
     @inlinable public init(_ entries: [(String, Value)]) {
         encoded = entries.isEmpty ? .none : entries.withUnsafeBufferPointer { EncodedValues($0) }
     }
 
-    /// Named values.
+    /// Makes parameters of named values.
     public init(_ entries: [String: Value]) {
         self.init(entries.map { ($0.key, $0.value) })
     }
 
-    /// Values in the order in which the action declares its parameters.
+    /// Makes parameters of values in the order in which the action declares its parameters.
     @inlinable public init(positional values: [Value]) {
         encoded = values.isEmpty ? .none : values.withUnsafeBufferPointer { EncodedValues(positional: $0) }
     }
@@ -31,7 +32,7 @@ extension Parameters: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral 
 }
 
 extension Parameters {
-    /// Lends the entries as they cross the border.
+    /// Lends the entries to `body` in the form in which they cross the boundary.
     package func withEntries<Result>(
         _ body: (UnsafePointer<plugin_entry>, Int) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {

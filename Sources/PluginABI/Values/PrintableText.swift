@@ -1,8 +1,8 @@
-// Text from outside, in what people read.
+// Makes text from outside the program safe to show to people.
 
 extension Unicode.Scalar {
-    /// Whether a terminal may do something else with it than show it where it stands: the control characters of ASCII
-    /// and of Latin-1 (C0, DEL, C1), marks that change the direction of writing, and separators of lines.
+    /// Whether a terminal may do something with the scalar other than show it in its position: control characters of
+    /// ASCII and Latin-1 (C0, DEL, C1), marks that change the text direction, and line separators.
     package var isTerminalControl: Bool {
         switch value {
         case 0x20..<0x7F: false
@@ -13,27 +13,23 @@ extension Unicode.Scalar {
 }
 
 extension String {
-    /// The text with control characters as escapes (`\n`, `\t`, `\u{1b}`): on one line, and without power over the
-    /// terminal that shows it.
+    /// The text with control characters as escapes (`\n`, `\t`, `\u{1b}`): on one line, and harmless to the terminal
+    /// that shows it.
     package var printable: String {
         guard unicodeScalars.contains(where: \.isTerminalControl) else { return self }
-        var text = ""
-        for scalar in unicodeScalars { text.appendPrintable(scalar) }
-        return text
+        return unicodeScalars.reduce(into: "") { $0.appendPrintable($1) }
     }
 
-    /// The text with `_` in the place of each control character, for a name that is to be shown as it is; never longer.
+    /// The text with `_` instead of each control character, for a name that is otherwise shown unchanged. Never longer.
     package var withoutTerminalControls: String {
         guard unicodeScalars.contains(where: \.isTerminalControl) else { return self }
-        var text = ""
-        for scalar in unicodeScalars { text.unicodeScalars.append(scalar.isTerminalControl ? "_" : scalar) }
-        return text
+        return String(UnicodeScalarView(unicodeScalars.map { $0.isTerminalControl ? "_" : $0 }))
     }
 
-    /// A name, a URL, a path or another text from outside, for a message: printable, and cut where it is longer than 200
+    /// The text (a name, a URL, a path or another text from outside) for a message: printable, and cut off after 200
     /// characters.
     package var shortened: String {
-        // Not counted in `Character`s: one of them can be a megabyte of combining marks.
+        // The limit does not count `Character`s: one of them can contain a megabyte of combining marks.
         let limit = 200
         if utf8.count <= limit { return printable }
         var text = ""

@@ -1,7 +1,7 @@
-/// A value that can cross the border between modules: what parameters and results are made of.
+/// A value that can cross the boundary between modules. Parameters and results are made of values.
 ///
-/// The Swift side of `plugin_value`. Write literals (`["key": "42", "page": 1]`); read with ``get(_:)`` or the typed
-/// properties, which are nil for a value of another kind.
+/// This is the Swift form of `plugin_value`. Write values as literals (`["key": "42", "page": 1]`); read them with
+/// ``get(_:)`` or the typed properties, which are `nil` for a value of another kind.
 public enum Value: Sendable, Hashable {
     /// No value.
     case null
@@ -13,24 +13,22 @@ public enum Value: Sendable, Hashable {
     case double(Double)
     /// Text, at most 4 GiB of UTF-8.
     case string(String)
-    /// Binary data, at most 4 GiB, never copied on the way in.
+    /// Binary data, at most 4 GiB. It is not copied when it is passed as a parameter.
     case bytes(Bytes)
-    /// Values in order. Lists and maps nest at most 128 deep.
+    /// Values in order. Lists and maps nest at most 128 levels deep.
     case list([Value])
-    /// Values by name, without order.
+    /// Values by name, unordered.
     case map([String: Value])
     /// A reference to something that lives in a module, or a callback.
     case object(Object)
-}
 
-extension Value {
     /// The declared type of a parameter or result. Its raw value is the word in the manifest.
     public enum Kind: String, Sendable, Codable, CaseIterable {
         /// True or false.
         case bool
-        /// A 64-bit integer; `3.0` is accepted as 3, and `3.5` is not.
+        /// A 64-bit integer; `3.0` is accepted as 3, but `3.5` is not.
         case int
-        /// A 64-bit floating point number; an int is accepted where nothing is lost.
+        /// A 64-bit floating point number; an int is accepted if nothing is lost.
         case double
         /// Text.
         case string
@@ -44,7 +42,7 @@ extension Value {
         case object
         /// Every kind, null included.
         case any
-        /// No value: of results only.
+        /// No value; for results only.
         case null
     }
 
@@ -65,11 +63,11 @@ extension Value {
 
     /// Whether this is null.
     public var isNull: Bool { if case .null = self { true } else { false } }
-    /// The truth value; nil for another kind.
+    /// The truth value; `nil` for another kind.
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-    /// The integer; nil for another kind, doubles included.
+    /// The integer; `nil` for another kind, including doubles.
     public var int: Int? { if case .int(let value) = self { value } else { nil } }
-    /// The number, of an int as well.
+    /// The number, also of an int; `nil` for another kind, and for an int that is not exactly a double.
     public var double: Double? {
         switch self {
         case .double(let value): value
@@ -77,20 +75,20 @@ extension Value {
         default: nil
         }
     }
-    /// The text; nil for another kind.
+    /// The text; `nil` for another kind.
     public var string: String? { if case .string(let value) = self { value } else { nil } }
-    /// The binary data; nil for another kind.
+    /// The binary data; `nil` for another kind.
     public var bytes: Bytes? { if case .bytes(let value) = self { value } else { nil } }
-    /// The elements; nil for another kind.
+    /// The elements; `nil` for another kind.
     public var list: [Value]? { if case .list(let value) = self { value } else { nil } }
-    /// The entries; nil for another kind.
+    /// The entries; `nil` for another kind.
     public var map: [String: Value]? { if case .map(let value) = self { value } else { nil } }
-    /// The object; nil for another kind.
+    /// The object; `nil` for another kind.
     public var object: Object? { if case .object(let value) = self { value } else { nil } }
 
-    /// The entry of a map; nil where this is no map, or has no such entry.
+    /// The entry of a map; `nil` if this is not a map or has no such entry.
     public subscript(key: String) -> Value? { map?[key] }
-    /// The element of a list; nil where this is no list, or is shorter.
+    /// The element of a list; `nil` if this is not a list or has no such element.
     public subscript(index: Int) -> Value? {
         guard case .list(let values) = self, values.indices.contains(index) else { return nil }
         return values[index]
@@ -107,7 +105,7 @@ extension Value: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expressib
     public init(floatLiteral value: Double) { self = .double(value) }
     public init(stringLiteral value: String) { self = .string(value) }
     public init(arrayLiteral elements: Value...) { self = .list(elements) }
-    /// Of equal keys the last one counts.
+    /// Makes a map. Of equal keys, the last one counts.
     public init(dictionaryLiteral elements: (String, Value)...) {
         self = .map(Dictionary(elements, uniquingKeysWith: { $1 }))
     }

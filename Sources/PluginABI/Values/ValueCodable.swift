@@ -1,4 +1,4 @@
-/// A `Codable` type whose values can be parameters and results: declare the conformance, and nothing else.
+/// A `Codable` type whose values can be parameters and results. A type only has to declare the conformance.
 ///
 ///     struct Detail: ValueCodable { var title: String; var page: Int }
 public protocol ValueCodable: ValueConvertible, Codable {}
@@ -9,7 +9,7 @@ extension ValueCodable {
     public var value: Value { get throws(PluginError) { try Value(encoding: self) } }
 }
 
-/// An enumeration with raw values is its raw value, also to the host, which checks and converts it.
+/// Represents an enumeration with raw values as its raw value, which the host checks and converts.
 extension ValueCodable where Self: RawRepresentable, RawValue: ValueConvertible {
     public static var kind: Value.Kind { RawValue.kind }
 }
@@ -17,11 +17,10 @@ extension ValueCodable where Self: RawRepresentable, RawValue: ValueConvertible 
 extension Value {
     /// Encodes any `Encodable` value.
     ///
-    /// - Throws: ``PluginError/Code/invalidValue``, with the path of what cannot be encoded.
+    /// - Throws: ``PluginError/Code/invalidValue``, with the path of the part that cannot be encoded.
     public init(encoding value: some Encodable) throws(PluginError) {
         do {
-            let encoder = ValueEncoder(codingPath: [])
-            self = try encoder.encode(value)
+            self = try ValueEncoder(codingPath: []).encode(value)
         } catch {
             throw PluginError(.invalidValue, "\(type(of: value)) cannot be encoded: \(CodingPath.describe(error))")
         }
@@ -29,18 +28,19 @@ extension Value {
 
     /// Decodes a `Decodable` type.
     ///
-    /// - Throws: ``PluginError/Code/mistypedParameter``, with the path of what does not fit.
+    /// - Throws: ``PluginError/Code/mistypedParameter``, with the path of the part that does not match the type.
     public func decode<T: Decodable>(_ type: T.Type = T.self) throws(PluginError) -> T {
         do {
             return try ValueDecoder(self, codingPath: []).decode(type)
         } catch {
-            throw PluginError(.mistypedParameter, "The value is no \(type): \(CodingPath.describe(error))")
+            throw PluginError(.mistypedParameter, "The value is not of type \(type): \(CodingPath.describe(error))")
         }
     }
 
-    /// Reads the value as a type, a number as another kind of number where nothing is lost.
+    /// Reads the value as a type. A number is converted to another kind of number if nothing is lost.
     ///
-    /// - Throws: ``PluginError/Code/mistypedParameter`` for a value that does not fit.
+    /// - Throws: ``PluginError/Code/mistypedParameter`` if the value is of another type;
+    ///   ``PluginError/Code/invalidValue`` if a number is out of range.
     public func get<T: ValueConvertible>(_ type: T.Type = T.self) throws(PluginError) -> T { try T(self) }
 }
 
@@ -65,7 +65,7 @@ enum CodingPath {
     }
 }
 
-/// A key of a list's element, or `super`.
+/// The key of a list element, or `super`.
 struct ValueKey: CodingKey {
     let stringValue: String
     let intValue: Int?

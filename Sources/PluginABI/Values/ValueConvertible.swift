@@ -1,15 +1,15 @@
 /// A type that an action can declare for a parameter. Conform your own types to ``ValueConvertible`` or
-/// ``ValueCodable`` instead; conforming to this protocol alone is for types that only borrow their argument.
+/// ``ValueCodable`` instead; conform to this protocol alone only if a type borrows its argument.
 public protocol ActionParameter: SendableMetatype {
-    /// The declared type, for the manifest. The host has converted the argument to it.
+    /// The declared type, for the manifest. The host converts arguments to it.
     static var kind: Value.Kind { get }
     /// Reads an argument, which is valid until the action returns.
     init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError)
 }
 
 extension ActionParameter {
-    /// Reads an argument: the initialiser, but scalars are read in place. (The compiler knows the type where this is
-    /// inlined, and leaves out the rest; it does not inline what stands for a protocol's initialiser.)
+    /// Reads an argument like the initialiser, but scalars in place. (Where this is inlined, the compiler knows the
+    /// type and removes the other branches; it does not inline the initialiser of a protocol.)
     @inlinable @inline(__always)
     static func read(_ raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) -> Self {
         if Self.self == Int.self, raw.kind == PLUGIN_KIND_INT {
@@ -27,15 +27,15 @@ extension ActionParameter {
 public protocol ActionResult: SendableMetatype {
     /// The declared type of the result, for the manifest.
     static var resultKind: Value.Kind { get }
-    /// Lends the value to `body` in the form in which it crosses the border.
+    /// Lends the value to `body` in the form in which it crosses the boundary.
     func lend(to body: (plugin_value) -> Void) throws(PluginError)
 }
 
 /// A type whose values can be parameters and results: convertible to ``Value`` and back.
 public protocol ValueConvertible: ActionParameter, ActionResult {
-    /// Reads a value; throws ``PluginError/Code/mistypedParameter`` for one that does not fit.
+    /// Reads a value; throws ``PluginError/Code/mistypedParameter`` if the value is of another type.
     init(_ value: Value) throws(PluginError)
-    /// The value in the form in which it crosses the border; throws what cannot be expressed.
+    /// The value in the form in which it crosses the boundary; throws an error if it cannot be expressed.
     var value: Value { get throws(PluginError) }
 }
 
@@ -50,13 +50,13 @@ extension ValueConvertible {
 }
 
 extension PluginError {
-    /// A value that is not what was expected.
+    /// Returns the error for a value of another type than expected.
     @usableFromInline static func mistyped(_ value: Value, expected: String) -> PluginError {
         PluginError(.mistypedParameter, "A value of type \(value.kind) was given where \(expected) was expected.")
     }
 }
 
-// MARK: Scalars: read and lent without a Value in between
+// MARK: Scalars, read and lent without a Value in between
 
 extension Bool: ValueConvertible {
     @inlinable public static var kind: Value.Kind { .bool }
@@ -78,15 +78,15 @@ extension Bool: ValueConvertible {
 extension FixedWidthInteger where Self: ValueConvertible {
     /// The declared type: an int.
     @inlinable public static var kind: Value.Kind { .int }
-    /// Throws ``PluginError/Code/invalidValue`` for a number beyond `Int.max`.
+    /// The number as an int; throws ``PluginError/Code/invalidValue`` if it exceeds `Int.max`.
     @inlinable public var value: Value {
         get throws(PluginError) {
             guard let int = Int(exactly: self) else { throw .outOfRange(String(self), Int.self) }
             return .int(int)
         }
     }
-    /// Reads an int, or a double without a fraction; throws ``PluginError/Code/invalidValue`` for one that does not
-    /// fit.
+    /// Reads an int, or a double without a fraction; throws ``PluginError/Code/invalidValue`` if the number is out of
+    /// range.
     public init(_ value: Value) throws(PluginError) {
         switch value {
         case .int(let int):
@@ -106,7 +106,7 @@ extension FixedWidthInteger where Self: ValueConvertible {
         }
         self = number
     }
-    /// Lends the number; throws ``PluginError/Code/invalidValue`` for one beyond `Int64.max`.
+    /// Lends the number to `body`; throws ``PluginError/Code/invalidValue`` if it exceeds `Int64.max`.
     @inlinable public func lend(to body: (plugin_value) -> Void) throws(PluginError) {
         guard let int = Int64(exactly: self) else { throw .outOfRange(String(self), Int.self) }
         body(plugin_value_int(int))
@@ -182,7 +182,7 @@ extension String: ValueConvertible {
     }
 }
 
-// MARK: The rest
+// MARK: Other types
 
 extension Bytes: ValueConvertible {
     public static var kind: Value.Kind { .bytes }
@@ -193,7 +193,7 @@ extension Bytes: ValueConvertible {
     }
 }
 
-/// The bytes of an argument where they lie, without a copy. Valid until the action returns; for synchronous actions
+/// Passes the bytes of an argument without a copy. They are valid until the action returns; for synchronous actions
 /// only.
 extension UnsafeRawBufferPointer: ActionParameter {
     public static var kind: Value.Kind { .bytes }
@@ -249,7 +249,7 @@ extension Dictionary: ActionParameter, ActionResult, ValueConvertible where Key 
     }
 }
 
-/// nil is null. (A parameter that may be missing is declared `.optional`.)
+/// Returns `nil` as null. (A parameter that may be missing is declared with `.optional`.)
 extension Optional: ActionResult where Wrapped: ActionResult {
     public static var resultKind: Value.Kind { .any }
     public func lend(to body: (plugin_value) -> Void) throws(PluginError) {
@@ -263,7 +263,7 @@ extension ValueConvertible where Self: RawRepresentable, RawValue: ValueConverti
     public var value: Value { get throws(PluginError) { try rawValue.value } }
     public init(_ value: Value) throws(PluginError) {
         guard let known = Self(rawValue: try RawValue(value)) else {
-            throw PluginError(.mistypedParameter, "\(value) is no value of \(Self.self).")
+            throw PluginError(.mistypedParameter, "\(value) is not a value of \(Self.self).")
         }
         self = known
     }

@@ -1,15 +1,14 @@
-/// Decodes a ``Value``.
+/// A decoder of a ``Value``.
 final class ValueDecoder: Decoder {
     let value: Value
     let codingPath: [any CodingKey]
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     init(_ value: Value, codingPath: [any CodingKey]) {
-        self.value = value
-        self.codingPath = codingPath
+        (self.value, self.codingPath) = (value, codingPath)
     }
 
-    /// Decodes a type, those that have a form of their own directly.
+    /// Decodes a type. A type that is ``ValueConvertible``, but not ``ValueCodable``, is read directly.
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
         if let direct = type as? any ValueConvertible.Type, !(type is any ValueCodable.Type) {
             do {
@@ -79,8 +78,6 @@ final class ValueDecoder: Decoder {
         var codingPath: [any CodingKey] { decoder.codingPath }
         var count: Int? { list.count }
         var isAtEnd: Bool { currentIndex >= list.count }
-
-        init(decoder: ValueDecoder, list: [Value]) { (self.decoder, self.list) = (decoder, list) }
 
         mutating func decodeNil() throws -> Bool {
             guard try peek().value.isNull else { return false }

@@ -1,5 +1,5 @@
-/// Encodes into a ``Value``. Structures become maps, arrays lists, and ``Value``, ``Bytes`` and ``Object`` stay what
-/// they are.
+/// An encoder that produces a ``Value``. Structures become maps, arrays become lists; ``Value``, ``Bytes`` and
+/// ``Object`` stay as they are.
 final class ValueEncoder: Encoder {
     let codingPath: [any CodingKey]
     var userInfo: [CodingUserInfoKey: Any] { [:] }
@@ -12,7 +12,7 @@ final class ValueEncoder: Encoder {
         case list([Slot])
     }
 
-    /// A value, or a nested encoder that will have one when its user is done with it.
+    /// A value, or a nested encoder that has its value when encoding is complete.
     private enum Slot {
         case value(Value)
         case encoder(ValueEncoder)
@@ -36,7 +36,7 @@ final class ValueEncoder: Encoder {
         }
     }
 
-    /// Encodes a value, those that have a form of their own directly.
+    /// Encodes a value. A value that is ``ValueConvertible``, but not ``ValueCodable``, is converted directly.
     func encode(_ value: some Encodable) throws -> Value {
         guard codingPath.count <= PLUGIN_DEPTH_MAX else {
             throw PluginError(.invalidValue, "It is nested more than \(PLUGIN_DEPTH_MAX) deep.")
@@ -129,7 +129,7 @@ final class ValueEncoder: Encoder {
 }
 
 extension Value: Codable {
-    /// Encodes into whatever format; bytes as base64, objects not at all.
+    /// Encodes the value in any format. Bytes are encoded as base64; objects cannot be encoded.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
@@ -147,7 +147,7 @@ extension Value: Codable {
         }
     }
 
-    /// Decodes whatever a format holds: a number without a fraction is an int.
+    /// Decodes a value from any format. A number without a fraction becomes an int.
     public init(from decoder: any Decoder) throws {
         if let decoder = decoder as? ValueDecoder {
             self = decoder.value

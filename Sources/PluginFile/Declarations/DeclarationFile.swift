@@ -1,27 +1,27 @@
 import PluginABI
 
-/// A file in a plugins folder that declares something for modules, in JSON or as a property list: an object that maps
-/// names to what they stand for.
+/// A file in a plugins folder that declares routes or services, in JSON or as a property list. Its content is an object
+/// whose keys are the patterns or the names.
 package struct DeclarationFile {
-    /// The largest that is read, in bytes.
+    /// The maximum size of a file, in bytes.
     package static let sizeLimit = 16 << 20
 
     let path: String
-    /// Of the errors.
+    /// The code of errors.
     let code: PluginError.Code
 
-    /// Whether a name is that of a file of routes or services.
+    /// Returns whether a file name is that of a route or service file.
     package static func isNamed(_ name: String) -> Bool { RouteFile.isNamed(name) || ServiceFile.isNamed(name) }
 
-    /// Whether a name ends in `.KIND.json` or `.KIND.plist`.
+    /// Returns whether a file name ends in `.KIND.json` or `.KIND.plist`.
     static func isNamed(_ name: String, _ kind: String) -> Bool {
         name.hasSuffix(".\(kind).json") || name.hasSuffix(".\(kind).plist")
     }
 
     /// Reads the file's content.
     ///
-    /// - Parameter mapping: What an object of such a file maps, for the error of anything else.
-    /// - Throws: `code`, with the file, what is wrong and where; also for a name that is there twice.
+    /// - Parameter mapping: A description of the mapping, for the error if the content is not an object.
+    /// - Throws: `code`, with the file, what is wrong and where, also for a duplicate name.
     func entries(_ bytes: [UInt8], _ mapping: String) throws(PluginError) -> [(key: String, value: Value)] {
         let value =
             path.hasSuffix(".plist") ? try propertyList(bytes) : try Value(jsonFile: bytes, code: code, what: path)
@@ -43,6 +43,8 @@ package struct DeclarationFile {
         if count > limit { throw error(" has \(count) \(what); at most \(limit) are accepted.") }
     }
 
-    /// - Parameter message: What follows the path.
+    /// Makes an error.
+    ///
+    /// - Parameter message: The text that follows the path.
     func error(_ message: String) -> PluginError { PluginError(code, path + message) }
 }

@@ -8,9 +8,9 @@ package enum RouteFile {
 
     static func isNamed(_ name: String) -> Bool { DeclarationFile.isNamed(name, "routes") }
 
-    /// Reads what a file says, sorted by pattern; whether the patterns are valid is not looked at.
+    /// Reads the routes of a file, sorted by pattern. Does not check whether the patterns are valid.
     ///
-    /// - Parameter path: Of the file, for messages.
+    /// - Parameter path: The path of the file, for messages.
     /// - Throws: `invalidRouteFile`, with the file, what is wrong and where.
     package static func parse(_ bytes: [UInt8], path: String) throws(PluginError) -> [ModuleManifest.Route] {
         let file = DeclarationFile(path: path, code: .invalidRouteFile)
@@ -33,7 +33,7 @@ package enum RouteFile {
         return routes
     }
 
-    /// The error of one route.
+    /// Makes the error for one route.
     package static func error(_ message: String, at pattern: String, _ path: String) -> PluginError {
         PluginError(.invalidRouteFile, "\(path), route “\(pattern.shortened)”: \(message)")
     }
@@ -50,7 +50,7 @@ package enum RouteFile {
         let known = ["action", "name", "summary", "defaults"]
         if let key = fields.keys.sorted().first(where: { !known.contains($0) }) {
             throw error(
-                "The key \"\(key.shortened)\" is not known.\(didYouMean(key, known)) Known are: "
+                "The key \"\(key.shortened)\" is not known.\(didYouMean(key, known)) The known keys are: "
                     + "\(known.joined(separator: ", ")).")
         }
         func field<T>(_ key: String, _ read: (Value) -> T?, _ kind: String) throws(PluginError) -> T? {

@@ -1,6 +1,6 @@
 package import PluginABI
 
-/// A file in a plugins folder that says which targets implement services, `*.services.json` or `*.services.plist`:
+/// A file in a plugins folder that declares which targets implement services, `*.services.json` or `*.services.plist`:
 ///
 ///     {"HomeService": {"target": "A", "version": "1.2.0"}}
 ///
@@ -10,9 +10,9 @@ package enum ServiceFile {
 
     package static func isNamed(_ name: String) -> Bool { DeclarationFile.isNamed(name, "services") }
 
-    /// Reads what a file says.
+    /// Reads the services of a file.
     ///
-    /// - Parameter path: Of the file, for messages.
+    /// - Parameter path: The path of the file, for messages.
     /// - Throws: `invalidServiceFile`, with the file and what is wrong.
     package static func parse(_ bytes: [UInt8], path: String) throws(PluginError) -> [ModuleManifest.Service] {
         let file = DeclarationFile(path: path, code: .invalidServiceFile)
@@ -29,7 +29,7 @@ package enum ServiceFile {
                 }
                 if services.contains(where: service.collides) {
                     throw file.error(
-                        ": the service \(name) \(service.version) is there twice with the priority "
+                        ": the service \(name) \(service.version) is declared twice with the priority "
                             + "\(service.priority).")
                 }
                 services.append(service)

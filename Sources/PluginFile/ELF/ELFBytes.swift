@@ -1,54 +1,54 @@
 import PluginABI
 
-/// The bytes of a file, read without ever leaving them: every access names an offset in the file and is checked.
+/// The bytes of a file, with bounds-checked access by offset.
 ///
-/// Borrows the memory: valid for as long as the buffer that it was made of.
+/// Borrows the memory, and is valid only as long as the buffer that it was made from.
 package struct ELFBytes {
     private let memory: UnsafeRawBufferPointer
-    /// How the file is called in errors.
+    /// The path of the file in errors.
     let path: String
-    /// What reads the file into the memory as it is asked for; nil where all of it is there.
+    /// The window that reads the file on demand; `nil` if the whole file is in memory.
     private let window: FileWindow?
 
-    /// A file that is in memory as a whole.
+    /// Makes the bytes of a file that is completely in memory.
     init(bytes: UnsafeRawBufferPointer, path: String) {
         (memory, self.path, window) = (bytes, path, nil)
     }
 
-    /// A file that is read where something is asked of it.
+    /// Makes the bytes of a file that is read on demand.
     package init(_ window: FileWindow, path: String) {
         (memory, self.path, self.window) = (window.bytes, path, window)
     }
 
-    /// The bytes of a part, as far as it lies in the file.
+    /// Returns the `size` bytes at `offset`, as far as they are inside the file.
     func bytes(_ offset: UInt64, _ size: UInt64) -> UnsafeRawBufferPointer {
         let start = min(offset, count)
         let end = start + min(size, count - start)
         window?.require(start, end - start)
-        // Sound: both lie inside the file.
+        // Sound: both offsets are inside the file.
         return UnsafeRawBufferPointer(rebasing: memory[Int(start)..<Int(end)])
     }
 
     var count: UInt64 { UInt64(memory.count) }
 
-    /// Whether `size` bytes from `offset` on lie inside the file.
+    /// Returns whether the `size` bytes at `offset` are inside the file.
     func contains(_ offset: UInt64, _ size: UInt64) -> Bool { offset <= count && size <= count - offset }
 
-    /// The integer at `offset`, in the byte order of this machine; an error where the file ends before.
+    /// Returns the integer at `offset`, in the byte order of this machine. Throws if the file ends before it.
     func read<Integer: FixedWidthInteger & BitwiseCopyable>(
         _ type: Integer.Type, at offset: UInt64
     ) throws(PluginError) -> Integer {
         let size = UInt64(MemoryLayout<Integer>.size)
-        try check(contains(offset, size), else: "something lies at byte \(offset), and the file has \(count)")
+        try check(contains(offset, size), else: "it refers to byte \(offset), but has only \(count) bytes")
         window?.require(offset, size)
-        // Sound: the bytes are there, as was checked.
+        // Sound: the range was checked above.
         return memory.loadUnaligned(fromByteOffset: Int(offset), as: type)
     }
 
-    /// The text from `offset` up to a zero byte, which must come before `end` and within 4,096 bytes.
+    /// Returns the text from `offset` up to a zero byte, which must come before `end` and within 4,096 bytes.
     func string(at offset: UInt64, end: UInt64) throws(PluginError) -> String {
         let limit = min(end, count, offset.addingReportingOverflow(4096).partialValue)
-        try check(offset < limit, else: "a name lies outside its string table")
+        try check(offset < limit, else: "a name is outside its string table")
         let text = bytes(offset, limit - offset)
         guard let terminator = text.firstIndex(of: 0) else {
             throw damaged("a name in its string table has no end within 4096 bytes")
@@ -56,7 +56,7 @@ package struct ELFBytes {
         return String(decoding: text[..<terminator], as: UTF8.self)
     }
 
-    /// Whether the text at `offset` is `name`.
+    /// Returns whether the text at `offset` is `name`.
     func isString(_ name: StaticString, at offset: UInt64) -> Bool {
         let size = UInt64(name.utf8CodeUnitCount)
         guard contains(offset, size + 1) else { return false }
@@ -64,18 +64,18 @@ package struct ELFBytes {
         return text[Int(size)] == 0 && name.withUTF8Buffer { $0.elementsEqual(text.dropLast()) }
     }
 
-    /// A number of 32 bits.
+    /// Returns the 32-bit number at `offset`.
     func word(at offset: UInt64) throws(PluginError) -> UInt64 { UInt64(try read(UInt32.self, at: offset)) }
 
-    /// Refuses the file as damaged unless something holds.
+    /// Refuses the file as damaged unless `holds` is true.
     @inline(__always)
     func check(_ holds: Bool, else what: @autoclosure () -> String) throws(PluginError) {
         if !holds { throw damaged(what()) }
     }
 
-    /// Refuses the file unless something holds.
+    /// Refuses the file unless `holds` is true.
     ///
-    /// - Parameter message: The rest of a sentence that begins with the file.
+    /// - Parameter message: The rest of a sentence that begins with the path of the file.
     @inline(__always)
     func check(_ holds: Bool, invalid message: @autoclosure () -> String) throws(PluginError) {
         if !holds { throw invalid(message()) }
@@ -88,8 +88,7 @@ package struct ELFBytes {
     }
 }
 
-/// Multiplication and addition of sizes that come from a file; they stop at the largest number instead of trapping,
-/// and the largest number lies outside every file.
+/// Multiplies and adds sizes that come from a file. On overflow, returns the largest number, which is outside every file.
 func saturating(_ count: UInt64, times size: UInt64, plus offset: UInt64 = 0) -> UInt64 {
     let product = count.multipliedReportingOverflow(by: size)
     let sum = product.partialValue.addingReportingOverflow(offset)

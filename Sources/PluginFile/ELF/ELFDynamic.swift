@@ -1,10 +1,10 @@
 import PluginABI
 import Synchronization
 
-/// The dynamic section: the tables that the dynamic linker will follow, each of them inside the file.
+/// The dynamic section: the tables that the dynamic linker will follow. Each table is checked to be inside the file.
 struct ELFDynamic {
-    /// The tags that are read here; their numbers are those of the ELF specification, each one more than the one before
-    /// where none is written.
+    /// The tags that are read here, with the numbers of the ELF specification. A case without a number has the number of
+    /// the previous case plus one.
     enum Tag: UInt64 {
         case needed = 1
         case pltRelocationSize, pltGOT, hash, strings, symbols, relocations, relocationsSize, relocationEntry,
@@ -40,7 +40,7 @@ struct ELFDynamic {
     private var neededOffsets: [UInt64] = []
     let strings: Table
 
-    /// How many names of libraries a file may need.
+    /// The maximum number of libraries that a file may need.
     static let neededLimit = 1024
 
     init(_ file: ELFBytes) throws(PluginError) {
@@ -68,7 +68,7 @@ struct ELFDynamic {
         }
         guard let address = values[.strings], let size = values[.stringsSize], size > 0,
             let offset = segments.fileOffset(address, size), try file.read(UInt8.self, at: offset + size - 1) == 0
-        else { throw file.damaged("its table of names (DT_STRTAB, DT_STRSZ) lies outside of what is loaded") }
+        else { throw file.damaged("its table of names (DT_STRTAB, DT_STRSZ) is outside the loaded segments") }
         strings = Table(address: address, offset: offset, size: size)
         self.values = values
         try checkEntrySizes()
@@ -76,36 +76,36 @@ struct ELFDynamic {
 
     subscript(tag: Tag) -> UInt64? { values[tag] }
 
-    /// A shared object that says that it is a program (DF_1_PIE).
+    /// Whether the file is a position-independent executable (DF_1_PIE).
     var isProgram: Bool { (values[.flags1] ?? 0) & 0x0800_0000 != 0 }
     /// Whether code may be relocated as well (DT_TEXTREL, DF_TEXTREL).
     var relocatesText: Bool { values[.textRelocations] != nil || (values[.flags] ?? 0) & 4 != 0 }
 
-    /// A table given by the tags of its address and its size in bytes; nil where there is none. The size
-    /// is a multiple of `unit`.
+    /// Returns the table given by the tags of its address and of its size in bytes, which must be a multiple of `unit`;
+    /// `nil` if there is no such table.
     func table(_ address: Tag, _ size: Tag, unit: UInt64) throws(PluginError) -> Table? {
         guard values[address] != nil || (values[size] ?? 0) != 0 else { return nil }
         guard let start = values[address], let bytes = values[size], bytes % unit == 0 else {
-            throw file.damaged("its dynamic section has a wrong or no size or address for \(address)")
+            throw file.damaged("its dynamic section lacks a valid size or address for \(address)")
         }
         if bytes == 0 { return nil }
         return try table(address, at: start, size: bytes)
     }
 
-    /// The `size` bytes from an address in memory on, which must come from the file.
+    /// Returns the table of `size` bytes at an address in memory. The bytes must come from the file.
     func table(_ name: Tag, at address: UInt64, size: UInt64) throws(PluginError) -> Table {
         guard let offset = segments.fileOffset(address, size) else {
-            throw file.damaged("its table \(name) (\(size) bytes at address \(address)) lies outside of what is loaded")
+            throw file.damaged("its table \(name) (\(size) bytes at address \(address)) is outside the loaded segments")
         }
         return Table(address: address, offset: offset, size: size)
     }
 
     func name(at offset: UInt64) throws(PluginError) -> String {
-        try file.check(offset < strings.size, else: "a name lies outside of its string table")
+        try file.check(offset < strings.size, else: "a name is outside its string table")
         return try file.string(at: strings.offset + offset, end: strings.end)
     }
 
-    /// Each name once.
+    /// Returns the names of the needed libraries without duplicates, in order.
     func needed() throws(PluginError) -> [String] {
         var names: [String] = []
         names.reserveCapacity(neededOffsets.count)
@@ -118,8 +118,9 @@ struct ELFDynamic {
         return names
     }
 
-    /// The same text, in memory that all files share: all modules need the same libraries. Only of ASCII, since equal texts
-    /// have the same bytes there, and only short ones: files may say anything, and what is shared stays.
+    /// Returns an equal text in memory that all files share, because most modules need the same libraries. Only ASCII texts
+    /// are shared, since equal ASCII texts have the same bytes, and only short ones, and not too many: files can contain
+    /// any names, and shared memory is never freed.
     private static func shared(_ name: String) -> String {
         guard name.utf8.count <= 64, name.utf8.allSatisfy({ $0 < 0x80 }) else { return name }
         return sharedNames.withLock { names in
@@ -136,34 +137,34 @@ struct ELFDynamic {
         return try name(at: offset)
     }
 
-    /// DT_RUNPATH or, without one, DT_RPATH: the folders in which the needed libraries are looked for.
+    /// Returns the folders in which needed libraries are searched: those of DT_RUNPATH or, without one, of DT_RPATH.
     func runpath() throws(PluginError) -> [String] {
         guard let offset = values[.runpath] ?? values[.rpath] else { return [] }
         return try name(at: offset).split(separator: ":").map(String.init)
     }
 
-    /// What the dynamic linker takes for granted: it stops the process where one of these is missing.
+    /// Checks what the dynamic linker relies on: it ends the process if one of these entries is missing.
     private func checkEntrySizes() throws(PluginError) {
         let expected: [(tag: Tag, table: Tag, size: UInt64)] = [
             (.symbolEntry, .symbols, 24), (.relocationEntry, .relocations, 24), (.relativeEntry, .relatives, 8),
             (.pltRelocationType, .pltRelocations, 7),
         ]
         for (tag, table, size) in expected where values[table] != nil && values[tag] != size {
-            throw file.damaged("its dynamic section says \(values[tag] ?? 0) for \(tag), expected \(size)")
+            throw file.damaged("its dynamic section has the value \(values[tag] ?? 0) for \(tag), expected \(size)")
         }
         try file.check(
             values[.versions] != nil || values[.definitions] == nil && values[.requirements] == nil,
-            else: "it has versions of symbols, and does not say which symbol has which (DT_VERSYM)")
+            else: "it has versions of symbols, but no table that assigns them to symbols (DT_VERSYM)")
     }
 
-    /// What is called when the library is loaded and at exit: inside of what is executable.
+    /// Checks that the functions that are called at load and at exit are in executable memory.
     func checkFunctions() throws(PluginError) {
         for tag in [Tag.initFunction, .finiFunction] {
             guard let address = values[tag] else { continue }
-            try file.check(segments.isExecutable(address), else: "its \(tag) at address \(address) is no code")
+            try file.check(segments.isExecutable(address), else: "its \(tag) at address \(address) is not code")
         }
         guard let address = values[.pltGOT] else { return }
         let isData = segments.load(containing: address)?.isWritable == true
-        try file.check(isData, else: "its \(Tag.pltGOT) at address \(address) is no data")
+        try file.check(isData, else: "its \(Tag.pltGOT) at address \(address) is not data")
     }
 }

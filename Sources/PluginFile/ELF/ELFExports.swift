@@ -1,19 +1,19 @@
 package import PluginABI
 
 extension ELFSymbols {
-    /// The names of what the file exports, sorted, without those of Swift, which carry their module's name, those that
-    /// every linker makes, the weak and unique ones of inline functions and templates, which any library may define as
-    /// well, and the entry function.
+    /// Returns the sorted names of the exported symbols. Left out are those of Swift, which contain their module's name,
+    /// those that every linker makes, the weak and unique ones of inline functions and templates, which other libraries may
+    /// define as well, and the entry function.
     ///
-    /// It ends after ``textLimit`` bytes of names: names can share their bytes in the file.
+    /// Stops after ``textLimit`` bytes of names, because names can share bytes in the file.
     ///
-    /// - Parameter count: How many symbols there are; those that ``findEntry(count:)`` has checked.
+    /// - Parameter count: The number of symbols. ``findEntry(count:)`` must have checked them.
     func exportedNames(count: UInt64) throws(PluginError) -> [String] {
         var names: [String] = []
         var room = Self.textLimit
         for index in 0..<min(count, limit) {
             let symbol = try symbol(index)
-            // Defined here, global, of default or protected visibility.
+            // Only symbols that are defined here, global, and of default or protected visibility.
             guard symbol.section != 0, symbol.binding == 1, symbol.isVisible else { continue }
             let name = try dynamic.file.string(at: dynamic.strings.offset + symbol.name, end: dynamic.strings.end)
             room -= name.utf8.count
@@ -23,7 +23,7 @@ extension ELFSymbols {
         return names.sorted()
     }
 
-    /// How many bytes of names are read, at most.
+    /// The maximum number of bytes of names that are read.
     static let textLimit = 16 << 20
 
     private static let expected: Set<String> = [
@@ -33,7 +33,7 @@ extension ELFSymbols {
 }
 
 extension ELFImage {
-    /// What a file exports besides the entry function; see ``ELFSymbols/exportedNames(count:)``.
+    /// Returns the symbols that a file exports besides the entry function; see ``ELFSymbols/exportedNames(count:)``.
     ///
     /// - Throws: `invalidFile`.
     package static func exports(of bytes: UnsafeRawBufferPointer, path: String) throws(PluginError) -> [String] {

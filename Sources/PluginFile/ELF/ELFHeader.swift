@@ -1,6 +1,7 @@
 import PluginABI
 
-/// The header of an ELF file: that it is one, for this machine, and a shared object. Errors say what it is instead.
+/// The header of an ELF file. Reading it checks that the file is an ELF file, is for this machine, and is a shared object;
+/// errors say what it is instead.
 struct ELFHeader {
     let programHeaders: UInt64
     let programHeaderCount: UInt64
@@ -14,13 +15,13 @@ struct ELFHeader {
             kind == 2,
             invalid: kind == 1
                 ? "is a 32-bit file. Build the module for this 64-bit machine."
-                : "is damaged: its header says class \(kind), 64-bit files say 2.")
+                : "is damaged: its header has class \(kind), but 64-bit files have 2.")
         let order = try file.read(UInt8.self, at: 5)
         try file.check(
             order == 1,
             invalid: order == 2
-                ? "is a big-endian file, and this machine is little-endian. Build the module for this machine."
-                : "is damaged: its header says byte order \(order), little-endian files say 1.")
+                ? "is a big-endian file, but this machine is little-endian. Build the module for this machine."
+                : "is damaged: its header has byte order \(order), but little-endian files have 1.")
         let versions = (try file.read(UInt8.self, at: 6), try file.word(at: 20))
         try file.check(
             versions == (1, 1),
@@ -33,7 +34,7 @@ struct ELFHeader {
         let machine = try file.read(UInt16.self, at: 18)
         try file.check(
             machine == ELFImage.thisMachine,
-            invalid: "is built for \(ELFImage.name(ofMachine: machine)), and this machine is "
+            invalid: "is built for \(ELFImage.name(ofMachine: machine)), but this machine is "
                 + "\(ELFImage.name(ofMachine: ELFImage.thisMachine)). Build the module for this machine.")
         try Self.expect(file, "header size (e_ehsize)", at: 52, 64)
         try Self.expect(file, "program header size (e_phentsize)", at: 54, 56)
@@ -47,11 +48,11 @@ struct ELFHeader {
         sectionHeaders = try file.read(UInt64.self, at: 40)
         let sections = UInt64(try file.read(UInt16.self, at: 60))
         if sectionHeaders != 0 { try Self.expect(file, "section header size (e_shentsize)", at: 58, 64) }
-        // With 65,280 sections or more, the first section's size says how many.
+        // With 65,280 sections or more, the first section's size is their number.
         let isMany = sectionHeaders != 0 && sections == 0 && file.contains(sectionHeaders, 64)
         sectionHeaderCount =
             isMany ? try file.read(UInt64.self, at: sectionHeaders + 32) : sectionHeaders == 0 ? 0 : sections
-        // What a file cut short shows first: a linker writes the section headers at the end.
+        // A linker writes the section headers at the end, so a truncated file is noticed here first.
         let end = saturating(sectionHeaderCount, times: 64, plus: sectionHeaders)
         try Self.checkEnd(file, max(saturating(programHeaderCount, times: 56, plus: programHeaders), end))
         if sectionHeaders != 0 { try checkSections(file) }
@@ -61,20 +62,20 @@ struct ELFHeader {
         let names = UInt64(try file.read(UInt16.self, at: 62))
         try file.check(
             names < sectionHeaderCount || names >= 0xff00,
-            else: "section \(names) shall hold the names of \(sectionHeaderCount) sections")
+            else: "section \(names) should contain the names of \(sectionHeaderCount) sections")
         for index in 0..<sectionHeaderCount {
             let section = sectionHeaders + index * 64
             let type = try file.word(at: section + 4)
-            if type == 0 || type == 8 { continue }  // SHT_NULL and SHT_NOBITS take no room
+            if type == 0 || type == 8 { continue }  // SHT_NULL and SHT_NOBITS have no bytes in the file.
             let size = try file.read(UInt64.self, at: section + 32)
             try Self.checkEnd(file, saturating(1, times: size, plus: try file.read(UInt64.self, at: section + 24)))
         }
     }
 
-    /// Refuses a file that ends before a part of it does.
+    /// Refuses a file that ends before `end`, the end of one of its parts.
     static func checkEnd(_ file: ELFBytes, _ end: UInt64) throws(PluginError) {
         let isWild = end > 1 << 48 && end > file.count
-        try file.check(!isWild, else: "its header names a part at byte \(end), and the file has \(file.count)")
+        try file.check(!isWild, else: "its header refers to byte \(end), but it has only \(file.count) bytes")
         try file.check(
             end <= file.count, invalid: "is cut short: \(file.count) bytes, \(end) expected. Copy it again.")
     }
@@ -92,7 +93,7 @@ struct ELFHeader {
         case 1: throw file.invalid(isNoLibrary("an object file, not linked yet"))
         case 2: throw file.invalid(isNoLibrary("an executable"))
         case 4: throw file.invalid(isNoLibrary("a core dump"))
-        case let other: throw file.damaged("its header says file type \(other), shared libraries say 3")
+        case let other: throw file.damaged("its header has file type \(other), but shared libraries have 3")
         }
     }
 
@@ -108,10 +109,10 @@ struct ELFHeader {
         try file.check(isELF, invalid: "is \(looks(start)), not a shared library.")
         try file.check(
             file.count >= 64,
-            invalid: "is cut short: \(file.count) bytes, and the ELF header alone takes 64. Copy it again.")
+            invalid: "is cut short: \(file.count) bytes, but the ELF header alone has 64. Copy it again.")
     }
 
-    /// What a file that is no ELF file looks like by its first 512 bytes.
+    /// Returns what a file that is not an ELF file looks like, judging by its first 512 bytes.
     private static func looks(_ bytes: UnsafeRawBufferPointer) -> String {
         let known: [(start: [UInt8], what: String)] = [
             (Array("#!".utf8), "a script"), (Array("!<arch>\n".utf8), "a static library (ar archive)"),
@@ -137,7 +138,7 @@ extension ELFImage {
         static let thisMachine: UInt16 = 243
     #endif
 
-    /// The processor that a value of `e_machine` stands for.
+    /// Returns the processor of a value of `e_machine`.
     static func name(ofMachine machine: UInt16) -> String {
         let names: [UInt16: String] = [
             3: "x86 (32-bit)", 8: "MIPS", 20: "PowerPC", 21: "PowerPC", 22: "s390", 40: "ARM (32-bit)", 62: "x86-64",

@@ -1,30 +1,30 @@
 package import PluginABI
 
-/// What a shared library says about itself in its ELF header and dynamic section, without running any of it.
+/// The description of a shared library from its ELF header and dynamic section, read without running any of its code.
 ///
-/// The dynamic linker trusts the tables of a file and dies of wrong ones. So everything it will follow is checked
-/// here first: that the file is complete, made for this machine, and that each table, name, symbol and relocation lies
-/// where it can lie. What passes can still be wrong; it is trusted as code is.
+/// The dynamic linker trusts the tables of a file, and crashes on wrong ones. Therefore everything that it will follow is
+/// checked here first: that the file is complete, that it is for this machine, and that each table, name, symbol and
+/// relocation is at a valid position. A file that passes can still be wrong; it is trusted like code.
 package struct ELFImage: Sendable {
     /// DT_SONAME: the name under which other libraries need this one.
     package private(set) var soname: String?
     /// DT_NEEDED: the names of the libraries that it needs, in order.
     package private(set) var needed: [String] = []
-    /// The folders in which they are looked for, `$ORIGIN` not replaced.
+    /// The folders in which needed libraries are searched. `$ORIGIN` is not replaced.
     package private(set) var runpath: [String] = []
     /// Whether it exports the entry function of a module.
     package private(set) var exportsEntry = false
-    /// The id that its linker gave it, in hexadecimal.
+    /// The build id from its linker, in hexadecimal.
     package private(set) var buildID: String?
-    /// How many bytes of memory it takes.
+    /// The number of bytes of memory that it takes.
     package private(set) var mappedSize = 0
 
-    /// Reads a file that was loaded as a whole. Takes time and memory in proportion to its size, whatever it contains.
+    /// Reads a file that is completely in memory. Takes time and memory in proportion to its size, for any content.
     ///
     /// - Parameters:
-    ///   - bytes: The file; used during the call only. Nobody may change it meanwhile.
-    ///   - path: How errors call it.
-    /// - Throws: `invalidFile`, with what is wrong with it.
+    ///   - bytes: The file. Used only during the call, and must not change during the call.
+    ///   - path: The path of the file in errors.
+    /// - Throws: `invalidFile`, saying what is wrong.
     package init(reading bytes: UnsafeRawBufferPointer, path: String) throws(PluginError) {
         let file = ELFBytes(bytes: bytes, path: path)
         let dynamic = try ELFDynamic(file)
@@ -34,45 +34,46 @@ package struct ELFImage: Sendable {
         let symbolCount = symbols.count ?? relocations.symbolCount
         try file.check(
             relocations.symbolCount <= symbolCount,
-            else: "a relocation names symbol \(relocations.symbolCount - 1) of \(symbolCount)")
+            else: "a relocation refers to symbol \(relocations.symbolCount - 1), but there are only \(symbolCount)")
         try dynamic.checkFunctions()
-        let needed = try dynamic.needed()
-        let exportsEntry = try symbols.findEntry(count: symbolCount)
+        needed = try dynamic.needed()
+        exportsEntry = try symbols.findEntry(count: symbolCount)
         try ELFVersions.check(dynamic, needed: needed, symbolCount: symbolCount)
-        // Some libraries carry the name of the dynamic linker as programs do, libc for one; they do not say PIE.
+        // Some libraries, such as libc, contain the name of the dynamic linker like programs do, but are not marked PIE.
         let isProgram =
             dynamic.isProgram
             || !exportsEntry && dynamic[.soname] == nil && segments.all.contains(where: { $0.type == 3 })
         try file.check(!isProgram, invalid: ELFHeader.isNoLibrary("an executable"))
         soname = try dynamic.soname()
-        self.needed = needed
         runpath = try dynamic.runpath()
-        self.exportsEntry = exportsEntry
         buildID = try segments.buildID()
         mappedSize = Int(segments.mappedSize)
     }
 
-    /// The image of the program itself, at which nobody looks: it runs already, on the one Swift runtime that it has.
+    /// An empty image that stands for the program itself. Nothing needs to be checked in it, because the program is already
+    /// running, with the only Swift runtime of the process.
     package static let program = ELFImage()
 
     private init() {}
 
-    /// Checks the tables from which everything else is found, to refuse a file before it is copied: header, program and
-    /// section headers, dynamic section, names, and the hash table of the symbols.
+    /// Checks the tables from which everything else is found, in order to refuse a file before it is copied: the header, the
+    /// program and section headers, the dynamic section, names, and the hash table of the symbols.
     ///
-    /// - Throws: `invalidFile`, with what is wrong with it.
+    /// - Throws: `invalidFile`, saying what is wrong.
     package static func checkTables(of file: ELFBytes) throws(PluginError) {
         let dynamic = try ELFDynamic(file)
         _ = try (dynamic.needed(), dynamic.runpath(), dynamic.soname())
         _ = try ELFSymbols(dynamic)
     }
 
-    /// Throws `invalidFile` if the entry function of a module is not exported.
+    /// Checks that the entry function of a module is exported.
+    ///
+    /// - Throws: `invalidFile` if it is not.
     package func requireEntry(path: String) throws(PluginError) {
         guard !exportsEntry else { return }
         throw PluginError(
             .invalidFile,
-            "\(path) is a shared library, but no module: it does not export the function plugin_module_entry. In Swift "
+            "\(path) is a shared library, but not a module: it does not export the function plugin_module_entry. In Swift "
                 + "it must be public and marked @_cdecl(\"plugin_module_entry\"), in C PLUGIN_MODULE_EXPORT.")
     }
 }

@@ -1,11 +1,11 @@
 import PluginABI
 
-/// The relocations: where the dynamic linker will write, and for which symbols.
+/// The relocations: the addresses that the dynamic linker will write to, and the symbols that it uses for that.
 struct ELFRelocations {
     private let dynamic: ELFDynamic
-    /// One more than the largest symbol number in them.
+    /// The largest symbol number in the relocations plus one.
     private(set) var symbolCount: UInt64 = 0
-    /// Arrays of functions that are called at load and at exit; what is written into them must be code.
+    /// The arrays of functions that are called at load and at exit. Only addresses of code may be written into them.
     private let functionArrays: [Range<UInt64>]
 
     private var file: ELFBytes { dynamic.file }
@@ -24,7 +24,7 @@ struct ELFRelocations {
             let relative = dynamic[.relativeCount] ?? 0
             try dynamic.file.check(
                 relative <= table.size / 24,
-                else: "\(relative) of its \(table.size / 24) relocations shall be relative")
+                else: "it declares \(relative) relative relocations, but has only \(table.size / 24)")
             try check(table, relativeCount: relative)
         }
         if let table = try dynamic.table(.pltRelocations, .pltRelocationSize, unit: 24) {
@@ -44,7 +44,7 @@ struct ELFRelocations {
         private static let indirect: UInt32 = 58
     #endif
 
-    /// Whether the dynamic linker knows a type of relocation.
+    /// Returns whether the dynamic linker knows a type of relocation.
     private static func isKnown(_ type: UInt32) -> Bool {
         switch type {
         #if arch(x86_64)
@@ -66,7 +66,7 @@ struct ELFRelocations {
             let symbol = try file.word(at: at + 12)
             try file.check(
                 Self.isKnown(type) && (index >= relativeCount || type == Self.relative),
-                else: "relocation \(index) is of type \(type), which does not belong there")
+                else: "relocation \(index) has type \(type), which is not allowed there")
             if type == 0 { continue }
             try checkPlace(place)
             symbolCount = max(symbolCount, symbol + 1)
@@ -75,17 +75,17 @@ struct ELFRelocations {
             let mustBeCode = type == Self.indirect || functionArrays.contains { $0.contains(place) }
             try file.check(
                 !mustBeCode || dynamic.segments.isExecutable(target),
-                else: "it would call a function at address \(target), where no code is")
+                else: "it would call a function at address \(target), where there is no code")
         }
     }
 
     private func checkPlace(_ place: UInt64) throws(PluginError) {
         let load = dynamic.segments.load(holding: place, 8)
         let isData = load.map { $0.isWritable || dynamic.relocatesText } ?? false
-        try file.check(isData, else: "a relocation would write to address \(place), where no data are")
+        try file.check(isData, else: "a relocation would write to address \(place), where there is no writable data")
     }
 
-    /// DT_RELR: an even word is a place, an odd one a bitmap of the 63 words behind it.
+    /// Checks DT_RELR, in which an even word is an address, and an odd one a bitmap of the 63 words that follow.
     private func checkRelatives() throws(PluginError) {
         guard let table = try dynamic.table(.relatives, .relativeSize, unit: 8) else { return }
         var next: UInt64?
@@ -95,7 +95,9 @@ struct ELFRelocations {
                 try checkPlace(word)
                 next = word + 8
             } else {
-                guard let start = next else { throw file.damaged("its table \(ELFDynamic.Tag.relatives) has no start") }
+                guard let start = next else {
+                    throw file.damaged("its table \(ELFDynamic.Tag.relatives) does not begin with an address")
+                }
                 let last = UInt64(63 - word.leadingZeroBitCount)
                 if last > 0 { try checkPlace(saturating(last - 1, times: 8, plus: start)) }
                 next = saturating(63, times: 8, plus: start)

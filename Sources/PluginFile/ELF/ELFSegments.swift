@@ -1,6 +1,6 @@
 import PluginABI
 
-/// One program header.
+/// A program header.
 struct ELFSegment {
     let type: UInt32
     let flags: UInt32
@@ -12,27 +12,28 @@ struct ELFSegment {
 
     var isExecutable: Bool { flags & 1 != 0 }
     var isWritable: Bool { flags & 2 != 0 }
-    /// Neither sum overflows in a PT_LOAD that was checked.
+    /// The address after the bytes from the file. In a checked PT_LOAD, the sum does not overflow.
     var fileEnd: UInt64 { address &+ fileSize }
     var memoryEnd: UInt64 { address &+ memorySize }
 }
 
-/// The parts of the file that are mapped, and where everything lies in memory.
+/// The segments of the file: the parts that are mapped, and their positions in memory.
 struct ELFSegments {
     let file: ELFBytes
     private(set) var all: [ELFSegment] = []
-    /// The PT_LOADs: ascending, not overlapping, wholly inside the file.
+    /// The PT_LOADs: ascending, not overlapping, completely inside the file.
     private(set) var loads: [ELFSegment] = []
     private(set) var dynamic: ELFSegment?
     private(set) var threadLocal: ELFSegment?
 
-    /// More memory than a module can mean to take.
+    /// The maximum number of bytes of memory of a module.
     private static let memoryLimit: UInt64 = 1 << 32
 
-    /// How many notes are looked through for the build id, which linkers put first. Segments of notes can overlap.
+    /// The maximum number of notes that are searched for the build id, which linkers put first. The limit is needed because
+    /// note segments can overlap.
     private static let noteLimit = 1024
 
-    /// How much memory the image takes.
+    /// The number of bytes of memory that the image takes.
     var mappedSize: UInt64 { loads[loads.count - 1].memoryEnd - loads[0].address }
     var end: UInt64 { loads[loads.count - 1].memoryEnd }
 
@@ -54,7 +55,7 @@ struct ELFSegments {
         let size = mappedSize
         try file.check(
             size <= Self.memoryLimit,
-            invalid: "would take \(size) bytes of memory; at most \(Self.memoryLimit) are accepted.")
+            invalid: "needs \(size) bytes of memory; at most \(Self.memoryLimit) are accepted.")
         for segment in all { try check(segment, header) }
         try file.check(dynamic != nil, invalid: "has no dynamic section (PT_DYNAMIC): it is not a shared library.")
     }
@@ -62,17 +63,17 @@ struct ELFSegments {
     private mutating func appendLoad(_ load: ELFSegment) throws(PluginError) {
         try file.check(
             load.fileSize <= load.memorySize,
-            else: "a segment has \(load.fileSize) bytes in the file and \(load.memorySize) in memory")
+            else: "a segment has \(load.fileSize) bytes in the file, but only \(load.memorySize) in memory")
         try ELFHeader.checkEnd(file, saturating(1, times: load.fileSize, plus: load.offset))
         try file.check(
             saturating(1, times: load.memorySize, plus: load.address) < UInt64(Int64.max),
             else: "a segment at address \(load.address) is \(load.memorySize) bytes long")
-        // 4096 is the smallest page of every machine this runs on.
+        // 4096 is the smallest page size of all supported machines.
         let alignment = load.alignment
         try file.check(
             alignment.nonzeroBitCount == 1 && alignment >= 4096 && alignment <= 1 << 30
                 && (load.address &- load.offset) % alignment == 0,
-            else: "a segment at byte \(load.offset), address \(load.address) does not fit its alignment \(alignment)")
+            else: "a segment at byte \(load.offset), address \(load.address) does not match its alignment \(alignment)")
         let isBehind = load.address >= loads.last?.memoryEnd ?? 0
         try file.check(isBehind, else: "its segments overlap or are not in order")
         loads.append(load)
@@ -86,32 +87,32 @@ struct ELFSegments {
             try file.check(isNew, else: "it has two dynamic sections")
             let load = load(holding: segment.address, segment.fileSize)
             guard let load, isLoaded, segment.fileSize >= 16, load.isWritable || !segment.isWritable else {
-                throw file.damaged("its dynamic section lies outside of what is loaded")
+                throw file.damaged("its dynamic section is outside the loaded segments")
             }
             dynamic = segment
         case 6:  // PT_PHDR
             let isThere = fileOffset(segment.address, segment.memorySize) == header.programHeaders
-            try file.check(isThere, else: "its program headers are not where they say they are")
+            try file.check(isThere, else: "its program headers are not at the address that PT_PHDR states")
         case 7:  // PT_TLS
             try file.check(
                 segment.fileSize <= segment.memorySize && segment.memorySize <= 1 << 30 && segment.alignment <= 4096
                     && segment.alignment.nonzeroBitCount <= 1 && isLoaded,
-                else: "its thread-local data lie outside of what is loaded")
+                else: "its thread-local data is outside the loaded segments")
             threadLocal = segment
         case 4, 0x6474_e550, 0x6474_e553:  // PT_NOTE, PT_GNU_EH_FRAME, PT_GNU_PROPERTY
             try file.check(
-                isLoaded, else: "a table of its program headers (type \(segment.type)) lies outside of what is loaded")
-        case 0x6474_e552:  // PT_GNU_RELRO; it may be rounded up to the end of a page
+                isLoaded, else: "a part that its program headers describe (type \(segment.type)) is not loaded")
+        case 0x6474_e552:  // PT_GNU_RELRO, which may be rounded up to the end of a page
             let load = load(containing: segment.address)
             let isData =
                 (segment.memorySize == 0 || load?.isWritable == true) && segment.memorySize <= mappedSize
                 && segment.memoryEnd <= (load?.memoryEnd ?? end) + 65536
-            try file.check(isData, else: "what it wants to protect (PT_GNU_RELRO) lies outside of its data")
+            try file.check(isData, else: "the part to be protected (PT_GNU_RELRO) is outside its data")
         default: break
         }
     }
 
-    /// The PT_LOAD whose memory has that address. Logarithmic.
+    /// Returns the PT_LOAD whose memory contains an address. Takes logarithmic time.
     func load(containing address: UInt64) -> ELFSegment? {
         var low = 0
         var high = loads.count
@@ -122,19 +123,20 @@ struct ELFSegments {
         return low < loads.count && loads[low].address <= address ? loads[low] : nil
     }
 
-    /// The PT_LOAD whose memory has all of the `size` bytes from `address` on.
+    /// Returns the PT_LOAD whose memory contains all of the `size` bytes at `address`.
     func load(holding address: UInt64, _ size: UInt64) -> ELFSegment? {
         guard let load = load(containing: address), size <= load.memoryEnd - address else { return nil }
         return load
     }
 
-    /// Where in the file those bytes of memory come from; nil where they come from nowhere, or not all of them.
+    /// Returns the offset in the file from which the `size` bytes at `address` are loaded; `nil` unless all of them come
+    /// from the file.
     func fileOffset(_ address: UInt64, _ size: UInt64) -> UInt64? {
         guard let load = load(containing: address), address <= load.fileEnd else { return nil }
         return size <= load.fileEnd - address ? load.offset + (address - load.address) : nil
     }
 
-    /// How many bytes from `address` on come from the file.
+    /// Returns how many bytes at `address` and after it come from the file.
     func bytesInFile(from address: UInt64) -> UInt64 {
         guard let load = load(containing: address), address < load.fileEnd else { return 0 }
         return load.fileEnd - address
@@ -142,7 +144,7 @@ struct ELFSegments {
 
     func isExecutable(_ address: UInt64) -> Bool { load(containing: address)?.isExecutable == true }
 
-    /// The build id that the linker noted, in hexadecimal; nil if there is none.
+    /// Returns the build id from the linker, in hexadecimal; `nil` if there is none.
     func buildID() throws(PluginError) -> String? {
         var budget = Self.noteLimit
         for note in all where note.type == 4 {

@@ -3,11 +3,11 @@ import PluginABI
 /// The symbol table and the hash tables through which the dynamic linker finds symbols in it.
 struct ELFSymbols {
     let dynamic: ELFDynamic
-    /// Where symbol 0 lies in the file.
+    /// The offset of symbol 0 in the file.
     let offset: UInt64
-    /// How many symbols the hash tables know of; nil where they do not tell.
+    /// The number of symbols according to the hash tables; `nil` if it does not follow from them.
     private(set) var count: UInt64?
-    /// How many there is room for.
+    /// The maximum number of symbols, limited by the space in the file.
     let limit: UInt64
 
     private var file: ELFBytes { dynamic.file }
@@ -16,9 +16,9 @@ struct ELFSymbols {
         self.dynamic = dynamic
         guard let address = dynamic[.symbols], address % 8 == 0,
             let offset = dynamic.segments.fileOffset(address, 24)
-        else { throw dynamic.file.damaged("its symbol table (DT_SYMTAB) lies outside of what is loaded") }
+        else { throw dynamic.file.damaged("its symbol table (DT_SYMTAB) is outside the loaded segments") }
         self.offset = offset
-        // Linkers put nothing between the symbols and what follows; names that follow end the table.
+        // Linkers leave no gap after the symbols. If the names follow, they end the table.
         let room = dynamic.segments.bytesInFile(from: address)
         let names = dynamic.strings.address
         limit = (names > address ? min(room, names - address) : room) / 24
@@ -34,11 +34,11 @@ struct ELFSymbols {
         guard let count else { return }
         let limit = limit
         try file.check(
-            count <= limit, else: "its hash table speaks of \(count) symbols, and there is room for \(limit)")
+            count <= limit, else: "its hash table has \(count) symbols, but there is room for only \(limit)")
     }
 
-    /// Follows DT_GNU_HASH: its buckets are the starts of chains that lie one behind the other, each ended by an odd
-    /// number; the last one ends with the last symbol.
+    /// Returns the number of symbols from DT_GNU_HASH. Its buckets are the starts of consecutive chains, each of which ends
+    /// with an odd number; the last chain ends with the last symbol.
     private func countFromGNUHash() throws(PluginError) -> UInt64? {
         guard let address = dynamic[.gnuHash] else { return nil }
         let start = try dynamic.table(.gnuHash, at: address, size: 16).offset
@@ -55,7 +55,7 @@ struct ELFSymbols {
         for index in 0..<buckets {
             let symbol = try file.word(at: start + 16 + words * 8 + index * 4)
             let isThere = symbol == 0 || (first..<max(first, limit)).contains(symbol)
-            try file.check(isThere, else: "its hash table (DT_GNU_HASH) names symbol \(symbol)")
+            try file.check(isThere, else: "its hash table (DT_GNU_HASH) refers to symbol \(symbol), which is missing")
             last = max(last, symbol)
         }
         if last == 0 { return nil }
@@ -66,7 +66,8 @@ struct ELFSymbols {
         throw file.damaged("its hash table (DT_GNU_HASH) has no end")
     }
 
-    /// Follows DT_HASH. Each symbol is in one chain at most, so more steps than symbols mean a circle.
+    /// Returns the number of symbols from DT_HASH. Each symbol is in at most one chain, so more steps than symbols mean a
+    /// cycle.
     private func countFromHash() throws(PluginError) -> UInt64? {
         guard let address = dynamic[.hash] else { return nil }
         let start = try dynamic.table(.hash, at: address, size: 8).offset
@@ -89,19 +90,19 @@ struct ELFSymbols {
         return symbols
     }
 
-    /// An entry of the table, as it lies in the file: the name, four bits each of type and binding, the visibility, the
+    /// An entry of the table as it is in the file: the name, four bits each of type and binding, the visibility, the
     /// section, and the value.
     struct Symbol {
         let head: UInt64
         let value: UInt64
 
-        /// Where the name lies in the table of names.
+        /// The offset of the name in the table of names.
         var name: UInt64 { head & 0xffff_ffff }
         var type: UInt64 { head >> 32 & 15 }
         var binding: UInt64 { head >> 36 & 15 }
         /// Whether its visibility is default or protected.
         var isVisible: Bool { head >> 40 & 3 == 0 || head >> 40 & 3 == 3 }
-        /// 0 where it is defined elsewhere, 0xff00 and more where it is not in memory.
+        /// The section: 0 if the symbol is defined elsewhere, 0xff00 or more if it is not in memory.
         var section: UInt64 { head >> 48 }
     }
 
@@ -110,30 +111,30 @@ struct ELFSymbols {
         return Symbol(head: try file.read(UInt64.self, at: at), value: try file.read(UInt64.self, at: at + 8))
     }
 
-    /// Checks every symbol, and says whether the entry function of a module is among them.
+    /// Checks all symbols, and returns whether the entry function of a module is among them.
     func findEntry(count: UInt64) throws(PluginError) -> Bool {
         let segments = dynamic.segments
-        try file.check(count <= limit, else: "\(count) symbols are used, and there is room for \(limit)")
+        try file.check(count <= limit, else: "it uses \(count) symbols, but there is room for only \(limit)")
         var found = false
         for index in 0..<count {
             let symbol = try symbol(index)
             let (name, value) = (symbol.name, symbol.value)
             try file.check(
-                name < dynamic.strings.size, else: "the name of symbol \(index) lies outside of its string table")
+                name < dynamic.strings.size, else: "the name of symbol \(index) is outside its string table")
             if symbol.section == 0 || symbol.section >= 0xff00 { continue }
             switch symbol.type {
             case 2, 10:  // STT_FUNC, STT_GNU_IFUNC
                 try file.check(
                     segments.isExecutable(value),
-                    else: "symbol \(index) is a function at address \(value), where no code is")
+                    else: "symbol \(index) is a function at address \(value), where there is no code")
             case 6:  // STT_TLS: relative to the thread-local data
                 let size = segments.threadLocal?.memorySize ?? 0
-                try file.check(value <= size, else: "symbol \(index) lies outside of its thread-local data")
-            default: try file.check(value <= segments.end, else: "symbol \(index) lies outside of it")
+                try file.check(value <= size, else: "symbol \(index) is outside its thread-local data")
+            default: try file.check(value <= segments.end, else: "symbol \(index) is outside its memory")
             }
-            // A global or weak function that can be seen: what dlsym finds.
+            // dlsym finds visible global and weak functions.
             if symbol.type == 2, symbol.binding == 1 || symbol.binding == 2, symbol.isVisible,
-                file.isString(entrySymbol, at: dynamic.strings.offset + name)
+                file.isString("plugin_module_entry", at: dynamic.strings.offset + name)
             {
                 found = true
             }
@@ -141,6 +142,3 @@ struct ELFSymbols {
         return found
     }
 }
-
-/// PLUGIN_ENTRY_SYMBOL of the C header, as a text that can be compared without an allocation.
-private let entrySymbol: StaticString = "plugin_module_entry"

@@ -1,37 +1,38 @@
 import PluginABI
 
-/// The versions of symbols: which ones the file defines, which ones it requires of other libraries, and which one each
-/// of its symbols has.
+/// The versions of symbols: those that the file defines, those that it requires of other libraries, and the version of each
+/// of its symbols.
 enum ELFVersions {
-    /// Checks the three tables as the dynamic linker will follow them. Linear: each list goes forward in the file.
+    /// Checks the three tables in the way the dynamic linker will follow them. Takes linear time, because each list only
+    /// goes forward in the file.
     static func check(_ dynamic: ELFDynamic, needed: [String], symbolCount: UInt64) throws(PluginError) {
         let file = dynamic.file
         var largest: UInt16 = 1
         if let start = dynamic[.definitions] {
             for at in try list(dynamic, start, count: dynamic[.definitionCount], size: 20, next: 16) {
                 try file.check(
-                    file.read(UInt16.self, at: at) == 1, else: "a version definition is of an unknown format")
+                    file.read(UInt16.self, at: at) == 1, else: "a version definition has an unknown format")
                 largest = max(largest, try file.read(UInt16.self, at: at + 4) & 0x7fff)
                 let name = try file.word(at: at + file.word(at: at + 12))
                 try file.check(
-                    name < dynamic.strings.size, else: "the name of a version lies outside of its string table")
+                    name < dynamic.strings.size, else: "the name of a version is outside its string table")
             }
         }
         if let start = dynamic[.requirements] {
-            var budget = file.count / 16  // more requirements cannot be in the file, unless lists share them
+            var budget = file.count / 16  // The file cannot contain more requirements, unless lists share them.
             let needed = Set(paths: needed)
             let records = try list(dynamic, start, count: dynamic[.requirementCount], size: 16, next: 12)
-            // Linkers make one for each library; each costs the reading of a name.
+            // Linkers make one record for each library. The limit bounds the number of names that are read.
             try file.check(
                 records.count <= needed.count,
-                else: "it requires versions of \(records.count) libraries, and needs \(needed.count)")
+                else: "it requires versions of \(records.count) libraries, but needs only \(needed.count)")
             for at in records {
                 try file.check(
-                    file.read(UInt16.self, at: at) == 1, else: "a version requirement is of an unknown format")
+                    file.read(UInt16.self, at: at) == 1, else: "a version requirement has an unknown format")
                 let library = try dynamic.name(at: file.word(at: at + 4))
                 try file.check(
                     needed.contains(library),
-                    else: "it requires versions of \(library), and does not need that library")
+                    else: "it requires versions of \(library), but does not need that library")
                 largest = max(largest, try checkRequirements(dynamic, record: at, &budget))
             }
         }
@@ -40,11 +41,12 @@ enum ELFVersions {
         for index in 0..<symbolCount {
             let version = try file.read(UInt16.self, at: table.offset + index * 2) & 0x7fff
             try file.check(
-                version <= largest, else: "symbol \(index) has version \(version), and there are \(largest)")
+                version <= largest, else: "symbol \(index) has version \(version), but there are only \(largest)")
         }
     }
 
-    /// The offsets of the records of a list in which each one says how far the next one is, 0 being the end.
+    /// Returns the offsets of the records of a list in which each record contains the distance to the next one, or 0 at the
+    /// end.
     private static func list(
         _ dynamic: ELFDynamic, _ address: UInt64, count: UInt64?, size: UInt64, next: UInt64
     ) throws(PluginError) -> [UInt64] {
@@ -65,7 +67,7 @@ enum ELFVersions {
         return offsets
     }
 
-    /// The largest number that the requirements of one library give to a version.
+    /// Checks the requirements of one library, and returns the largest version number in them.
     private static func checkRequirements(
         _ dynamic: ELFDynamic, record: UInt64, _ budget: inout UInt64
     ) throws(PluginError) -> UInt16 {

@@ -1,14 +1,14 @@
 package import Glibc
 
-/// Which file it is, and in which state: changes whenever the file is replaced or written.
+/// The identity and the state of a file, which change whenever the file is replaced or written.
 package struct FileIdentity: Hashable, Sendable, Codable {
     package let device: UInt64
     package let inode: UInt64
-    /// In bytes.
+    /// The size in bytes.
     package let size: Int64
-    /// When its content was last written, in nanoseconds since 1970.
+    /// The time when its content was last written, in nanoseconds since 1970.
     package let modified: Int64
-    /// When it or its permissions last changed, in nanoseconds since 1970.
+    /// The time when its content or metadata last changed, in nanoseconds since 1970.
     package let changed: Int64
 
     package init(_ status: stat) {
@@ -19,21 +19,21 @@ package struct FileIdentity: Hashable, Sendable, Codable {
         changed = Self.nanoseconds(status.st_ctim)
     }
 
-    /// Whether it changed so short a time ago that another change might show the same times: file systems take them from
-    /// a clock that ticks every few milliseconds. (What git calls racily clean.)
+    /// Whether the file has changed so recently that another change could leave the same times: file systems use a clock
+    /// that ticks every few milliseconds. (git calls this "racily clean".)
     package var isRecent: Bool {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         return Self.nanoseconds(now) &- changed < 20_000_000
     }
 
-    /// Wraps around for a time that no clock can show, instead of trapping.
+    /// Returns a time in nanoseconds. Wraps around instead of trapping for a time that no clock can show.
     private static func nanoseconds(_ time: timespec) -> Int64 {
         Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
     }
 }
 
-/// What a file is, by the type in its mode: "a folder".
+/// Returns what kind of file a mode describes: "a folder".
 package func fileKind(mode: mode_t) -> String {
     switch mode & S_IFMT {
     case S_IFREG: "a regular file"
@@ -42,9 +42,9 @@ package func fileKind(mode: mode_t) -> String {
     case S_IFSOCK: "a socket"
     case S_IFBLK, S_IFCHR: "a device"
     case S_IFLNK: "a symbolic link"
-    default: "no regular file"
+    default: "of an unknown kind"
     }
 }
 
-/// What an error number means, for people: "No such file or directory".
+/// Returns the meaning of an error number for people: "No such file or directory".
 package func describe(errno code: Int32) -> String { String(cString: strerror(code)) }

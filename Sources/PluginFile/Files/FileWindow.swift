@@ -1,28 +1,28 @@
 import Glibc
 package import PluginABI
 
-/// A file of somebody else's, read block by block where something is asked of it, into memory that stands for all of it.
+/// An untrusted file that is read block by block on demand, into memory as large as the file.
 ///
-/// It is read and not mapped: a mapped file that is cut short kills the process that reads it. Memory is taken only for
-/// the blocks that are read. Not for more than one thread.
+/// The file is read, not mapped: a mapped file that is truncated kills the process that reads it. Only the blocks that are
+/// read take memory. For one thread only.
 package final class FileWindow {
-    /// As long as the file. What ``require(_:_:)`` has not asked for is zero.
+    /// The content of the file. Blocks that were not requested with ``require(_:_:)`` are zero.
     let bytes: UnsafeRawBufferPointer
-    /// Why a block could not be read (`errno`); 0 while all could.
+    /// The reason (`errno`) why a block could not be read; 0 if there was no error.
     package private(set) var failure: Int32 = 0
-    /// How many bytes have been read.
+    /// The number of bytes that have been read.
     package private(set) var bytesRead = 0
     private let descriptor: Int32
-    /// One bit for each block.
+    /// One bit for each block that has been read.
     private var isRead: [UInt64]
 
-    /// In bytes.
+    /// The size of a block in bytes.
     private static let block = 1 << 14
 
     /// - Parameters:
-    ///   - descriptor: Of the file; it stays open while the window is used.
-    ///   - size: Of the file, in bytes.
-    /// - Throws: `stagingFailed` where there is no memory.
+    ///   - descriptor: The file's descriptor. It must stay open while the window is used.
+    ///   - size: The size of the file in bytes.
+    /// - Throws: `stagingFailed` if there is no memory.
     package init(_ descriptor: Int32, size: Int, path: String) throws(PluginError) {
         self.descriptor = descriptor
         isRead = Array(repeating: 0, count: size / Self.block / 64 + 1)
@@ -34,13 +34,13 @@ package final class FileWindow {
         guard let address = mmap(nil, size, PROT_READ | PROT_WRITE, flags, -1, 0), address != MAP_FAILED else {
             throw PluginError(.stagingFailed, "There is no memory to read \(path): \(describe(errno: errno)).")
         }
-        // Sound: the memory is this object's own, and lives as long as it.
+        // Sound: this object owns the memory, which lives as long as the object.
         bytes = UnsafeRawBufferPointer(start: address, count: size)
     }
 
     deinit { if let address = bytes.baseAddress { munmap(UnsafeMutableRawPointer(mutating: address), bytes.count) } }
 
-    /// Reads the blocks with the `size` bytes from `offset` on, as far as they lie in the file.
+    /// Reads the blocks that contain the `size` bytes at `offset`, as far as they are inside the file.
     func require(_ offset: UInt64, _ size: UInt64) {
         guard size > 0, offset < UInt64(bytes.count) else { return }
         let last = Int(min(offset.addingReportingOverflow(size - 1).partialValue, UInt64(bytes.count) - 1)) / Self.block
@@ -53,7 +53,7 @@ package final class FileWindow {
 
     private func read(_ block: Int) {
         let (start, end) = (block * Self.block, min((block + 1) * Self.block, bytes.count))
-        // Sound: the block lies inside of the memory, which is this object's own and writable.
+        // Sound: the block is inside the memory, which this object owns and which is writable.
         let memory = UnsafeMutableRawPointer(mutating: bytes.baseAddress! + start)
         var count = 0
         while count < end - start {

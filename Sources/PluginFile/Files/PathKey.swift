@@ -1,7 +1,7 @@
 import Glibc
 
-/// A path, or the name of a file, as a key: another one as soon as its bytes are. Texts of Swift are equal when they
-/// look the same: `é` can be written in two ways, and on Linux those are the names of two files.
+/// A path or file name as a key that is compared by its bytes. Swift strings are equal if they are canonically equivalent:
+/// `é` can be encoded in two ways, which on Linux are the names of two different files.
 @usableFromInline
 package struct PathKey: Hashable, Comparable, Sendable {
     @usableFromInline package let path: String
@@ -11,7 +11,7 @@ package struct PathKey: Hashable, Comparable, Sendable {
     @usableFromInline
     package static func == (left: PathKey, right: PathKey) -> Bool { left.path.hasBytes(of: right.path) }
 
-    /// By their bytes, as `sort` in the C locale.
+    /// Compares two paths by their bytes, as `sort` does in the C locale.
     @usableFromInline
     package static func < (left: PathKey, right: PathKey) -> Bool {
         left.path.utf8.lexicographicallyPrecedes(right.path.utf8)
@@ -26,7 +26,7 @@ package struct PathKey: Hashable, Comparable, Sendable {
 }
 
 extension String {
-    /// Whether both are the same bytes.
+    /// Returns whether both strings have the same bytes.
     package func hasBytes(of other: String) -> Bool {
         var (left, right) = (self, other)
         return left.withUTF8 { left in
@@ -37,7 +37,7 @@ extension String {
         }
     }
 
-    /// Whether the first bytes are those of a text.
+    /// Returns whether the string begins with the bytes of `start`.
     package func beginsWithBytes(of start: String) -> Bool { utf8.starts(with: start.utf8) }
 }
 
@@ -54,7 +54,7 @@ extension Set where Element == PathKey {
 
     package func contains(_ path: String) -> Bool { contains(PathKey(path)) }
 
-    /// Returns whether it is new.
+    /// Inserts a path, and returns whether it is new.
     @discardableResult
     package mutating func insert(_ path: String) -> Bool { insert(PathKey(path)).inserted }
 }

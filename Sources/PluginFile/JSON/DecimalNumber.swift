@@ -1,9 +1,9 @@
 /// Decimal numbers as text.
 enum DecimalNumber {
-    /// The number that a text stands for if it is whole and fits 64 bits, decided on its digits and never by way of a
-    /// double; else nil.
+    /// Returns the number that a text denotes if it is whole and fits into 64 bits; otherwise `nil`. The result is computed
+    /// from the digits, never through a double.
     ///
-    /// - Parameter text: As JSON writes numbers, `-12.50e+3`; leading zeros and a `+` in front are accepted.
+    /// - Parameter text: A number as in JSON, `-12.50e+3`. Leading zeros and a leading `+` are accepted.
     static func wholeNumber(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
         let isNegative = text.first == UInt8(ascii: "-")
         let rest = isNegative || text.first == UInt8(ascii: "+") ? text.dropFirst() : text
@@ -12,11 +12,11 @@ enum DecimalNumber {
         guard let last = mantissa.lastIndex(where: { $0 != UInt8(ascii: "0") && $0 != UInt8(ascii: ".") }) else {
             return 0
         }
-        // The digits up to the last one that is not zero are to be multiplied with a power of ten.
+        // The digits up to the last one that is not zero are multiplied by a power of ten.
         let point = mantissa.firstIndex(of: UInt8(ascii: ".")) ?? mark
         var power = point > last ? point - last - 1 : point - last
         if mark < rest.endIndex {
-            // No text that fits into memory has so many digits that a larger exponent makes them a whole number.
+            // With a larger exponent, a whole number would need more digits than fit into memory.
             let exponent = Int(String(decoding: rest[(mark + 1)...], as: UTF8.self))
             guard let exponent, exponent.magnitude < 1 << 40 else { return nil }
             power += exponent
@@ -31,7 +31,7 @@ enum DecimalNumber {
         return Int(exactly: number)
     }
 
-    /// Appends a digit; false where 64 bits do not hold the number.
+    /// Appends a digit. Returns false if the number does not fit into 64 bits.
     private static func append(_ digit: UInt8, to number: inout UInt64) -> Bool {
         let (product, isOver) = number.multipliedReportingOverflow(by: 10)
         let (sum, isMore) = product.addingReportingOverflow(UInt64(digit))

@@ -1,23 +1,22 @@
-import CPluginABI
 import PluginABI
 
-/// Reads a JSON text (RFC 8259) into a value, in one pass and in time that grows with the text's length alone, whatever
-/// the text says: the one reader of JSON that comes from outside.
+/// Reads a JSON text (RFC 8259) into a value, in one pass and in linear time for any text. All JSON from outside is read
+/// with it.
 ///
-/// A number that is whole and fits 64 bits is an int, which is decided on its digits: `1e2` and `3.0` are ints.
+/// A number that is whole and fits into 64 bits is an int, which is decided from its digits: `1e2` and `3.0` are ints.
 package struct JSONReader {
-    /// What a text may be.
+    /// The rules for a text.
     package struct Rules {
-        /// How deep lists and maps nest.
+        /// The maximum depth of nested lists and maps.
         var depth = Int(PLUGIN_DEPTH_MAX)
-        /// Whether an object that has a name twice is refused; else the first entry counts.
+        /// Whether an object with a duplicate name is refused. If not, the first entry counts.
         var refusesRepeatedNames = false
 
-        /// Of a value as it crosses the border.
+        /// The rules for a value that passes between host and module.
         package static let value = Rules()
-        /// Of a file that people write.
+        /// The rules for a file that people write.
         package static let file = Rules(refusesRepeatedNames: true)
-        /// Of a message between programs, which carries values of the greatest depth inside its own objects.
+        /// The rules for a message between programs, which contains values of the maximum depth inside its own objects.
         package static let message = Rules(depth: Int(PLUGIN_DEPTH_MAX) + 8)
     }
 
@@ -26,8 +25,10 @@ package struct JSONReader {
     private var index = 0
     private var depth = 0
 
-    /// - Parameter text: Valid UTF-8; used during the call only.
-    /// - Throws: What is wrong with the text, and where.
+    /// Reads a text.
+    ///
+    /// - Parameter text: The text, which must be valid UTF-8. Used only during the call.
+    /// - Throws: An error that says what is wrong with the text, and where.
     static func read(_ text: UnsafeRawBufferPointer, _ rules: Rules = .value) throws(MalformedText) -> Value {
         var reader = JSONReader(bytes: text.bindMemory(to: UInt8.self), rules: rules)
         if text.starts(with: [0xEF, 0xBB, 0xBF]) { reader.index = 3 }
@@ -35,8 +36,6 @@ package struct JSONReader {
         guard reader.next() == nil else { throw reader.failure("more follows the value") }
         return value
     }
-
-    private init(bytes: UnsafeBufferPointer<UInt8>, rules: Rules) { (self.bytes, self.rules) = (bytes, rules) }
 
     private func failure(_ what: String) -> MalformedText {
         MalformedText("is not valid JSON: \(what), at byte \(index).")
@@ -88,7 +87,7 @@ package struct JSONReader {
                 if entries[name] == nil {
                     entries[name] = value
                 } else if rules.refusesRepeatedNames {
-                    throw MalformedText("has a name twice: “\(name.shortened)”, at byte \(start). Each stands once.")
+                    throw MalformedText("has a name twice: “\(name.shortened)”, at byte \(start). Use each name once.")
                 }
             } while take(UInt8(ascii: ","))
         }
@@ -96,7 +95,7 @@ package struct JSONReader {
         return entries
     }
 
-    /// Takes the bracket that opens a list or a map.
+    /// Reads the bracket that opens a list or a map.
     private mutating func descend() throws(MalformedText) {
         depth += 1
         guard depth <= rules.depth else {
@@ -140,7 +139,7 @@ package struct JSONReader {
     private mutating func string() throws(MalformedText) -> String {
         index += 1
         let start = index
-        // What stands before and in the last escape; what is behind it begins at `rest`.
+        // `text` contains everything up to and including the last escape; the bytes after it begin at `rest`.
         var (text, rest): ([UInt8], Int) = ([], start)
         while index < bytes.count {
             switch bytes[index] {
@@ -200,7 +199,7 @@ package struct JSONReader {
 
     // MARK: Bytes
 
-    /// The next byte that is no white space; it is not taken.
+    /// Skips white space, and returns the next byte without reading it.
     private mutating func next() -> UInt8? {
         while index < bytes.count {
             let byte = bytes[index]
@@ -210,14 +209,14 @@ package struct JSONReader {
         return nil
     }
 
-    /// Takes a byte, and white space before it, if it is there.
+    /// Reads a byte, and white space before it, if it is next.
     private mutating func take(_ byte: UInt8) -> Bool {
         guard next() == byte else { return false }
         index += 1
         return true
     }
 
-    /// Takes a byte if it is the very next one.
+    /// Reads a byte if it is next, without white space before it.
     private mutating func accept(_ byte: UInt8) -> Bool {
         guard index < bytes.count, bytes[index] == byte else { return false }
         index += 1

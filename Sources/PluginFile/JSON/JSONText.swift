@@ -2,16 +2,16 @@ import Foundation
 package import PluginABI
 
 extension Value {
-    /// Reads a message of another program: the bytes of a line, in which the greatest value can be one part of many.
+    /// Reads a message of another program from the bytes of a line. It can contain values of the maximum depth.
     package init(jsonMessage bytes: [UInt8]) throws(PluginError) {
         self = try bytes.span.withUnsafeBytes { bytes throws(PluginError) in
             try JSONText.parse(bytes, .message, what: "The message")
         }
     }
 
-    /// Reads a file that people write, in which each name stands once.
+    /// Reads a file that people write. Duplicate names are refused.
     ///
-    /// - Parameter what: The file, for messages.
+    /// - Parameter what: The name of the file in messages.
     package init(jsonFile bytes: [UInt8], code: PluginError.Code, what: String) throws(PluginError) {
         self = try bytes.span.withUnsafeBytes { bytes throws(PluginError) in
             try JSONText.parse(bytes, .file, code: code, what: what)
@@ -19,10 +19,12 @@ extension Value {
     }
 }
 
-/// Reading JSON that comes from outside.
+/// Reads JSON that comes from outside.
 package enum JSONText {
-    /// - Parameter what: The text, for messages.
-    /// - Throws: `code`, with the position where the text is not valid UTF-8 or JSON, or nested too deeply.
+    /// Reads a text.
+    ///
+    /// - Parameter what: The name of the text in messages.
+    /// - Throws: `code`, with the position where the text is not valid UTF-8 or JSON, or is nested too deeply.
     package static func parse(
         _ text: UnsafeRawBufferPointer, _ rules: JSONReader.Rules = .value, code: PluginError.Code = .invalidValue,
         what: String = "The text"
@@ -42,7 +44,7 @@ package enum JSONText {
 }
 
 extension Bytes {
-    /// Reads base64 text; nil for anything else.
+    /// Decodes base64 text; `nil` if the text is not valid base64.
     package init?(base64 text: String) {
         guard let data = Data(base64Encoded: text) else { return nil }
         self.init(data)

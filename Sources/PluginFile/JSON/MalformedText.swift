@@ -1,4 +1,4 @@
-/// A text that is not what its format demands.
+/// The error of a text that is not valid in its format.
 struct MalformedText: Error {
     /// What is wrong, and where: the rest of a sentence that begins with the name of the text.
     let message: String
@@ -6,15 +6,17 @@ struct MalformedText: Error {
     init(_ message: String) { self.message = message }
 }
 
-/// Combining marks that follow each other. Comparing and hashing strings sorts each such run, in time that grows with
-/// the square of its length: megabytes of them would keep a thread for hours.
+/// Limits runs of combining marks. Comparing and hashing strings sorts each run in quadratic time: megabytes of combining
+/// marks would occupy a thread for hours.
 enum CombiningMarks {
-    /// The most that are read. Unicode's Stream-Safe Text Format has 30.
+    /// The maximum length of a run. Unicode's Stream-Safe Text Format allows 30.
     static let limit = 256
 
-    /// - Parameter start: Where the string stands in the whole text, for the message.
+    /// Checks a string.
+    ///
+    /// - Parameter start: The position of the string in the whole text, for the message.
     static func check(_ string: String, at start: Int) throws(MalformedText) {
-        // A mark has two bytes or more.
+        // A combining mark has at least two bytes.
         guard string.utf8.count > limit * 2 else { return }
         var count = 0
         for scalar in string.unicodeScalars {

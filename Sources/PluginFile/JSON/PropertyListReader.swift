@@ -1,12 +1,11 @@
-import CPluginABI
 import Foundation
 import PluginABI
 
-/// Reads a property list in XML into a value, in one pass and in time that grows with the text's length alone.
+/// Reads a property list in XML into a value, in one pass and in linear time.
 ///
 /// Foundation's decoder takes seconds for a file of some megabytes, and does not end for a name that consists of
-/// combining marks. What is read here is the format that `plutil -convert xml1` writes; dates are refused, since values
-/// have none, and so are names that come twice.
+/// combining marks. This reader accepts the format that `plutil -convert xml1` writes. It refuses dates, because no value
+/// can represent them, and duplicate names.
 struct PropertyListReader {
     private let bytes: UnsafeBufferPointer<UInt8>
     private var index = 0
@@ -15,15 +14,17 @@ struct PropertyListReader {
     private struct Tag {
         let name: String
         var isClosing = false
-        /// Whether it is its own end: `<true/>`.
+        /// Whether the element is empty: `<true/>`.
         var isEmpty = false
     }
 
-    /// - Parameter text: Valid UTF-8; used during the call only.
-    /// - Throws: What is wrong with the text, and where.
+    /// Reads a text.
+    ///
+    /// - Parameter text: The text, which must be valid UTF-8. Used only during the call.
+    /// - Throws: An error that says what is wrong with the text, and where.
     static func read(_ text: UnsafeRawBufferPointer) throws(MalformedText) -> Value {
         if text.starts(with: "bplist".utf8) {
-            throw MalformedText("is a binary property list; those in XML are read. Convert it: plutil -convert xml1")
+            throw MalformedText("is a binary property list, but must be in XML. Convert it: plutil -convert xml1")
         }
         var reader = PropertyListReader(bytes: text.bindMemory(to: UInt8.self))
         if text.starts(with: [0xEF, 0xBB, 0xBF]) { reader.index = 3 }
@@ -36,8 +37,6 @@ struct PropertyListReader {
         guard reader.index == reader.bytes.count else { throw reader.failure("more follows its end") }
         return value
     }
-
-    private init(bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
 
     private func failure(_ what: String) -> MalformedText {
         MalformedText("is not a valid property list in XML: \(what), at byte \(index).")
@@ -57,8 +56,8 @@ struct PropertyListReader {
         case "true", "false":
             if !tag.isEmpty { try close(tag.name) }
             return .bool(tag.name == "true")
-        case "date": throw failure("it holds a date, which no value can be")
-        default: throw failure("the element <\(tag.name.shortened)> does not belong there")
+        case "date": throw failure("it contains a date, which is not supported")
+        default: throw failure("the element <\(tag.name.shortened)> is not allowed here")
         }
     }
 
@@ -117,7 +116,7 @@ struct PropertyListReader {
 
     // MARK: Text
 
-    /// What stands between a tag and its closing one, with entities replaced.
+    /// Reads the text between a tag and its closing tag, with entities replaced.
     private mutating func text(of tag: Tag) throws(MalformedText) -> String {
         if tag.isEmpty { return "" }
         let start = index
@@ -167,7 +166,7 @@ struct PropertyListReader {
 
     // MARK: Tags
 
-    /// Takes the next tag, and white space, comments and instructions before it.
+    /// Reads the next tag, and white space, comments and instructions before it.
     private mutating func tag() throws(MalformedText) -> Tag {
         try skipMisc()
         guard take("<") else { throw failure("a tag is missing") }
@@ -235,7 +234,7 @@ struct PropertyListReader {
         throw failure("“\(end)” is missing")
     }
 
-    /// Takes a word if it is the very next one.
+    /// Reads a word if it is next.
     private mutating func take(_ word: StaticString) -> Bool {
         guard word.withUTF8Buffer({ bytes[index...].starts(with: $0) }) else { return false }
         index += word.utf8CodeUnitCount

@@ -1,28 +1,29 @@
 import PluginABI
 
 extension ModuleManifest {
-    /// What the host calls in the life of a module.
+    /// The functions that the host calls during the life of a module.
     ///
-    /// The last three hand over state, from a generation to the one that replaces it: the old one's `suspend` replies with
-    /// a value, the new one's `resume` gets it, and `unsuspend` tells the old one that it goes on after all.
+    /// The last three hand over state from a generation to the one that replaces it: the old one's `suspend` replies with
+    /// a value, which the new one's `resume` receives. If the replacement fails, `unsuspend` tells the old generation to
+    /// continue.
     package enum Hook: String, Sendable, CaseIterable {
         case setUp, `init`, didStart, willStop, tearDown, suspend, resume, unsuspend
 
-        /// What it is called with: `resume` gets what `suspend` has replied with, and the version that it is from.
+        /// The parameters of the hook: `resume` gets the reply of `suspend`, and the version that the reply is from.
         var parameters: [Parameter] {
             guard self == .resume else { return [] }
             return [Parameter(name: "state", type: .any), Parameter(name: "version", type: .string, isRequired: true)]
         }
     }
 
-    /// A hook as an action.
+    /// Returns a hook as an action.
     package func action(of hook: Hook) -> Action {
         Action(name: "", isAsync: asyncHooks.contains(hook), parameters: hook.parameters)
     }
 }
 
 extension ManifestNode {
-    /// Each hook by its name, or as an object with `name` and `async`.
+    /// Reads the hooks, each given by its name, or as an object with `name` and `async`.
     func hooks() throws(PluginError) -> ([ModuleManifest.Hook], Set<ModuleManifest.Hook>) {
         var hooks: [ModuleManifest.Hook] = []
         var asyncHooks: Set<ModuleManifest.Hook> = []
@@ -34,27 +35,27 @@ extension ManifestNode {
                 isAsync = try node.flag("async")
             }
             guard let text = value.string ?? value["name"]?.string else {
-                throw error("each of its hooks must be a string, or an object with a name")
+                throw error("each hook must be a string, or an object with a name")
             }
             guard let hook = ModuleManifest.Hook(rawValue: text) else {
                 if skipsUnknown { continue }
                 throw unknown("hook", text, ModuleManifest.Hook.allCases.map(\.rawValue))
             }
-            try check(!hooks.contains(hook), else: "the hook \(text) is there twice")
+            try check(!hooks.contains(hook), else: "the hook \(text) is declared twice")
             hooks.append(hook)
             if isAsync { asyncHooks.insert(hook) }
         }
         return (hooks, asyncHooks)
     }
 
-    /// An exclusive module must be able to let go of what it owns, and to take it back.
+    /// Reads whether the module is exclusive. An exclusive module must be able to release what it owns, and to take it back.
     func isExclusive(with hooks: [ModuleManifest.Hook]) throws(PluginError) -> Bool {
         guard try flag("exclusive") else { return false }
         for hook in [ModuleManifest.Hook.suspend, .unsuspend] {
             try check(
                 hooks.contains(hook),
                 else:
-                    "the module is \"exclusive\", and has no hook \(hook.rawValue); it needs suspend, which lets go of "
+                    "the module is \"exclusive\", but has no hook \(hook.rawValue); it needs suspend, which releases "
                     + "what it owns, and unsuspend, which takes it back")
         }
         return true

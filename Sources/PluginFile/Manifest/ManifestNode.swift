@@ -1,15 +1,15 @@
 import PluginABI
 
-/// A JSON object in a manifest, and where it stands: "target A, action fetch".
+/// A JSON object in a manifest, with its position: "target A, action fetch".
 struct ManifestNode {
     private let entries: [String: Value]
     private let place: String
-    /// Whether what is not known is to be skipped: the module is newer than the host.
+    /// Whether unknown keys and hooks are skipped, because the module is newer than the host.
     let skipsUnknown: Bool
-    /// What the messages call the whole.
+    /// The name of the whole document in messages.
     private let document: String
 
-    /// - Throws: `invalidManifest` if the value is no object.
+    /// - Throws: `invalidManifest` if the value is not an object.
     init(
         value: Value, place: String, skipsUnknown: Bool, document: String = "the manifest"
     ) throws(PluginError) {
@@ -23,7 +23,9 @@ struct ManifestNode {
 
     subscript(key: String) -> Value? { entries[key] }
 
-    /// - Parameter more: What stands behind the sentence.
+    /// Makes an error.
+    ///
+    /// - Parameter more: Text after the sentence.
     func error(_ message: String, _ more: String = "") -> PluginError {
         PluginError(.invalidManifest, "In \(document)\(place.isEmpty ? "" : ", \(place)"): \(message).\(more)")
     }
@@ -32,12 +34,12 @@ struct ManifestNode {
         if !holds { throw error(message()) }
     }
 
-    /// The error of a word that is none of those that are known.
+    /// Makes the error for a word that is not one of `known`.
     func unknown(_ what: String, _ word: String, _ known: [String]) -> PluginError {
         let hint = didYouMean(word, known)
         return error(
             "unknown \(what) \"\(word.shortened)\"",
-            hint.isEmpty ? " Known are: \(known.joined(separator: ", "))." : hint)
+            hint.isEmpty ? " Expected one of: \(known.joined(separator: ", "))." : hint)
     }
 
     func checkKeys(_ known: [String]) throws(PluginError) {
@@ -62,7 +64,7 @@ struct ManifestNode {
 
     func flag(_ key: String) throws(PluginError) -> Bool { try optional(key, \.bool, "true or false") ?? false }
 
-    /// One of the words of an enumeration; without a default the key is required.
+    /// Reads one of the words of an enumeration. Without a default, the key is required.
     func choice<Word: RawRepresentable<String> & CaseIterable>(
         _ key: String, default fallback: Word?
     ) throws(PluginError) -> Word {
@@ -75,39 +77,39 @@ struct ManifestNode {
     func version() throws(PluginError) -> SemanticVersion {
         let text = try string("version")
         if let version = SemanticVersion(text) { return version }
-        throw error("the version \"\(text.shortened)\" is no semantic version, such as \"1.0.0\"")
+        throw error("the version \"\(text.shortened)\" is not a semantic version, such as \"1.0.0\"")
     }
 
     func name(_ key: String = "name") throws(PluginError) -> String { try name(checking: string(key)) }
 
-    /// A name: a letter or `_`, then letters, digits, `_`, `.` and `-`; 256 bytes at most.
+    /// Checks and returns a name: a letter or `_`, then letters, digits, `_`, `.` and `-`; at most 256 bytes.
     func name(checking name: String) throws(PluginError) -> String {
         let isWord = name.utf8.allSatisfy { $0.isLetter || $0.isDigit || "_.-".utf8.contains($0) }
         let startsWell = name.utf8.first.map { $0.isLetter || $0 == UInt8(ascii: "_") } ?? false
         try check(
             isWord && startsWell && name.utf8.count <= 256,
-            else: "the name \"\(name.shortened)\" is not allowed: a letter or _, then letters, digits, _, . and -, "
-                + "256 at most")
+            else: "the name \"\(name.shortened)\" is not allowed: use a letter or _, then letters, digits, _, . and -, "
+                + "at most 256 characters")
         return name
     }
 
-    /// A list of objects with names, each name once.
+    /// Reads a list of objects with unique names.
     func list<Element>(
         _ key: String, _ what: String, _ read: (ManifestNode) throws(PluginError) -> Element
     ) throws(PluginError) -> [Element] {
         var names: Set<String> = []
         return try elements(key, what) { node, _ throws(PluginError) in
             let name = try node.name()
-            try check(names.insert(name).inserted, else: "the \(what) \(name.shortened) is there twice")
+            try check(names.insert(name).inserted, else: "the \(what) \(name.shortened) is declared twice")
             return try read(node)
         }
     }
 
-    /// A list of objects.
+    /// Reads a list of objects.
     ///
     /// - Parameters:
-    ///   - name: What messages call an object; its number where it has no name.
-    ///   - read: Gets an object, and what has been read of those before it.
+    ///   - name: Returns the name of an object for messages; an object without a name is identified by its number.
+    ///   - read: Reads an object, given the elements that were read before it.
     func elements<Element>(
         _ key: String, _ what: String, name: (Value) -> String? = { $0["name"]?.string },
         _ read: (ManifestNode, [Element]) throws(PluginError) -> Element

@@ -1,37 +1,36 @@
-import CPluginABI
 package import PluginABI
 
-/// What a module says that it offers, read from the JSON in its description. `manifest.schema.json` describes the same.
+/// The manifest of a module, read from the JSON in its description. `manifest.schema.json` describes the same format.
 package struct ModuleManifest: Sendable, Equatable {
     package var name: String
     package var version: SemanticVersion
     package var summary = ""
     package var concurrency = Concurrency.concurrent
     package var level = Level.normal
-    /// Among modules of one level, those with a higher number have their turn first.
+    /// The priority among modules of the same level. Modules with a higher number come first.
     package var priority = 0
     package var targets: [Target] = []
     package var types: [ObjectType] = []
     package var routes: [Route] = []
     package var services: [Service] = []
-    /// Subscriptions: actions that are named like the events.
+    /// The subscriptions: actions that are named like the events.
     package var events: [Action] = []
-    /// Code around calls for which the host's configuration names it.
+    /// The interceptors, which intercept calls for which the host's configuration names them.
     package var interceptors: [Action] = []
     package var hooks: [Hook] = []
-    /// Those of the hooks that reply later.
+    /// The hooks that are asynchronous.
     package var asyncHooks: Set<Hook> = []
-    /// Whether it owns something that only one generation can have, such as a port.
+    /// Whether the module owns something that only one generation can have at a time, such as a port.
     package var isExclusive = false
-    /// What must be there before it is.
+    /// The modules and services that the module requires.
     package var requirements: [Requirement] = []
-    /// The smallest minor version of the binary interface that it can do with.
+    /// The lowest minor version of the binary interface that the module needs.
     package var abiMinor = 0
 
-    /// Whether calls overlap.
+    /// Whether calls may overlap.
     package enum Concurrency: String, Sendable, CaseIterable { case concurrent, serial }
 
-    /// Stages of the start, in their order.
+    /// The levels of modules, in the order in which they start.
     package enum Level: String, Sendable, CaseIterable { case basic, normal }
 
     /// How the instances of a target are made.
@@ -42,7 +41,7 @@ package struct ModuleManifest: Sendable, Equatable {
         package var name: String
         package var summary = ""
         package var instance = Instance.none
-        /// Its own, or the module's.
+        /// The target's own concurrency, or the module's.
         package var concurrency = Concurrency.concurrent
         package var actions: [Action] = []
     }
@@ -68,7 +67,7 @@ package struct ModuleManifest: Sendable, Equatable {
         package var name: String
         package var type: Value.Kind
         package var isRequired = false
-        /// Of an optional parameter, of its type.
+        /// The default of an optional parameter, as a value of its type.
         package var defaultValue: Value?
         package var summary = ""
 
@@ -79,15 +78,13 @@ package struct ModuleManifest: Sendable, Equatable {
             (self.defaultValue, self.summary) = (defaultValue, summary)
         }
     }
-}
 
-extension ModuleManifest {
     /// Reads and checks a manifest.
     ///
     /// - Parameters:
-    ///   - text: The JSON; used during the call only.
-    ///   - abiMinor: The minor version that the module was built for. A newer one than the host's may bring keys and
-    ///     hooks that the host does not know, and skips.
+    ///   - text: The JSON. Used only during the call.
+    ///   - abiMinor: The minor version of the binary interface that the module was built for. If it is newer than the
+    ///     host's, keys and hooks that the host does not know are skipped.
     /// - Throws: `invalidManifest`, naming the target, action and parameter that is wrong; `incompatible` if the module
     ///   needs a newer binary interface than the host's.
     package init(parsing text: UnsafeRawBufferPointer, abiMinor: UInt16) throws(PluginError) {
@@ -142,7 +139,7 @@ extension ModuleManifest.ObjectType {
         summary = try node.summary()
         actions = try node.actions()
         if let action = actions.first(where: \.isRemote) {
-            throw node.error("the action \(action.name) is declared remote, and only actions of targets can be")
+            throw node.error("the action \(action.name) is declared remote, but only actions of targets can be")
         }
     }
 }
@@ -159,16 +156,16 @@ extension ModuleManifest.Action {
         try node.check(
             !isRemote || !name.lowercased().hasPrefix("native"),
             else:
-                "it is declared remote, and actions whose names begin with \"native\" are for calls within the program")
+                "it is declared remote, but actions whose names begin with \"native\" are for calls within the program")
     }
 
-    /// What is done when an event of the action's name is posted.
+    /// Reads a subscription: an action that is performed when an event of its name is posted.
     fileprivate init(subscription node: ManifestNode) throws(PluginError) {
         try node.checkKeys(["name", "summary", "async", "parameters"])
         try self.init(node)
     }
 
-    /// What stands around calls; every interceptor has the same parameters.
+    /// Reads an interceptor. All interceptors have the same parameters.
     fileprivate init(interceptor node: ManifestNode) throws(PluginError) {
         try node.checkKeys(["name", "summary", "async"])
         try self.init(node)
@@ -188,11 +185,11 @@ extension ModuleManifest.Parameter {
         isRequired = try node.flag("required")
         summary = try node.summary()
         guard let value = node["default"] else { return }
-        try node.check(!isRequired, else: "it is required and has a default; it can only have one of both")
+        try node.check(!isRequired, else: "it is required and has a default; only optional parameters can have one")
         defaultValue = try Self.convert(value, to: type, node)
     }
 
-    /// A default as a value of the declared type.
+    /// Converts a default to a value of the declared type.
     private static func convert(
         _ value: Value, to type: Value.Kind, _ node: ManifestNode
     ) throws(PluginError) -> Value {
@@ -203,12 +200,12 @@ extension ModuleManifest.Parameter {
         case (.double, .int(let number)): return .double(Double(number))
         case (.bytes, .string(let text)):
             guard let bytes = Bytes(base64: text) else {
-                throw node.error("its default is no base64, in which bytes are written")
+                throw node.error("its default must be base64 text, because its type is bytes")
             }
             return .bytes(bytes)
-        case (.object, _): throw node.error("it is an object, and objects cannot have defaults")
+        case (.object, _): throw node.error("its type is object, and objects cannot have defaults")
         default:
-            throw node.error("its default is of the type \(value.kind.rawValue), and it is declared \(type.rawValue)")
+            throw node.error("its default is of type \(value.kind.rawValue), but it is declared \(type.rawValue)")
         }
     }
 }

@@ -1,8 +1,7 @@
-import CPluginABI
 import PluginABI
 
 extension ModuleManifest {
-    /// What must be there before the module is; without an optional one it runs as well.
+    /// A module or service that a module requires before it starts. The module also runs without an optional one.
     package struct Requirement: Sendable, Hashable {
         package var subject: Subject
         package var versions: VersionRange
@@ -16,7 +15,7 @@ extension ModuleManifest {
 }
 
 extension ModuleManifest.Requirement.Subject: CustomStringConvertible {
-    /// For people: `the service Login`.
+    /// The subject as text for people: `the service Login`.
     package var description: String {
         switch self {
         case .module(let name): "the module \(name)"
@@ -26,14 +25,16 @@ extension ModuleManifest.Requirement.Subject: CustomStringConvertible {
 }
 
 extension ModuleManifest.Requirement: CustomStringConvertible {
-    /// For people: `the service Login ^1.2`.
+    /// The requirement as text for people: `the service Login ^1.2`.
     package var description: String { "\(subject) \(versions)" }
 }
 
 extension ManifestNode {
+    /// Reads the requirements.
+    ///
     /// - Parameters:
-    ///   - module: The module that requires.
-    ///   - services: What it offers itself.
+    ///   - module: The name of the module.
+    ///   - services: The services that the module itself offers.
     func requirements(
         of module: String, offering services: [ModuleManifest.Service]
     ) throws(PluginError) -> [ModuleManifest.Requirement] {
@@ -42,18 +43,18 @@ extension ManifestNode {
             let requirement = try node.requirement()
             let subject = requirement.subject
             try node.check(
-                subject != .module(module), else: "the module requires itself. Leave the requirement out")
+                subject != .module(module), else: "the module requires itself. Remove the requirement")
             let own = services.first {
                 subject == .service($0.name) && requirement.versions.contains($0.version)
             }
             if let own {
                 throw node.error(
-                    "the module requires the service \(own.name) \(requirement.versions), and offers it itself, in "
-                        + "version \(own.version). Leave the requirement out")
+                    "the module requires the service \(own.name) \(requirement.versions), but offers it itself in "
+                        + "version \(own.version). Remove the requirement")
             }
             try check(
                 !before.contains { $0.subject == subject },
-                else: "\(subject) is required twice; put both ranges into one, with a space between them")
+                else: "\(subject) is required twice; combine both ranges into one, separated by a space")
             return requirement
         }
     }
@@ -62,7 +63,7 @@ extension ManifestNode {
         try checkKeys(["module", "service", "version", "optional"])
         let isModule = self["module"] != nil
         try check(
-            isModule != (self["service"] != nil), else: "it must have one of the keys \"module\" and \"service\"")
+            isModule != (self["service"] != nil), else: "it must have either \"module\" or \"service\"")
         return ModuleManifest.Requirement(
             subject: isModule ? .module(try name("module")) : .service(try name("service")),
             versions: try versionRange("version"), isOptional: try flag("optional"))
@@ -73,17 +74,17 @@ extension ManifestNode {
         do throws(PluginError) {
             return try VersionRange(text)
         } catch {
-            throw self.error("\"\(key)\" is no range of versions", " " + error.message)
+            throw self.error("\"\(key)\" is not a version range", " " + error.message)
         }
     }
 
-    /// The smallest minor version of the binary interface that the module can do with.
+    /// Reads the lowest minor version of the binary interface that the module needs. Must be called before anything is read
+    /// that a newer interface may have added, so that an incompatible module fails with this error.
     ///
-    /// - Throws: `incompatible` if the host's is smaller. Asked before everything that a newer interface may have
-    ///   brought, so that this is what people read.
+    /// - Throws: `incompatible` if the host's version is lower.
     func abiMinor(of module: String) throws(PluginError) -> Int {
         let minor = try optional("abiMinor", \.int, "a whole number") ?? 0
-        try check(minor >= 0, else: "\"abiMinor\" is \(minor), and must not be negative")
+        try check(minor >= 0, else: "\"abiMinor\" is \(minor), but must not be negative")
         guard minor <= PLUGIN_ABI_MINOR else {
             throw PluginError(
                 .incompatible,

@@ -1,9 +1,9 @@
 package import PluginABI
 
 extension ModuleManifest {
-    /// A pattern of URLs that leads to an action of the module.
+    /// A route: a pattern of URLs that leads to an action of the module.
     package struct Route: Sendable, Equatable {
-        /// As it is written; not checked.
+        /// The pattern as it is written. It has not been checked.
         package var pattern: String
         package var target: String
         package var action: String

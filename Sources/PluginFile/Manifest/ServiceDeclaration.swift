@@ -1,18 +1,18 @@
 import PluginABI
 
 extension ModuleManifest {
-    /// What others find by name and smallest version, implemented by a target of the module.
+    /// A service, which others find by its name and the lowest acceptable version. A target of the module implements it.
     package struct Service: Sendable, Hashable {
         package var name: String
         package var version: SemanticVersion
         package var target: String
-        /// Of equal versions the higher one serves.
+        /// The priority among services of equal versions. The one with the highest priority serves.
         package var priority = 0
         /// Whether all callers share the target's instance.
         package var isSingleton = false
         package var summary = ""
 
-        /// Whether both claim the same place.
+        /// Returns whether both services have the same name, version and priority.
         package func collides(with other: Service) -> Bool {
             name == other.name && version == other.version && priority == other.priority
         }
@@ -30,10 +30,10 @@ extension ManifestNode {
             }
             try node.check(
                 !service.isSingleton || target.instance != .perCall,
-                else: "it is a singleton, and the target \(target.name) makes an instance for each call (\"perCall\")")
+                else: "it is a singleton, but the target \(target.name) makes an instance for each call (\"perCall\")")
             try check(
                 !services.contains { $0.collides(with: service) },
-                else: "the service \(service.name) \(service.version) is there twice with the priority "
+                else: "the service \(service.name) \(service.version) is declared twice with the priority "
                     + "\(service.priority)")
             return service
         }
@@ -41,14 +41,16 @@ extension ManifestNode {
 }
 
 extension ModuleManifest.Service {
-    /// As it stands in a service file, under its name.
+    /// Reads a service from a service file, in which services are listed by name.
     init(named name: String, _ value: Value, ofFile path: String) throws(PluginError) {
         let place = "service \(name.shortened)"
         let node = try ManifestNode(value: value, place: place, skipsUnknown: false, document: path)
         try self.init(node, named: name)
     }
 
-    /// - Parameter given: The name, where it stands in front.
+    /// Reads a service.
+    ///
+    /// - Parameter given: The name, if it is not part of the object.
     fileprivate init(_ node: ManifestNode, named given: String? = nil) throws(PluginError) {
         let keys = ["name", "version", "target", "priority", "singleton", "summary"]
         try node.checkKeys(given == nil ? keys : Array(keys.dropFirst()))

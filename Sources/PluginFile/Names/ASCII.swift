@@ -1,6 +1,6 @@
 extension UInt8 {
-    /// Whether it is an ASCII digit.
+    /// Whether the byte is an ASCII digit.
     package var isDigit: Bool { (0x30...0x39).contains(self) }
-    /// Whether it is an ASCII letter.
+    /// Whether the byte is an ASCII letter.
     package var isLetter: Bool { (0x61...0x7A).contains(self | 0x20) }
 }

@@ -1,10 +1,10 @@
 import PluginABI
 
-/// The candidate that a misspelt word may have meant: "did you mean …?". Nil where none is near.
+/// Returns the candidate that is nearest to a misspelt word; `nil` if none is near.
 ///
-/// Near is up to a third of the letters wrong, missing, superfluous or swapped, three at most; case does not count.
-/// Where none is near, a word of more than three letters may be the beginning of one. Words of more than 64 bytes have
-/// no near ones, so that the work is bounded.
+/// A candidate is near if up to a third of the letters, but at most three, are wrong, missing, superfluous or swapped. Case
+/// is ignored. If no candidate is near, one that begins with the word is returned, provided that the word has more than
+/// three letters. Nothing is near to a word of more than 64 bytes, so that the work is bounded.
 package func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
     guard word.utf8.count <= 64 else { return nil }
     let letters = Array(word.lowercased().utf8)
@@ -20,14 +20,14 @@ package func nearest(to word: String, in candidates: some Sequence<String>) -> S
     return letters.count > 3 ? candidates.first { $0.lowercased().utf8.starts(with: letters) } : nil
 }
 
-/// “ Did you mean …?”, to be put behind a sentence, or nothing where no candidate is near.
+/// Returns “ Did you mean …?”, to append to a sentence, or an empty text if no candidate is near.
 package func didYouMean(_ word: String, _ candidates: some Sequence<String>) -> String {
     nearest(to: word, in: candidates).map { " Did you mean “\($0.shortened)”?" } ?? ""
 }
 
-/// How many letters must be replaced, added, left out or swapped with their neighbour (optimal string alignment); nil for
-/// more than a limit. Of a thousand names one that nobody offers is compared with each: so what two words begin and end
-/// with alike is left out, and a comparison ends when it can only be over the limit.
+/// Returns how many letters must be replaced, added, removed or swapped with their neighbour (optimal string alignment);
+/// `nil` if there are more than `limit`. A word may be compared with a thousand names, so common beginnings and ends are
+/// skipped, and the comparison stops as soon as the limit is certain to be exceeded.
 private func editDistance(_ left: [UInt8], _ right: [UInt8], atMost limit: Int) -> Int? {
     let begin = zip(left, right).prefix { $0 == $1 }.count
     let end = zip(left.dropFirst(begin).reversed(), right.dropFirst(begin).reversed()).prefix { $0 == $1 }.count
@@ -43,7 +43,8 @@ private func editDistance(_ left: [UInt8], _ right: [UInt8], atMost limit: Int) 
             }
             current.append(cost)
         }
-        // Each row's least is at most one more than that of the row before, so a swap, of two rows, gains nothing here.
+        // The minimum of a row is at most one more than that of the previous row, so a swap, which spans two rows, cannot
+        // get below the limit again.
         if current.allSatisfy({ $0 > limit }) { return nil }
         (beforeLast, last) = (last, current)
     }

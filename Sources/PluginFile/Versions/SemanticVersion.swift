@@ -1,24 +1,24 @@
-/// A version by the rules of Semantic Versioning 2.0: `1.2.3-beta.1+build`.
+/// A version as defined by Semantic Versioning 2.0: `1.2.3-beta.1+build`.
 ///
-/// Build metadata are kept, and have no part in comparisons.
+/// Build metadata is kept, but ignored in comparisons.
 package struct SemanticVersion: Sendable {
     package let major: UInt64
     package let minor: UInt64
     package let patch: UInt64
     var release: (UInt64, UInt64, UInt64) { (major, minor, patch) }
-    /// The identifiers behind `-`; a version that has some comes before the one without.
+    /// The identifiers after `-`. A version with such identifiers is lower than the same version without.
     package let prerelease: [String]
-    /// The identifiers behind `+`.
+    /// The identifiers after `+`.
     package let build: [String]
 
     package init(_ major: UInt64, _ minor: UInt64, _ patch: UInt64, prerelease: [String] = []) {
         (self.major, self.minor, self.patch, self.prerelease, build) = (major, minor, patch, prerelease, [])
     }
 
-    /// How long the text of a version may be, in bytes: as in npm, which no real one reaches.
+    /// The maximum length of a version in bytes, as in npm. No real version is that long.
     private static let mostBytes = 256
 
-    /// Nil where the text is no semantic version.
+    /// Reads a version; `nil` if the text is not a semantic version.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.mostBytes else { return nil }
         var rest = text[...]
@@ -77,7 +77,7 @@ extension SemanticVersion: Comparable, Hashable {
         for (a, b) in zip(left.prerelease, right.prerelease) where a != b {
             let isNumber = isNumeric(a)
             guard isNumber == isNumeric(b) else { return isNumber }
-            // Of numbers, which have no zeros in front, the longer one is larger; words are in the order of ASCII.
+            // Numbers have no leading zeros, so the longer one is larger. Words are in ASCII order.
             if isNumber, a.utf8.count != b.utf8.count { return a.utf8.count < b.utf8.count }
             return a.utf8.lexicographicallyPrecedes(b.utf8)
         }

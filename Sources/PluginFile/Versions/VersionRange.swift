@@ -1,17 +1,17 @@
 import PluginABI
 
-/// Which versions will do: `^1.2`, `~1.2.3`, `>=1.0 <2.0 || 3.x`, `1.2 - 1.4`.
+/// A range of acceptable versions: `^1.2`, `~1.2.3`, `>=1.0 <2.0 || 3.x`, `1.2 - 1.4`.
 ///
-/// The grammar and its meaning are those of npm's node-semver, which most people know: comparators (`=`, `>`, `>=`, `<`,
+/// The grammar and its meaning are those of npm's node-semver, which is widely known: comparators (`=`, `>`, `>=`, `<`,
 /// `<=`), `^` (up to the next change of the first number that is not zero), `~` (up to the next minor version), numbers
-/// that are left out or an `x`, `X` or `*`, ranges with a hyphen; a space means *and*, `||` means *or*. A version before
-/// a release (`2.0.0-beta`) is in a range only if one of the comparators that it fulfils together names a version before
-/// the same release. Nothing, and `*`, is every release. Stricter than node-semver: what stands behind an `x` is
-/// refused, since it would mean nothing, and so are a `v` before a version and `~>`.
+/// that are left out or written `x`, `X` or `*`, ranges with a hyphen; a space means *and*, `||` means *or*. A prerelease
+/// (`2.0.0-beta`) is in a range only if one of the comparators of the matching alternative names a prerelease of the same
+/// release. An empty text and `*` mean every release. Unlike node-semver, this refuses numbers after an `x`, which would
+/// have no meaning, a `v` before a version, and `~>`.
 package struct VersionRange: Sendable, Hashable {
-    /// As it was written.
+    /// The range as it was written.
     private let text: String
-    /// One of these must hold, and in it every comparator.
+    /// The alternatives. A version is in the range if it meets all comparators of one of them.
     private let alternatives: [[Comparator]]
 
     struct Comparator: Sendable, Hashable {
@@ -32,26 +32,28 @@ package struct VersionRange: Sendable, Hashable {
             }
         }
 
-        /// Whether it names a version before the release that the other one comes before.
+        /// Returns whether the comparator's version is a prerelease of the release that `other` is a prerelease of.
         func isPrerelease(like other: SemanticVersion) -> Bool {
             !version.prerelease.isEmpty && version.release == other.release
         }
     }
 
-    /// In bytes.
+    /// The maximum length in bytes.
     private static let lengthLimit = 256
 
-    /// Every release.
+    /// The range of all releases.
     static let any = VersionRange(text: "*", alternatives: [[]])
 
     private init(text: String, alternatives: [[Comparator]]) { (self.text, self.alternatives) = (text, alternatives) }
 
-    /// - Throws: `invalidValue`, with the position of what is wrong and what was expected there.
+    /// Reads a range.
+    ///
+    /// - Throws: `invalidValue`, with the position of the mistake and what was expected there.
     init(_ text: String) throws(PluginError) {
         let count = text.utf8.count
         guard count <= Self.lengthLimit else {
             throw PluginError(
-                .invalidValue, "A range of versions is \(count) bytes long; at most \(Self.lengthLimit) are accepted.")
+                .invalidValue, "A version range is \(count) bytes long; at most \(Self.lengthLimit) are accepted.")
         }
         var parser = VersionRangeParser(text)
         self.init(text: text, alternatives: try parser.alternatives())

@@ -1,23 +1,23 @@
 import PluginABI
 
-/// Reads the text of a ``VersionRange``, from left to right and once.
+/// Reads the text of a ``VersionRange`` in one pass from left to right.
 struct VersionRangeParser {
     typealias Comparator = VersionRange.Comparator
 
-    /// A version of which the last numbers may be left out.
+    /// A version whose last numbers may be left out.
     private struct Partial {
-        /// Those before the first that is left out.
+        /// The numbers before the first one that is left out.
         var numbers: [UInt64] = []
-        /// With three numbers only.
+        /// The prerelease; empty unless there are three numbers.
         var prerelease: [String] = []
 
-        /// Zeros in place of what is left out.
+        /// The lowest matching version: numbers that are left out are zero.
         var lowest: SemanticVersion {
             let all = numbers + [0, 0, 0]
             return SemanticVersion(all[0], all[1], all[2], prerelease: prerelease)
         }
 
-        /// The first of the versions before that.
+        /// The lowest prerelease of ``lowest``.
         var beforeLowest: SemanticVersion {
             let (major, minor, patch) = lowest.release
             return SemanticVersion(major, minor, patch, prerelease: ["0"])
@@ -25,8 +25,8 @@ struct VersionRangeParser {
 
         var isWhole: Bool { numbers.count == 3 }
 
-        /// The first version after all that begin with the same numbers, `count` of them, before its own prereleases;
-        /// nil where there is none, since numbers end somewhere.
+        /// Returns the lowest version, prereleases included, above all versions that begin with the same `count` numbers;
+        /// `nil` if there is none because the numbers are the largest possible ones.
         func next(after count: Int) -> SemanticVersion? {
             var next = Array(numbers.prefix(count))
             while let last = next.popLast() {
@@ -43,7 +43,7 @@ struct VersionRangeParser {
 
     init(_ text: String) { (self.text, bytes) = (text, Array(text.utf8)) }
 
-    /// The whole text.
+    /// Reads the whole text.
     mutating func alternatives() throws(PluginError) -> [[Comparator]] {
         var alternatives = [try range()]
         while position < bytes.count {
@@ -53,7 +53,7 @@ struct VersionRangeParser {
         return alternatives
     }
 
-    /// Everything up to `||` or the end.
+    /// Reads everything up to `||` or the end.
     private mutating func range() throws(PluginError) -> [Comparator] {
         skipSpaces()
         var comparators: [Comparator] = []
@@ -69,7 +69,7 @@ struct VersionRangeParser {
         return comparators
     }
 
-    /// `1.2`, or `1.2 - 1.4` and the end of the range.
+    /// Reads `1.2`, or `1.2 - 1.4` followed by the end of the range.
     private mutating func bare(canHaveHyphen: Bool) throws(PluginError) -> [Comparator] {
         let first = try partial()
         let end = position
@@ -78,14 +78,14 @@ struct VersionRangeParser {
             position = end
             return Self.equal(first)
         }
-        let alone = "|| or the end; a range with a hyphen stands alone"
+        let alone = "|| or the end, because a range with a hyphen stands alone"
         guard canHaveHyphen else {
             position -= 1
             throw expected(alone)
         }
         let hyphen = position
         skipSpaces()
-        guard position > hyphen else { throw expected("a space behind the hyphen") }
+        guard position > hyphen else { throw expected("a space after the hyphen") }
         let last = try partial()
         skipSpaces()
         guard isAtEnd else { throw expected(alone) }
@@ -103,13 +103,13 @@ struct VersionRangeParser {
         case "<": return [Comparator(.less, version.isWhole ? version.lowest : version.beforeLowest)]
         case ">":
             if version.isWhole { return [Comparator(.greater, version.lowest)] }
-            // Nothing is above all that there is.
+            // No version is above the largest one, so nothing matches.
             guard count > 0, let (major, minor, patch) = version.next(after: count)?.release else {
                 return [Comparator(.less, SemanticVersion(0, 0, 0, prerelease: ["0"]))]
             }
             return [Comparator(.greaterOrEqual, SemanticVersion(major, minor, patch))]
         case "^":
-            // Up to the next change of the first number that is not zero, or of the last that is there.
+            // Up to the next change of the first number that is not zero or, if all are zero, of the last number.
             let change = version.numbers.firstIndex { $0 != 0 }.map { $0 + 1 } ?? count
             return Self.atLeast(version) + Self.below(version.next(after: change))
         case "~": return Self.atLeast(version) + Self.below(version.next(after: min(2, count)))
@@ -147,7 +147,7 @@ extension VersionRangeParser {
                 position += 1
                 isCut = true
             } else {
-                guard !isCut else { throw expected("x or *, since what is before it is left open") }
+                guard !isCut else { throw expected("x or *, because the number before it is left open") }
                 partial.numbers.append(try number())
             }
         }
@@ -172,10 +172,10 @@ extension VersionRangeParser {
         let hasZeros = digits.count > 1 && digits.first == UInt8(ascii: "0")
         if !hasZeros, let number = UInt64(String(decoding: digits, as: UTF8.self)) { return number }
         position = start
-        throw expected(hasZeros ? "a number without zeros before it" : "a number below 2^64")
+        throw expected(hasZeros ? "a number without leading zeros" : "a number below 2^64")
     }
 
-    /// Whether a range ends here.
+    /// Whether an alternative ends here.
     private var isAtEnd: Bool { peek == nil || peek == UInt8(ascii: "|") }
 
     private var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
@@ -197,7 +197,7 @@ extension VersionRangeParser {
             }
         return PluginError(
             .invalidValue,
-            "The range of versions \"\(text.shortened)\" is wrong at character \(position + 1): \(found), where \(what) "
-                + "is expected.")
+            "The version range \"\(text.shortened)\" is not valid at character \(position + 1): expected \(what), but "
+                + "\(found).")
     }
 }

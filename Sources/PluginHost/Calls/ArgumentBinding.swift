@@ -1,13 +1,14 @@
-import CPluginABI
 import PluginABI
 
 extension Endpoint {
-    /// Puts the parameters of a request in declared order: by name or position, converted without loss, with defaults.
+    /// Puts the parameters of a request into declared order: by name or position, converted without loss, with
+    /// defaults.
     ///
     /// - Parameters:
-    ///   - entries: As given. Of equal names the first one counts: what a caller gives stands before what a URL carries.
-    ///   - arguments: One place for each declared parameter (for each entry, if the endpoint is variadic);
-    ///     uninitialised.
+    ///   - entries: The parameters as given. Of equal names the first one counts, so what a caller passes takes
+    ///     precedence over what a URL contains.
+    ///   - arguments: Uninitialised memory with one element for each declared parameter (for each entry, if the
+    ///     endpoint is variadic).
     @inline(__always)
     func bind(
         _ entries: UnsafeBufferPointer<plugin_entry>, to arguments: UnsafeMutableBufferPointer<plugin_value>
@@ -46,8 +47,8 @@ extension Endpoint {
         }
     }
 
-    /// Takes entries that are just what is declared: all of them, in order, of the declared types. False for any other.
-    /// Not for a variadic endpoint.
+    /// Accepts entries that match the declaration exactly: all of them, in order, of the declared types. Returns false
+    /// for any others. Not for a variadic endpoint.
     @inline(__always)
     func take(
         _ entries: UnsafeBufferPointer<plugin_entry>, as arguments: UnsafeMutableBufferPointer<plugin_value>
@@ -68,7 +69,7 @@ extension Endpoint {
         return true
     }
 
-    /// Whether values are just what is declared, as ``take(_:as:)`` has it.
+    /// Returns whether values match the declaration exactly, as ``take(_:as:)`` requires.
     @inline(__always)
     func takes(_ arguments: UnsafeBufferPointer<plugin_value>) -> Bool {
         guard arguments.count == parameters.count else { return false }
@@ -81,10 +82,10 @@ extension Endpoint {
         return true
     }
 
-    /// Marks a place that no entry has filled; no kind of value.
+    /// The kind that marks an element to which no entry was assigned; not the kind of any value.
     static var isMissing: UInt32 { PLUGIN_KIND_NONE }
 
-    /// The value as the declared kind, if nothing is lost. Null stands for a missing value where one may be missing.
+    /// Converts a value to the declared kind, if nothing is lost. If the parameter is optional, null counts as missing.
     @inline(__always)
     private func convert(_ value: plugin_value, _ parameter: Parameter) throws(PluginError) -> plugin_value {
         let kind = Value.Kind(raw: value.kind)
@@ -102,7 +103,8 @@ extension Endpoint {
 }
 
 extension UnsafeBufferPointer<Endpoint.Parameter> {
-    /// Callers mostly write parameters in declared order, so that place is tried first.
+    /// Returns the index of the parameter with this name. Tries `index` first, because callers mostly pass parameters
+    /// in declared order.
     @inline(__always)
     func place(of key: plugin_string, near index: Int) -> Int? {
         if index < count, self[index].key == key { return index }
@@ -111,10 +113,10 @@ extension UnsafeBufferPointer<Endpoint.Parameter> {
 }
 
 extension Value.Kind {
-    /// The number of the binary interface; nil for `any`.
+    /// The number of the kind in the binary interface; `nil` for `any`.
     var raw: UInt32? { (PLUGIN_KIND_NULL...PLUGIN_KIND_OBJECT).first { Value.Kind(raw: $0) == self } }
 
-    /// The kind with a number of the binary interface; nil for a number without meaning.
+    /// Creates the kind with this number in the binary interface; `nil` for an unknown number.
     @inline(__always)
     init?(raw: UInt32) {
         switch raw {

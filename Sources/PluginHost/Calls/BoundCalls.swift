@@ -1,11 +1,7 @@
-import CPluginABI
-import CPluginHost
-import Glibc
 import PluginABI
-import Synchronization
 
 extension Calls {
-    /// Names that were bound, where there is more to do than to call: as by target and action.
+    /// Calls a bound action on the slow path, like a call by target and action.
     func callBound(
         _ request: borrowing plugin_request, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
@@ -16,10 +12,10 @@ extension Calls {
         return try self.call(target, action, request.entries, call, thread, record)
     }
 
-    /// The way of almost every typed call of a bound action, as ``dispatch(_:parent:from:mode:to:)`` is for requests.
+    /// Makes typed calls of bound actions on the fast path, as ``dispatch(_:parent:from:mode:to:)`` does for requests.
     ///
-    /// - Returns: Whether the result is there; if not, the receiver has been told. Nil, with nothing done, where there is
-    ///   more to do than to call.
+    /// - Returns: Whether `result` was written; if not, the receiver has received the outcome. `nil`, with nothing
+    ///   done, if the call needs the slow path.
     @inline(__always)
     func callBound(
         _ number: plugin_bound_action, _ arguments: UnsafeBufferPointer<plugin_value>, from caller: Generation,

@@ -1,16 +1,15 @@
-import CPluginABI
 import PluginABI
 import PluginFile
 
-// The wording of what the call path refuses. Never on the way of a call that succeeds.
+// The errors of the call path. Not used by calls that succeed.
 
 extension PluginError {
-    /// Why there is no record for a call on this thread.
+    /// The error for a call that finds no record on this thread.
     static var recursionLimit: PluginError {
         guard ThreadContext.current != nil else {
             return PluginError(
                 .outOfResources,
-                "There is no memory left for the calls of one more thread, or 65,536 threads make calls. Limits: "
+                "There is no memory for the calls of another thread, or 65,536 threads already make calls. Limits: "
                     + "\(ProcessLimits.ofMemory).")
         }
         return PluginError(
@@ -82,7 +81,7 @@ extension PluginError {
             case PLUGIN_KIND_NULL: "null"
             case PLUGIN_KIND_INT: "the int \(value.as.integer)"
             case PLUGIN_KIND_DOUBLE: "the double \(value.as.real)"
-            default: Value.Kind(raw: value.kind).map { "a value of type \($0)" } ?? "something unknown"
+            default: Value.Kind(raw: value.kind).map { "a value of type \($0)" } ?? "a value of an unknown type"
             }
         return PluginError(
             .mistypedParameter,
@@ -92,7 +91,7 @@ extension PluginError {
 }
 
 extension Table {
-    /// Why a target and action lead nowhere.
+    /// Returns the error that explains why a target and action lead nowhere.
     func missing(_ target: String, _ action: String) -> PluginError {
         if isStopped {
             return PluginError(

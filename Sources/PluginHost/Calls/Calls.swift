@@ -1,10 +1,8 @@
-import CPluginABI
-import CPluginHost
-import Glibc
 import PluginABI
 import Synchronization
 
-/// The call path of one host. Whatever finds an action, the rest is this: resolve, check, bind, invoke, reply.
+/// The call path of one host. However an action is found, the remaining steps are here: resolve, check, bind, invoke,
+/// reply.
 struct Calls: Sendable {
     let core: HostCore
 
@@ -18,7 +16,7 @@ struct Calls: Sendable {
     @inline(__always)
     var program: Generation { core.program }
 
-    /// Makes the core of a host, with the border of its modules and the host's own actions.
+    /// Creates the core of a host, with the function table for its modules and the host's own actions.
     static func makeCore(_ settings: HostCore.Settings) -> HostCore {
         let core = HostCore(settings, hostTable: HostTable.make)
         let program = core.program!
@@ -32,25 +30,25 @@ struct Calls: Sendable {
         return core
     }
 
-    /// Who is told the outcome of a call.
+    /// The receiver of the outcome of a call.
     struct Receiver {
         let completion: plugin_completion
         let data: UnsafeMutableRawPointer?
 
-        /// - Parameter completion: Nil for a caller who does not want to know.
+        /// - Parameter completion: The function that receives the outcome; `nil` if the caller does not need it.
         @inline(__always)
         init(_ completion: plugin_completion?, _ data: UnsafeMutableRawPointer?) {
             (self.completion, self.data) = (completion ?? { _, _, _ in }, data)
         }
 
-        /// Nobody.
+        /// A receiver that ignores the outcome.
         static var none: Receiver { Receiver(nil, nil) }
 
         func receive(_ error: PluginError) { error.lend { completion(data, nil, $0) } }
 
         func receive(_ value: UnsafePointer<plugin_value>) { completion(data, value, nil) }
 
-        /// Tells the outcome of `body`.
+        /// Receives the outcome of `body`.
         func receive(_ body: () throws(PluginError) -> Value) {
             do throws(PluginError) {
                 try body().lend { value in withUnsafePointer(to: value) { receive($0) } }
@@ -63,15 +61,16 @@ struct Calls: Sendable {
     /// Whether the caller can wait for an asynchronous action.
     enum Mode { case synchronous, any }
 
-    // MARK: The way in
+    // MARK: Entry
 
-    /// Calls what a request asks for. The receiver is told exactly once; in mode `.synchronous` before this returns.
+    /// Makes the call that a request describes. The receiver receives the outcome exactly once; in mode `.synchronous`
+    /// before this returns.
     ///
-    /// Here is what almost every call is: an action of a module that serves, found by its names or as a bound one. Of all
-    /// else, most events go through ``postFast(_:parent:from:to:_:_:)``, and what is left through
-    /// ``dispatchSlow(_:parent:from:mode:to:)``, which also says what is wrong.
+    /// This is the fast path for almost every call: an action of a serving module, found by its names or as a bound
+    /// one. Most events go through ``postFast(_:parent:from:to:_:_:)``, and everything else through
+    /// ``dispatchSlow(_:parent:from:mode:to:)``, which also reports errors.
     ///
-    /// - Returns: the token to cancel the call by, or 0 when it is over.
+    /// - Returns: The token by which the call can be cancelled, or 0 if it is over.
     @discardableResult
     @inline(__always)
     func dispatch(
@@ -90,7 +89,7 @@ struct Calls: Sendable {
         return begin(found, asked, parent: parent, from: caller, mode: mode, to: receiver, thread, record)
     }
 
-    /// The same for what has no action that the table knows by names: of that, an event is most often.
+    /// Handles requests for which the table has no action: in most cases an event.
     @inline(never)
     private func dispatchOther(
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
@@ -104,14 +103,15 @@ struct Calls: Sendable {
         return dispatchSlow(asked, parent: parent, from: caller, mode: mode, to: receiver)
     }
 
-    /// Whether a caller sees the published table, and not the proposed one.
+    /// Returns whether a caller sees the published table rather than the proposed one.
     @inline(__always)
     func seesPublished(_ caller: Generation, _ thread: ThreadContext) -> Bool {
         !thread.seesProposal && !caller.isStarting.load(ordering: .relaxed)
     }
 
-    /// Finds an action in the published table, and enters the call in its record. Nil, with nothing done, where there is
-    /// none, or interceptors may stand before it. The caller has made sure that it may look there (``seesPublished(_:_:)``).
+    /// Finds an action in the published table, and enters the call in its record. Returns `nil`, with nothing done, if
+    /// there is no such action or if there are interceptors. The caller must have checked that it sees the published
+    /// table (``seesPublished(_:_:)``).
     @inline(__always)
     func enter(
         _ record: CallRecord, _ thread: ThreadContext, parent: plugin_token, from caller: Generation,
@@ -124,7 +124,7 @@ struct Calls: Sendable {
         }
     }
 
-    /// What a request names in itself.
+    /// Returns the action that a request itself names.
     @inline(__always)
     private func find(_ asked: UnsafePointer<plugin_request>, in table: Table) -> Unmanaged<Endpoint>? {
         switch asked.pointee.address {
@@ -134,7 +134,7 @@ struct Calls: Sendable {
         }
     }
 
-    /// Begins a call whose action is found and entered in the record.
+    /// Begins a call whose action was found and entered in the record.
     @inline(never)
     private func begin(
         _ found: Unmanaged<Endpoint>, _ asked: UnsafePointer<plugin_request>, parent: plugin_token,
@@ -158,9 +158,11 @@ struct Calls: Sendable {
         }
     }
 
-    /// Makes a call in the record that this thread has for the next one; what cannot be begun ends with what is thrown.
+    /// Makes a call in this thread's next record. If it cannot be begun, the receiver receives the error that `body`
+    /// throws.
     ///
-    /// - Returns: What `body` returns: a token, or 0; nil where it has not called anything, and nobody is told.
+    /// - Returns: The result of `body`: a token, or 0; `nil` if `body` has not called anything, and the receiver
+    ///   receives nothing.
     @inline(__always)
     func inNextRecord(
         _ receiver: Receiver, _ thread: ThreadContext? = .current,
@@ -176,7 +178,7 @@ struct Calls: Sendable {
         }
     }
 
-    /// Ends a call that was not begun. If its action was found, it counts there, and lets go of the object.
+    /// Ends a call that was not begun. If its action was found, the call is counted there and its object is released.
     func refuse(_ error: PluginError, _ receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord) {
         var object: plugin_object = 0
         if let endpoint = record.endpoint {
@@ -189,7 +191,7 @@ struct Calls: Sendable {
         receiver.receive(error)
     }
 
-    /// Calls what a request asks for, whatever it is.
+    /// Makes the call that a request describes, whatever its address.
     @inline(never)
     private func dispatchSlow(
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, mode: Mode,
@@ -223,7 +225,7 @@ struct Calls: Sendable {
             case PLUGIN_ADDRESS_CHAIN: return try emit(asked.pointee, call, from: caller, thread, record)
             default:
                 throw PluginError(
-                    .invalidValue, "A request has the address kind \(asked.pointee.address), which is unknown.")
+                    .invalidValue, "The request has the unknown address kind \(asked.pointee.address).")
             }
         } catch {
             refuse(error, receiver, thread, record)
@@ -231,26 +233,27 @@ struct Calls: Sendable {
         }
     }
 
-    /// What all kinds of address share.
+    /// The properties that calls with any kind of address have.
     struct Call {
-        /// As `plugin_request.isPlain`.
+        /// Whether it comes from this process and sets no timeout, like `plugin_request.isPlain`.
         var isPlain: Bool { !isRemote && timeout <= 0 }
         let parent: plugin_token
         var timeout: Int64
         let isRemote: Bool
         let mode: Mode
         let receiver: Receiver
-        /// Who calls, and may cancel the call by its token; nil for the host itself. It lives as long as the process.
+        /// The generation that makes the call and can cancel it by its token; `nil` for the host itself. It lives as
+        /// long as the process.
         var caller: Unmanaged<Generation>? = nil
-        /// Whether it gets an instance of its own, whatever the target says.
+        /// Whether the call gets an instance of its own, whatever the target declares.
         var isFresh = false
-        /// The route that led here; the caller holds its table.
+        /// The route that led to the call; the caller keeps the route's table alive.
         var route: Unmanaged<RouteEntry>? = nil
     }
 }
 
 extension Calls.Call {
-    /// What a request says about the call itself.
+    /// Creates a call with the properties that a request sets.
     @inline(__always)
     fileprivate init(
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, _ thread: ThreadContext,
@@ -270,7 +273,7 @@ extension plugin_request {
         UnsafeBufferPointer(start: parameters, count: Int(truncatingIfNeeded: parameter_count))
     }
 
-    /// Whether it comes from this process, and nobody has said how long it may take.
+    /// Whether it comes from this process and sets no timeout.
     @inline(__always)
     var isPlain: Bool { flags & PLUGIN_REQUEST_REMOTE == 0 && timeout <= 0 }
 }

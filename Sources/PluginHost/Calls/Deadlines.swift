@@ -3,12 +3,13 @@ import Synchronization
 
 /// Ends asynchronous calls whose deadline has passed.
 ///
-/// The thread wakes at the earliest deadline that anybody noted, and searches the records of running calls: nothing has
-/// to be kept in order, or taken out again, for the many calls that end in time.
+/// The thread wakes at the earliest recorded deadline and searches the records of running calls, so calls that end in
+/// time, which most do, need not be sorted or removed.
 enum Deadlines {
     private static let next = Mutex(Int64.max)
 
-    /// Keeps the threads that end calls until ``releaseThreads()``: there may be none to be had when a deadline passes. Counted.
+    /// Starts the threads that end calls, or keeps them running, until ``releaseThreads()``: when a deadline passes, it
+    /// may be impossible to create a thread. Counted.
     static func retainThreads() {
         SerialThread.timers.retainThread()
         ThreadPool.deliveries.retainThread()
@@ -21,7 +22,7 @@ enum Deadlines {
         ThreadPool.shared.releaseThread()
     }
 
-    /// Takes note of a deadline, in CLOCK_MONOTONIC nanoseconds.
+    /// Records a deadline, in nanoseconds of CLOCK_MONOTONIC.
     static func note(_ deadline: Int64) {
         next.withLock { next in
             guard deadline < next else { return }
@@ -31,7 +32,7 @@ enum Deadlines {
     }
 
     private static func endOverdue(_ noted: Int64) {
-        // Else an earlier deadline was noted since, and has looked at this one, too.
+        // Otherwise an earlier deadline was recorded since, and its search has covered this one.
         let isNext = next.withLock { next in
             guard next == noted else { return false }
             next = .max
@@ -45,7 +46,7 @@ enum Deadlines {
             guard let endpoint = record.endpoint, record.phase(of: token) == .open else { continue }
             let deadline = record.deadline
             if deadline != 0, deadline <= now {
-                // Elsewhere: what a caller does when it is told must not hold up the deadlines of others.
+                // On another thread, because a caller's completion must not delay other deadlines.
                 ThreadPool.deliveries.run { Calls.abandon(token, .deadlineExceeded(endpoint)) }
             } else if deadline != 0 {
                 next = min(next, deadline)

@@ -1,13 +1,12 @@
-import CPluginABI
 import PluginABI
 
 extension Calls {
-    /// Calls an endpoint that was found without an address: a hook, or a handler of the program. The receiver is told
-    /// exactly once, before this returns or, by an asynchronous endpoint, later.
+    /// Calls an endpoint that was found without an address: a hook, or a handler of the program. The receiver receives
+    /// the outcome exactly once, before this returns or, for an asynchronous endpoint, later.
     ///
     /// - Parameters:
-    ///   - enter: Occupies the record; false if the endpoint must not be called any more.
-    /// - Returns: Whether it was called, and the receiver is told.
+    ///   - enter: Occupies the record. Returns false if the endpoint must not be called any more.
+    /// - Returns: Whether it was called, in which case the receiver receives the outcome.
     func call(
         _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
         instance: UnsafeMutableRawPointer? = nil, enter: (ThreadContext, CallRecord) -> Bool

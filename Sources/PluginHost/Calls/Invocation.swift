@@ -4,11 +4,11 @@ import Glibc
 import PluginABI
 import Synchronization
 
-// The second half of the call path: an endpoint is found and its record occupied; now check, bind, invoke, settle.
-// Whoever throws here has called no completion, and the caller's receiver is told by `dispatch`.
+// The second half of the call path: the endpoint is found and its record occupied; the remaining steps are check, bind,
+// invoke and reply. A function that throws has called no completion; `dispatch` passes the error to the receiver.
 
 extension Calls {
-    /// Enters a call in a record, by which its generation counts as busy.
+    /// Enters a call in a record, which makes its generation count as busy.
     @inline(__always)
     func occupy(_ record: CallRecord, _ endpoint: Unmanaged<Endpoint>, _ call: Call) {
         occupy(record, endpoint, parent: call.parent, caller: call.caller)
@@ -43,7 +43,7 @@ extension Calls {
         }
     }
 
-    /// Whether the call may be made, whatever its parameters.
+    /// Checks whether the call is allowed, whatever its parameters.
     @inline(__always)
     func check(_ endpoint: Endpoint, _ call: Call, _ record: CallRecord) throws(PluginError) {
         if record.depth > PLUGIN_DEPTH_MAX { throw .recursionLimit }
@@ -53,11 +53,11 @@ extension Calls {
 
     // MARK: On this thread
 
-    /// The way of almost every call, in one piece: an action that runs here and at once, with parameters just as it
-    /// declares them. The caller has checked that it comes from this process and sets no timeout (`isPlain`), and has
-    /// occupied its record.
+    /// The fast path of almost every call, as a single function: an action that runs on this thread at once, with
+    /// parameters that match its declaration exactly. The caller has checked that the call comes from this process and
+    /// sets no timeout (`isPlain`), and has occupied its record.
     ///
-    /// - Returns: false, with nothing done, for any other action; ``invoke(_:_:_:_:_:instance:)`` is for all.
+    /// - Returns: False, with nothing done, for any other action; ``invoke(_:_:_:_:_:instance:)`` can call all of them.
     @inline(__always)
     func callFast(
         _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, _ receiver: Receiver,
@@ -76,11 +76,11 @@ extension Calls {
         }
     }
 
-    /// The same for arguments that stand in order already, and a caller who has a place for the result.
+    /// The fast path for arguments that are already in order, and a caller that provides memory for the result.
     ///
-    /// - Parameter areTrusted: Whether the arguments need not be checked.
-    /// - Returns: Whether the result is there; if not, the receiver has been told. Nil, with nothing done, for any other
-    ///   action.
+    /// - Parameter areTrusted: Whether the arguments need no check.
+    /// - Returns: Whether `result` was written; if not, the receiver has received the outcome. `nil`, with nothing
+    ///   done, for any other action.
     @inline(__always)
     func callFast(
         _ found: Unmanaged<Endpoint>, _ arguments: UnsafeBufferPointer<plugin_value>, areTrusted: Bool,
@@ -93,7 +93,7 @@ extension Calls {
             else { return nil }
             return inRecord(endpoint, receiver, thread, record) { token in
                 withResult { written in
-                    // No action gets a null pointer, however few its arguments are.
+                    // No action receives a null pointer, even if it has no arguments.
                     let start = arguments.baseAddress ?? UnsafePointer(written)
                     invoke(endpoint, start, arguments.count, token, written)
                     return finish(endpoint, record, token, written, into: result)
@@ -102,7 +102,7 @@ extension Calls {
         }
     }
 
-    /// Calls the function of an action that is straight.
+    /// Calls the function of an action whose `way` is `straight`.
     @inline(__always)
     private func invoke(
         _ endpoint: Endpoint, _ arguments: UnsafePointer<plugin_value>?, _ count: Int, _ token: plugin_token,
@@ -114,9 +114,10 @@ extension Calls {
         endpoint.invoke(endpoint.data, &context, arguments, UInt32(truncatingIfNeeded: count))
     }
 
-    /// Runs what cannot fail any more before it begins, in its record of this thread context, which is free after that.
+    /// Runs a call that can no longer fail before it begins, in its record of this thread context, which is free
+    /// afterwards.
     ///
-    /// - Parameter body: Answers the call of the token, or writes its result.
+    /// - Parameter body: Answers the call with this token, or writes its result.
     @inline(__always)
     func runFast(
         _ endpoint: Endpoint, _ receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord,
@@ -130,7 +131,7 @@ extension Calls {
         }
     }
 
-    /// Opens the record of this thread context for what settles its call itself, and frees it after that.
+    /// Opens the record of this thread context for a `body` that answers its call itself, and frees it afterwards.
     @inline(__always)
     private func inRecord<Result>(
         _ endpoint: Endpoint, _ receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord,
@@ -146,13 +147,13 @@ extension Calls {
         return result
     }
 
-    /// Whether nothing but its parameters can stand in the way of a straight call.
+    /// Returns whether a call on the fast path can be refused only because of its parameters.
     @inline(__always)
     func isFree(_ endpoint: Endpoint, _ record: CallRecord) -> Bool {
         !endpoint.isBlocked.load(ordering: .relaxed) && record.depth <= PLUGIN_DEPTH_MAX
     }
 
-    /// Runs a synchronous call to its end, in the record of this thread context.
+    /// Runs a synchronous call to its end, in its record of this thread context.
     @inline(__always)
     private func runHere(
         _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ thread: ThreadContext,
@@ -182,9 +183,9 @@ extension Calls {
         if object != 0 { _ = ObjectTable.release(object) }
     }
 
-    /// Gets the instance and calls into the module.
+    /// Gets the instance and calls the module.
     ///
-    /// - Parameter result: Where the action may write its result; nil for one that replies by its token.
+    /// - Parameter result: The memory to which the action may write its result; `nil` if it replies by its token.
     @inline(__always)
     func run(
         _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ record: CallRecord,
@@ -200,21 +201,21 @@ extension Calls {
             context.instance = made
             if isOwn { record.pointer.pointee.instance = made }
         }
-        if let result {  // Set behind the factory, which gets the same call and has no result.
+        if let result {  // Set after the factory ran: it gets the same call but has no result.
             context.flags |= PLUGIN_CALL_IN_PLACE
             context.result = result
         }
         endpoint.invoke(endpoint.data, &context, arguments.baseAddress, UInt32(arguments.count))
     }
 
-    /// Lends the place to which a synchronous action may write its result.
+    /// Lends memory to which a synchronous action may write its result.
     @inline(__always)
     private func withResult<Result>(_ body: (UnsafeMutablePointer<plugin_value>) -> Result) -> Result {
         var result = plugin_value(kind: PLUGIN_KIND_NONE, count: 0, as: .init())
         return withUnsafeMutablePointer(to: &result, body)
     }
 
-    /// Passes on what a synchronous action has written as its result, and makes sure that the call has been answered.
+    /// Passes on the result that a synchronous action has written, and makes sure that the call has been answered.
     @inline(__always)
     private func finish(
         _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token, _ result: UnsafePointer<plugin_value>,
@@ -225,10 +226,10 @@ extension Calls {
         finishOther(kind, endpoint, record, token)
     }
 
-    /// The same for a caller who has a place for the result; who need not be told, so the call is over at once.
+    /// Passes on the result to a caller that provides memory for it. The receiver need not be called, so the call is
+    /// over at once.
     ///
-    /// - Returns: Whether the result is there. If not, nothing has been written to the caller's place, which may be where
-    ///   the receiver keeps what it has been told.
+    /// - Returns: Whether `result` was written. If not, it is unchanged: the receiver may store the outcome there.
     @inline(__always)
     private func finish(
         _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token, _ written: UnsafePointer<plugin_value>,
@@ -243,7 +244,7 @@ extension Calls {
         return false
     }
 
-    /// Makes sure that a call has been answered whose action has written nothing that it could be answered with.
+    /// Makes sure that a call has been answered whose action has not written a usable result.
     @inline(__always)
     private func finishOther(_ kind: UInt32, _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
         if kind == PLUGIN_KIND_NONE {
@@ -253,7 +254,7 @@ extension Calls {
         }
     }
 
-    /// Makes sure that a synchronous call has been answered when it has returned, by the action itself.
+    /// Makes sure that a synchronous call has been answered when its function has returned.
     @inline(__always)
     func finish(_ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
         if record.phase(of: token) != .over { failUnanswered(endpoint, record, token) }
@@ -264,21 +265,21 @@ extension Calls {
         fail(
             record, token,
             PluginError(
-                .noReply, "\(endpoint.title) returned without a reply. It must reply before.",
+                .noReply, "\(endpoint.title) returned without a reply. It must reply before it returns.",
                 source: endpoint.generation.name))
         waitForOther(record, token)
     }
 
-    /// What an action has written as its result is none, or comes too late.
+    /// Refuses the result that an action has written, because it is invalid or comes too late.
     @inline(never)
     private func refuseResult(_ kind: UInt32, _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
         let failure =
             kind <= PLUGIN_KIND_DOUBLE
-            ? .deadlineExceeded(endpoint)  // Or it was answered before: then nobody is told this.
+            ? .deadlineExceeded(endpoint)  // Or it was answered before: then this error is not reported.
             : PluginError(
                 .invalidResult,
-                "\(endpoint.title) wrote a value of the kind \(kind) as its result, which may be null, a bool, an int or a "
-                    + "double. It must reply to the host with any other.",
+                "\(endpoint.title) wrote a value of the kind \(kind) as its result, which may only be null, a bool, an int "
+                    + "or a double. Any other value must be passed to the host in a reply.",
                 source: endpoint.generation.name)
         if !fail(record, token, failure) {
             reportStaleReply(token, endpoint.generation)
@@ -286,12 +287,13 @@ extension Calls {
         }
     }
 
-    /// Another thread may be about to answer: it uses the record until it has.
+    /// Waits for another thread that may be about to answer: until then it uses the record.
     private func waitForOther(_ record: CallRecord, _ token: plugin_token) {
         while record.phase(of: token) == .replying { sched_yield() }
     }
 
-    /// Answers with an error of the host's in place of the action. False where somebody has answered, or is about to.
+    /// Answers with an error of the host instead of the action. Returns false if another thread has answered or is
+    /// about to.
     @discardableResult
     func fail(_ record: CallRecord, _ token: plugin_token, _ failure: PluginError) -> Bool {
         guard let phase = record.beginReply(token) else { return false }

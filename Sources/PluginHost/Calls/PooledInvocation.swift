@@ -2,11 +2,11 @@ import CPluginABI
 import CPluginHost
 import PluginABI
 
-// How a call goes on that can outlive the function that makes it: in a record of the pool.
+// Calls that can outlive the function that makes them: they use a record of the pool.
 
 extension Calls {
-    /// The way of almost every call of an asynchronous action, as ``callFast(_:_:_:_:_:)`` is for synchronous ones: nil,
-    /// with nothing done, for any other.
+    /// The fast path of almost every call of an asynchronous action, like ``callFast(_:_:_:_:_:)`` for synchronous
+    /// ones. Returns `nil`, with nothing done, for any other call.
     func beginFast(
         _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, parent: plugin_token,
         from caller: Generation, to receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord
@@ -27,7 +27,7 @@ extension Calls {
     }
 
     /// Moves the call to a record of the pool, where it can outlive this function, and starts it, now or when the gate
-    /// lets it in.
+    /// admits it.
     @inline(__always)
     func beginPooled(
         _ endpoint: Endpoint, _ arguments: UnsafeBufferPointer<plugin_value>, _ call: Call, _ thread: ThreadContext,
@@ -78,7 +78,8 @@ extension Calls {
     private func startPooled(_ pending: PendingStart) {
         let (endpoint, record, token) = (pending.endpoint, pending.record, pending.token)
         guard record.phase(of: token) == .open, let thread = ThreadContext.current, let mirror = thread.next else {
-            // Nobody waits any more (or this thread is too deep, which a queue's is not): it never starts.
+            // The caller no longer waits (or this thread's records are used up, which does not happen on a pool
+            // thread): the call never starts.
             fail(record, token, .recursionLimit)
             release(record, endpoint, leavesGate: true)
             return
@@ -120,7 +121,7 @@ extension Calls {
         release(record, endpoint, leavesGate: true)
     }
 
-    /// Lets go of a record of the pool; the last one cleans up behind the call.
+    /// Releases a record of the pool; the last release cleans up after the call.
     func release(_ record: CallRecord, _ endpoint: Endpoint, leavesGate: Bool) {
         if !leavesGate { record.pointer.pointee.flags = CallRecord.isOutsideGate }
         guard record.release() else { return }
@@ -134,8 +135,8 @@ extension Calls {
 
     // MARK: Replies
 
-    /// Ends a call for its caller, while the action goes on; only for calls in the pool. Nothing happens, at once, where
-    /// the caller is being told another outcome.
+    /// Ends a call for its caller, while the action continues. Only for calls in the pool. Returns at once, with
+    /// nothing done, if the caller is already receiving another outcome.
     static func abandon(_ token: plugin_token, _ error: PluginError) {
         guard let record = CallRecord(token: token), record.pointer.pointee.is_pooled != 0,
             record.beginFirstReply(token)

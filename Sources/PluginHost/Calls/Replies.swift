@@ -1,12 +1,11 @@
 import CPluginABI
-import CPluginHost
 import PluginABI
 
-// How a call is answered: by whoever holds its token, once.
+// Answers to calls: each call is answered once, by the owner of its token.
 
 extension Calls {
-    /// Answers a call with a result; nil for none. Of the module nothing is read on the way of most calls but its address:
-    /// of many modules hardly any is in the processor's cache.
+    /// Answers a call with a result; `nil` for none. For most calls only the address of the module is used, not its
+    /// contents: with many modules few of them are in the CPU cache.
     static func resolve(
         _ token: plugin_token, _ result: UnsafePointer<plugin_value>?, from module: Generation
     ) -> Int32 {
@@ -22,7 +21,7 @@ extension Calls {
         }
     }
 
-    /// The same for a result that is to be checked, and for a caller who may have gone.
+    /// Answers a call with a result that must be checked, or whose caller may no longer wait.
     private func resolveSlow(
         _ record: CallRecord, _ token: plugin_token, _ result: UnsafePointer<plugin_value>, from module: Generation,
         _ isAwaited: Bool
@@ -59,8 +58,8 @@ extension Calls {
         return PLUGIN_REPLY_ACCEPTED
     }
 
-    /// Finds the call that a token names and takes the right to answer it; false in the result when its caller has
-    /// gone. What comes twice, late or from the wrong module is logged, and nothing happens.
+    /// Finds the call that a token names and acquires the right to answer it; the second result is false if its caller
+    /// no longer waits. A second, late or foreign reply is logged and otherwise ignored.
     @inline(__always)
     private static func beginReply(_ token: plugin_token, from module: Generation) -> (CallRecord, Bool)? {
         if let record = CallRecord(token: token), record.belongs(to: module),
@@ -90,7 +89,7 @@ extension Calls {
             LogEntry(
                 level: .warning, module: module.sourceName,
                 message: "\(module.label) replied to a call that is over, or that is not its own (token \(token)). "
-                    + "A call is answered once, by the module that it was made to."))
+                    + "A call must be answered once, by the module that was called."))
     }
 }
 

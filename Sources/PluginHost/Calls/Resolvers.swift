@@ -1,12 +1,10 @@
-import CPluginABI
-import CPluginHost
 import PluginABI
 import Synchronization
 
-// How the call path finds what a request names, one function for each kind of address.
+// How the call path finds the endpoint for a request: one function for each kind of address.
 
 extension Calls {
-    /// Target and action.
+    /// Calls an action by target and action.
     func call(
         _ target: plugin_string, _ action: plugin_string, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
         _ thread: ThreadContext, _ record: CallRecord
@@ -23,7 +21,7 @@ extension Calls {
         }
     }
 
-    /// The same where there are interceptors, or the action is not found.
+    /// Calls an action by target and action, if there are interceptors or the action was not found.
     func callSlow(
         _ target: plugin_string, _ action: plugin_string, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
         _ thread: ThreadContext, _ record: CallRecord
@@ -41,8 +39,8 @@ extension Calls {
         return try invoke(found.takeUnretainedValue(), entries, call, thread, record, through: table.interception)
     }
 
-    /// Calls what stands in for an action that is not there. Nil where a `notFound` has gone since, and the action is to be
-    /// looked for again.
+    /// Calls the fallback for a missing action. Returns `nil` if the fallback was a `notFound` that has been removed in
+    /// the meantime; the action must then be looked up again.
     private func callFallback(
         _ target: String, _ action: String, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
         _ thread: ThreadContext,
@@ -69,17 +67,17 @@ extension Calls {
         }
     }
 
-    /// What stands in for an action that is not there.
+    /// The fallback for a missing action.
     enum Fallback {
         /// The action `notFound` of the target.
         case notFound(Endpoint)
-        /// The program's handler of calls that no target is there for.
+        /// The program's handler of calls for which there is no target.
         case program(Callback)
     }
 
-    /// Finds what stands in for an action that a table does not have.
+    /// Finds the fallback for an action that a table does not have.
     ///
-    /// - Throws: why the names lead nowhere, where nothing does.
+    /// - Throws: The error that explains why the names lead nowhere, if there is no fallback.
     func fallback(
         for target: String, _ action: String, isRemote: Bool, in table: Table
     ) throws(PluginError) -> Fallback {
@@ -92,7 +90,7 @@ extension Calls {
         throw table.missing(target, action)
     }
 
-    /// What was given, by name, or by number where it had none. Of equal names the first one counts.
+    /// Returns the entries as a map, by name, or by index if they have none. Of equal names the first one counts.
     private func parametersAsMap(_ entries: UnsafeBufferPointer<plugin_entry>) -> Value {
         let named = entries.enumerated().lazy.map { [host = program.hostTable!] index, entry in
             (entry.key.count == 0 ? String(index) : entry.key.text, Value(copying: entry.value, host: host))
@@ -100,7 +98,7 @@ extension Calls {
         return .map(Dictionary(named, uniquingKeysWith: { first, _ in first }))
     }
 
-    /// An object and its action.
+    /// Calls an action of an object.
     func callObject(
         _ request: borrowing plugin_request, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
@@ -116,7 +114,7 @@ extension Calls {
         }
         let (type, instance) = ObjectTable.contents(of: handle)
         let named = type.actions[action]
-        // What implements a service is a target, with a target's fallback.
+        // Objects of a service are implemented by a target, and have the target's fallback.
         let notFound = type.instances == nil ? nil : type.actions["notFound"]
         guard let endpoint = named ?? notFound else {
             _ = ObjectTable.release(handle)
@@ -137,7 +135,7 @@ extension Calls {
 }
 
 extension Parameters {
-    /// What the action `notFound` of a target is called with.
+    /// Creates the parameters with which the action `notFound` of a target is called.
     init(ofNotFound action: String, _ parameters: Value) {
         self.init([("action", .string(action)), ("parameters", parameters)])
     }

@@ -1,16 +1,15 @@
 import CPluginABI
-import CPluginHost
 import Foundation
-import Glibc
 import PluginABI
 import Synchronization
 
-// Calls that wait until their module has handed its state over.
+// Calls that wait until their module has handed over its state.
 
 extension Calls {
-    /// What holds a call back; nil for one that is part of a call that runs.
+    /// Returns the barrier that blocks a call; `nil` for a call that is part of one that the module is running.
     ///
-    /// - Throws: `circularWait` for one that a module makes which is about to start: the hand-over waits for that.
+    /// - Throws: `circularWait` for a call made by a module that is about to start, because the hand-over waits for
+    ///   that start.
     func barrier(of endpoint: Endpoint, for call: Call) throws(PluginError) -> CallBarrier? {
         var starting: Generation?
         for running in CallChain(from: call.parent).lazy.compactMap(\.endpoint) {
@@ -21,13 +20,13 @@ extension Calls {
         if let starting, !barrier.isOver {
             throw PluginError(
                 .circularWait,
-                "\(endpoint.title) waits for the state of \(endpoint.generation.name) to be handed over, and that waits "
-                    + "for the start of \(starting.name), which has made this call.")
+                "\(endpoint.title) waits until \(endpoint.generation.name) has handed over its state, and that "
+                    + "waits for the start of \(starting.name), which has made this call.")
         }
         return barrier
     }
 
-    /// Makes a call when its module has handed its state over: a synchronous one blocks its thread until then.
+    /// Makes a call after its module has handed over its state. A synchronous call blocks its thread until then.
     func wait(
         for barrier: CallBarrier, _ endpoint: Endpoint, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
         _ thread: ThreadContext,
@@ -49,8 +48,8 @@ extension Calls {
         return try invoke(next, entries, call, thread, record, instance: instance)
     }
 
-    /// Makes a call of a URL when the module that it leads to has handed its state over: where it leads then is another
-    /// question. Nil where that is to be asked by the caller, whose thread was blocked until now.
+    /// Makes a call of a URL after the module that it leads to has handed over its state. The URL may lead elsewhere
+    /// then. Returns `nil` if the caller, whose thread was blocked until now, must resolve it again.
     func wait(
         for barrier: CallBarrier, _ endpoint: Endpoint, url: RawText, asksForObject: Bool,
         _ given: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
@@ -70,7 +69,7 @@ extension Calls {
         guard isOver.wait(timeout: deadline) == .success else { throw .deadlineExceeded(endpoint) }
     }
 
-    /// Enters a call that was held back in its record once more: what serves now may be another generation.
+    /// Enters a call that was blocked in its record once more: another generation may serve now.
     func occupyAgain(
         _ record: CallRecord, _ endpoint: Endpoint, _ call: Call, _ thread: ThreadContext, _ object: plugin_object
     ) throws(PluginError) -> Endpoint {
@@ -98,7 +97,7 @@ extension Calls {
             throw PluginError(.generationRetired, "\(endpoint.title) is retired.")
         }
         guard let found else {
-            guard let place else { throw PluginError(.moduleUnavailable, "\(endpoint.title) is not there any more.") }
+            guard let place else { throw PluginError(.moduleUnavailable, "\(endpoint.title) no longer exists.") }
             throw registry.table.missing(String(name[..<place]), String(name[name.index(after: place)...]))
         }
         return found.takeUnretainedValue()

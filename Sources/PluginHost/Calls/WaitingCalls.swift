@@ -1,20 +1,17 @@
-import CPluginABI
-import CPluginHost
 import PluginABI
-import PluginFile
 import Synchronization
 
-// Calls that wait, without a thread, until their module has handed its state over.
+// Calls that wait, without a thread, until their module has handed over its state.
 
 extension Calls {
-    /// Where a call goes that waits.
+    /// The address of a waiting call.
     enum WaitingAddress {
-        /// What was found, and the object that the call holds, or 0.
+        /// The endpoint that was found, and the object that the call retains, or 0.
         case endpoint(Endpoint, instance: UnsafeMutableRawPointer?, object: plugin_object)
         case url(String, asksForObject: Bool)
     }
 
-    /// Keeps a call until then.
+    /// Stores a call until the hand-over is done.
     func keep(
         _ barrier: CallBarrier, _ address: WaitingAddress, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
         _ thread: ThreadContext,
@@ -35,7 +32,8 @@ extension Calls {
         }
     }
 
-    /// What a call that waits shows, and is cancelled by: an asynchronous action of the program.
+    /// Creates the endpoint that represents waiting calls, and by which they are cancelled: an asynchronous action of
+    /// the program.
     static func makeWaitingCalls(_ program: Generation) -> Endpoint {
         Endpoint(
             own: "waiting for a module that hands its state over", of: program, ["call": .int], isRemote: true
@@ -45,14 +43,14 @@ extension Calls {
         }
     }
 
-    /// One call that waits. Its members are only read, by who starts it.
+    /// One waiting call. Its members are only read, by the thread that starts it.
     private final class WaitingCall: @unchecked Sendable {
         private let barrier: CallBarrier
         private let address: WaitingAddress
         private let parameters: Parameters
         private let call: Call
         private let calls: Calls
-        /// Set once by `begin`.
+        /// The token of the waiting call. Set once, by `begin`.
         private var token: plugin_token = 0
         private let running = Mutex<(isCancelled: Bool, token: plugin_token)>((false, 0))
 

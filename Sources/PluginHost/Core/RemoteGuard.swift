@@ -1,24 +1,24 @@
 public import PluginABI
 
-/// A call that comes from another program, as the program's guard sees it before it is made.
+/// A call from another program, as the program's guard sees it before it is made.
 public struct RemoteCall: Sendable {
     /// The URL as it was given.
     public let url: String
-    /// In lower case; nil for a URL without one.
+    /// The scheme in lower case; `nil` if the URL has none.
     public let scheme: String?
-    /// In lower case; nil for a URL without one.
+    /// The host in lower case; `nil` if the URL has none.
     public let host: String?
-    /// What the URL leads to; nil where it leads nowhere.
+    /// The target that the URL leads to; `nil` if it leads to none.
     public let target: String?
-    /// The action of the target that the URL leads to; nil where it leads nowhere.
+    /// The action of the target that the URL leads to; `nil` if it leads to none.
     public let action: String?
-    /// What rides along with the URL.
+    /// The parameters that were passed in addition to the URL.
     public let parameters: [String: Value]
 }
 
-/// What a guard says of a remote call.
+/// A guard's decision about a remote call.
 public enum RemoteDecision: Sendable {
-    /// Let it be made. It still reaches remote actions only.
+    /// Make the call. It can still reach remote actions only.
     case pass
     /// End it with ``/PluginABI/PluginError/Code/refused`` and this message.
     case refuse(String)
@@ -26,6 +26,6 @@ public enum RemoteDecision: Sendable {
     case redirect(String)
 }
 
-/// Decides about remote calls. Called on the thread of the call, also concurrently; must not have side effects, since
-/// `canOpen` asks it, too.
+/// Decides about remote calls. Called on the thread of the call, possibly concurrently. Must not have side effects,
+/// because `canOpen` calls it, too.
 public typealias RemoteGuard = @Sendable (RemoteCall) -> RemoteDecision

@@ -1,4 +1,4 @@
 public import PluginABI
 
-/// So that what is written for modules, generated façades above all, works in the program, too.
+/// Lets code written for modules, above all generated façades, work in the program, too.
 extension PluginHost: Caller {}

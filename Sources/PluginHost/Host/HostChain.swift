@@ -1,18 +1,19 @@
 public import PluginABI
 
 extension PluginHost {
-    /// Sends an event up the chain: to an object, its parent, the parent of that and so on, then to the module that made
-    /// the object, then to the program, until one handles it.
+    /// Emits an event up the chain: to an object, its parent, that object's parent and so on, then to the module that
+    /// made the object, then to the program, until a handler handles it.
     ///
     /// - Parameters:
     ///   - event: A name, such as `shop.choose`.
-    ///   - parameters: By name. What a handler does not declare is left out for it.
-    ///   - origin: Where it begins. Default: the object or the module whose action runs on this thread; where none does, only the
-    ///     program is asked.
-    /// - Returns: Who has handled it, and who failed, which is also logged. That nobody handles it is no error.
+    ///   - parameters: Parameters by name. A handler gets only those that it declares.
+    ///   - origin: The object where the chain begins. Default: the object or the module whose action is running on this
+    ///     thread; if there is none, only the program is asked.
+    /// - Returns: Which handler handled the event, and which handlers failed; failures are also logged. An event that
+    ///   nothing handles is not an error.
     /// - Throws: ``/PluginABI/PluginError/Code/invalidValue`` for parameters without names;
-    ///   ``/PluginABI/PluginError/Code/unknownObject`` when nobody holds the origin;
-    ///   ``/PluginABI/PluginError/Code/recursionLimit`` for an event that is emitted from inside its own handler again and
+    ///   ``/PluginABI/PluginError/Code/unknownObject`` if the last holder of `origin` has released it;
+    ///   ``/PluginABI/PluginError/Code/recursionLimit`` if the event is emitted from inside its own handler again and
     ///   again.
     @discardableResult
     public func emit(
@@ -21,7 +22,7 @@ extension PluginHost {
         try program.emit(event, parameters, from: origin)
     }
 
-    /// The same, also for handlers that are asynchronous: each one is awaited before the next is asked.
+    /// Emits an event up the chain, also to asynchronous handlers: each one is awaited before the next is asked.
     @discardableResult
     public func emit(
         _ event: String, _ parameters: Parameters = [:], from origin: Object? = nil, timeout: Duration? = nil
@@ -29,13 +30,13 @@ extension PluginHost {
         try await program.emit(event, parameters, from: origin, timeout: timeout)
     }
 
-    /// Handles an event at the end of the chain: what no object and no module has handled. Of several handlers the one
-    /// that came first is asked first.
+    /// Handles an event at the end of the chain, if no object and no module has handled it. Several handlers are asked
+    /// in the order in which they were added.
     ///
     /// - Parameters:
-    ///   - event: Its name.
-    ///   - body: Runs on the thread that emits, also concurrently.
-    /// - Returns: The handler; it ends when it is cancelled or dropped.
+    ///   - event: The event's name.
+    ///   - body: The code that handles the event. It runs on the emitting thread, possibly concurrently.
+    /// - Returns: The handler. It is removed when it is cancelled or deinitialized.
     public func handle(
         _ event: String, _ body: @escaping @Sendable (ChainEvent) throws -> ChainReply
     ) -> ChainHandler {
@@ -43,7 +44,7 @@ extension PluginHost {
         return ChainHandler(handlers.add(event, .synchronous(body)), of: event, in: handlers)
     }
 
-    /// Handles an event at the end of the chain, asynchronously: only where `emit` is awaited.
+    /// Handles an event at the end of the chain asynchronously. The handler is asked only if `emit` is awaited.
     public func handle(
         _ event: String, _ body: @escaping @Sendable (ChainEvent) async throws -> ChainReply
     ) -> ChainHandler {
@@ -52,9 +53,9 @@ extension PluginHost {
     }
 }
 
-/// A handler of the program, made with `PluginHost.handle`. It ends when it is cancelled or dropped.
+/// A handler of the program, made with `PluginHost.handle`. It is removed when it is cancelled or deinitialized.
 public final class ChainHandler: Sendable {
-    /// The event.
+    /// The event's name.
     public let event: String
     private let handlers: ChainHandlers
     private let number: Int
@@ -63,7 +64,7 @@ public final class ChainHandler: Sendable {
         (self.number, self.event, self.handlers) = (number, event, handlers)
     }
 
-    /// Asks the handler no more. One that runs goes on.
+    /// Removes the handler. If it is running, it runs to its end.
     public func cancel() { handlers.remove(number) }
 
     deinit { cancel() }

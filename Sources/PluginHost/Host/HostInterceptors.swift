@@ -1,13 +1,14 @@
 public import PluginABI
 
 extension PluginHost {
-    /// The rest of a call: further interceptors, then the action. May be called any number of times, or not at all.
+    /// The rest of a call: the remaining interceptors, then the action. It may be called any number of times, or not at
+    /// all.
     public typealias Next = (InterceptedCall) throws -> Value
-    /// The rest of a call, asynchronously.
+    /// The rest of an asynchronous call.
     public typealias AsyncNext = (InterceptedCall) async throws -> Value
 
-    /// Puts code around calls: it can read and change the parameters, answer itself, refuse by throwing, measure, try
-    /// again.
+    /// Puts code around calls. It can read and change the parameters, return a result of its own, refuse the call by
+    /// throwing, measure, and retry.
     ///
     ///     host.intercept(.target("A")) { call, next in
     ///         var call = call
@@ -15,16 +16,18 @@ extension PluginHost {
     ///         return try next(call)
     ///     }
     ///
-    /// It runs on the thread of the call, also concurrently; around a call that does not run on the thread of its
-    /// caller, on a thread that it may block. Calls that it makes itself are intercepted, too: one that calls without
-    /// end what it is put around ends with ``/PluginABI/PluginError/Code/recursionLimit``. An intercepted call counts
-    /// twice towards that limit. The deadline of the call includes it; when it runs past it, the log says so.
+    /// The interceptor runs on the thread of the call, possibly concurrently; around a call that does not run on its
+    /// caller's thread, it runs on a thread that it may block. Calls that it makes are intercepted, too: if it keeps
+    /// calling the action that it intercepts, the call ends with ``/PluginABI/PluginError/Code/recursionLimit``. An
+    /// intercepted call counts twice towards that limit. The interceptor's time counts towards the call's deadline; if
+    /// it runs past the deadline, that is logged.
     ///
     /// - Parameters:
-    ///   - scope: Which calls it sees.
-    ///   - priority: The higher one is outside; of equal ones the one that was there first.
-    ///   - body: Gets the call and the rest of it; what it returns or throws is the outcome.
-    /// - Returns: What takes it away; it stays where that is dropped.
+    ///   - scope: The calls to intercept.
+    ///   - priority: Interceptors of higher priority are further outside; of those of equal priority, the one that was
+    ///     added first.
+    ///   - body: The interceptor. It gets the call and the rest of the call; what it returns or throws is the outcome.
+    /// - Returns: An object that can remove the interceptor. The interceptor stays if that object is dropped.
     @discardableResult
     public func intercept(
         _ scope: InterceptionScope, priority: Int = 0,
@@ -35,7 +38,8 @@ extension PluginHost {
 
     /// Puts asynchronous code around calls. See ``intercept(_:priority:_:)``.
     ///
-    /// A call that cannot wait for it (`perform`) ends with ``/PluginABI/PluginError/Code/asynchronousAction``.
+    /// A call that cannot wait for the interceptor (`perform`) ends with
+    /// ``/PluginABI/PluginError/Code/asynchronousAction``.
     @discardableResult
     public func intercept(
         _ scope: InterceptionScope, priority: Int = 0,
@@ -43,21 +47,18 @@ extension PluginHost {
     ) -> Interceptor {
         calls.intercept(scope, priority, .asynchronous(body))
     }
-}
 
-extension PluginHost {
-    /// Replaces the rules of ``HostConfiguration/interceptors``, whole or not at all. Calls that have begun pass as they have
-    /// begun.
+    /// Replaces all rules of ``HostConfiguration/interceptors``, or none if one is invalid. Calls that have begun keep
+    /// the interceptors that they began with.
     ///
-    /// - Throws: ``/PluginABI/PluginError/Code/invalidConfiguration`` for a rule whose route is no pattern.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidConfiguration`` if the route of a rule is not a valid pattern.
     public func updateInterceptors(_ rules: [InterceptorRule]) throws(PluginError) {
         for rule in rules { try rule.check() }
         calls.setInterceptors(rules)
     }
-}
 
-extension PluginHost {
-    /// What stands around calls, outermost first: code of the program, and of modules that the configuration names.
+    /// The interceptors of calls, outermost first: those of the program, and those of modules that the configuration
+    /// names.
     public var interceptors: [InterceptorStatus] {
         let table = calls.registry.table
         let now = monotonicNow()

@@ -1,43 +1,37 @@
 package import PluginABI
 
 extension PluginHost {
-    /// What was called so far, by module and action: how often, with how many errors, and how long it took. What was
-    /// never called is not in it.
+    /// The number of calls so far, by module and action, with the number of errors and the time that the calls took.
+    /// Actions that were never called are left out.
     ///
-    /// Counting costs a call a few instructions: each thread counts for itself, and this sums up. So the figures of one
-    /// moment may be of slightly different moments.
+    /// Counting costs a call a few instructions: each thread counts for itself, and this property adds up the counters.
+    /// The figures may therefore be from slightly different moments.
     public var statistics: [ActionStatistics] { core.statistics.all }
-}
 
-extension PluginHost {
-    /// Where the time has gone so far. A host keeps the first 100,000 entries.
+    /// How the host has spent its time so far. A host keeps the first 100,000 entries.
     public var profile: HostProfile { core.profiler.profile }
-}
 
-extension PluginHost {
-    /// Every generation of every module: what serves, what still drains and why,
-    /// and the last hundred that were retired.
+    /// Every generation of every module: those that serve, those that still drain and why, and the last hundred that
+    /// were retired.
     public var generations: [GenerationStatus] { lifecycle.generations }
 
-    /// How many generations were torn down since the start, and what they still take.
+    /// The number of generations that were torn down since the start, and the memory that they still occupy.
     public var retiredTotal: RetiredTotal { lifecycle.retiredTotal }
-}
 
-extension PluginHost {
-    /// The module that an object belongs to, and its type, as in ``LiveObjects``.
+    /// Returns the module that an object belongs to, and the object's type, as in ``LiveObjects``.
     package func origin(of object: Object) -> (module: String, type: String) {
         let type = ObjectTable.contents(of: object.handle).0
         return (type.generation.name, type.name)
     }
 
-    /// What somebody holds of this host's modules, and of the program's callbacks. Looks at every object of the process:
-    /// for tests and diagnosis.
+    /// The objects of this host's modules, and the program's callbacks, that have holders. Looks at every object of the
+    /// process, so it is for tests and diagnosis only.
     package var liveObjects: [LiveObjects] {
         struct Key: Hashable { let module, type: String }
         var counts: [Key: Int] = [:]
         ObjectTable.forEachLive { type in
             guard type.generation.core === core else { return }
-            // The handlers of events that the program has subscribed to are no values that somebody was given.
+            // Handlers of the program's event subscriptions are not values that were passed to anyone.
             guard type.generation !== calls.program || type.name == "callback" else { return }
             counts[Key(module: type.generation.name, type: type.name), default: 0] += 1
         }

@@ -1,17 +1,16 @@
 public import PluginABI
-import PluginFile
 
 extension PluginHost {
-    /// Registers a module that is part of the program: its targets, routes and services, through the same checks and in
+    /// Registers a module that is part of the program. Its targets, routes and services pass the same checks and enter
     /// the same table as those of a file. Works before and after ``start()``.
     ///
     ///     try host.register(Shop.self)
     ///
     /// - Parameter module: The same type that a shared library would export.
-    /// - Throws: As ``register(_:)-(Manifest)``.
+    /// - Throws: The errors of ``register(_:)-(Manifest)``.
     public func register(_ module: any Module.Type) throws(PluginError) { try register(module.manifest) }
 
-    /// Registers what a manifest says, whole or not at all.
+    /// Registers everything that a manifest declares, or, if that fails, nothing.
     ///
     ///     try host.register(Manifest("Clock", version: "1.0.0") {
     ///         Target("Clock") {
@@ -19,22 +18,23 @@ extension PluginHost {
     ///         }
     ///     })
     ///
-    /// Its `setUp` and its `init` run before anybody else can call it, and can refuse; then its `didStart`. What waits for
-    /// it is started. What a registration takes is never given back, like the code of a module.
+    /// The module's `setUp` and `init` run before it can be called, and can refuse the registration; then its `didStart`
+    /// runs. Modules that wait for it are started. The memory that a registration takes is never freed, like the code of
+    /// a module.
     ///
-    /// - Parameter manifest: Its name must not be that of another module.
+    /// - Parameter manifest: A manifest whose name is not that of another module.
     /// - Throws: ``/PluginABI/PluginError/Code/invalidManifest``; ``/PluginABI/PluginError/Code/conflict``, naming both
-    ///   sides, when another module has the name, a target, a route or a service; what `setUp` throws;
-    ///   ``/PluginABI/PluginError/Code/circularWait`` from code that a change of modules runs, such as a `setUp`;
-    ///   ``/PluginABI/PluginError/Code/hostStopped``.
+    ///   sides, if another module has the same name, target, route or service; what `setUp` throws;
+    ///   ``/PluginABI/PluginError/Code/circularWait`` if called by code that runs during a change of modules, such as a
+    ///   `setUp`; ``/PluginABI/PluginError/Code/hostStopped``.
     public func register(_ manifest: Manifest) throws(PluginError) { try lifecycle.register(manifest.export()) }
 
-    /// Takes away what the program has registered under a name: no new calls from now on, then its `tearDown`, after the
-    /// last call has ended and nobody holds an object of it.
+    /// Unregisters a module that the program has registered. It gets no new calls from now on; its `tearDown` runs when
+    /// its last call has ended and its objects have no holders.
     ///
     /// - Parameter name: The name of a manifest that was registered.
-    /// - Returns: Whether there was one.
-    /// - Throws: ``/PluginABI/PluginError/Code/circularWait`` from code that a change of modules runs.
+    /// - Returns: Whether there was such a module.
+    /// - Throws: ``/PluginABI/PluginError/Code/circularWait`` if called by code that runs during a change of modules.
     @discardableResult
     public func unregister(_ name: String) throws(PluginError) -> Bool { try lifecycle.unregister(name) }
 }

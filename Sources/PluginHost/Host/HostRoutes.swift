@@ -1,29 +1,30 @@
 public import PluginABI
 import Synchronization
 
-/// A route, as it is registered.
+/// A registered route.
 public struct RouteStatus: Sendable {
     /// The pattern, as it was written.
     public let pattern: String
-    /// What it leads to: `target/action`.
+    /// The action that the route leads to: `target/action`.
     public let action: String
-    /// What ``PluginHost/url(for:_:)`` may call it by.
+    /// The route's name for ``PluginHost/url(for:_:)``.
     public let name: String?
-    /// One sentence for people; may be empty.
+    /// A one-sentence description for people; may be empty.
     public let summary: String
-    /// Values of parameters that neither the caller nor the URL gives.
+    /// Values for parameters that neither the caller nor the URL provides.
     public let defaults: [String: Value]
-    /// Where it comes from, in words: a module, a file, the program.
+    /// The route's origin in words: a module, a file, or the program.
     public let owner: String
-    /// Other patterns that match some of its URLs and are as specific; the one whose text sorts first is tried first.
+    /// Other, equally specific patterns that match some of the same URLs. The pattern whose text sorts first is tried
+    /// first.
     public let overlaps: [String]
-    /// Whether ``overlaps`` are all there are. False where the pattern was not compared with all others that are as specific,
+    /// Whether ``overlaps`` is complete. False if the pattern was not compared with every equally specific pattern,
     /// because comparing all routes would take too long.
     public let overlapsAreComplete: Bool
 }
 
 extension PluginHost {
-    /// Every route, sorted by pattern. Looking for overlaps takes some tenths of a second at most; see
+    /// Every route, sorted by pattern. Finding the overlaps takes a few tenths of a second at most; see
     /// ``RouteStatus/overlapsAreComplete``.
     public var routes: [RouteStatus] {
         let entries = calls.registry.table.routes.table.all.sorted { $0.pattern.text < $1.pattern.text }
@@ -41,72 +42,61 @@ extension PluginHost {
     ///
     /// - Parameters:
     ///   - pattern: As in ``/PluginABI/Route``.
-    ///   - action: `target/action`, of any module; it need not be there yet.
-    ///   - name: What ``url(for:_:)`` may call it by.
-    ///   - summary: One sentence for people.
-    ///   - defaults: Values of parameters that neither the caller nor the URL gives.
-    /// - Throws: `invalidPattern`; `conflict` when the pattern or the name is taken, or when finding the route of a URL
-    ///   could take too long with it (see <doc:URLs>).
+    ///   - action: `target/action`, of any module. It does not have to exist yet.
+    ///   - name: The route's name for ``url(for:_:)``.
+    ///   - summary: A one-sentence description for people.
+    ///   - defaults: Values for parameters that neither the caller nor the URL provides.
+    /// - Throws: `invalidPattern`; `conflict` if the pattern or the name is already in use, or if finding the route of a
+    ///   URL could take too long with this route (see <doc:URLs>).
     public func addRoute(
         _ pattern: String, to action: String, name: String? = nil, summary: String = "",
         defaults: [String: Value] = [:]
     ) throws(PluginError) {
         let entry = try entry(pattern, action, name, summary, defaults)
-        try calls.registry.update { (table) throws(PluginError) in
-            var routes = table.routes
-            try routes.add(entry, table.generations)
-            return table.changed { $0.routes = routes }
-        }
-        tellRouteProblems()
+        try change { (routes, generations) throws(PluginError) in try routes.add(entry, generations) }
     }
 
-    /// Adds routes of the program, all of them or, when one cannot be added, none.
+    /// Adds routes of the program: all of them or, if one cannot be added, none.
     ///
     /// - Parameter routes: Patterns, and the action (`target/action`) that each leads to.
-    /// - Throws: `invalidPattern`; `conflict` when a pattern is taken, also by another one of these, or when finding the
-    ///   route of a URL could take too long with them.
+    /// - Throws: `invalidPattern`; `conflict` if a pattern is already in use, also by another one of these routes, or if
+    ///   finding the route of a URL could take too long with them.
     public func addRoutes(_ routes: [(pattern: String, action: String)]) throws(PluginError) {
         var entries: [RouteEntry] = []
         entries.reserveCapacity(routes.count)
         for (pattern, action) in routes {
             entries.append(try entry(pattern, action, nil, "", [:], after: entries.last))
         }
-        try calls.registry.update { (table) throws(PluginError) in
-            var routes = table.routes
-            for entry in entries { try routes.add(entry, table.generations) }
-            return table.changed { $0.routes = routes }
+        try change { (routes, generations) throws(PluginError) in
+            for entry in entries { try routes.add(entry, generations) }
         }
-        tellRouteProblems()
     }
 
-    /// Puts a route in the place of the one that has this pattern, whoever registered it, in one step.
+    /// Replaces the route that has this pattern, regardless of its owner, in one step.
     ///
-    /// Where that was a route of a module or a file, the program's stands in its place until it is removed, also when
-    /// the module is replaced or the file changes.
+    /// If it was a route of a module or a file, the program's route overrides it until the program's route is removed,
+    /// even if the module is replaced or the file changes.
     ///
-    /// - Throws: `invalidPattern`; `invalidURL` when there is no such route; `conflict` when the name is taken.
+    /// - Throws: `invalidPattern`; `invalidURL` if there is no such route; `conflict` if the name is already in use.
     public func updateRoute(
         _ pattern: String, to action: String, name: String? = nil, summary: String = "",
         defaults: [String: Value] = [:]
     ) throws(PluginError) {
         let entry = try entry(pattern, action, name, summary, defaults)
-        try calls.registry.update { (table) throws(PluginError) in
-            guard let old = table.routes.table.entry(like: entry.pattern) else {
-                throw PluginError(.invalidURL, "There is no route “\(pattern.shortened)” that could be updated.")
+        try change { (routes, generations) throws(PluginError) in
+            guard let old = routes.table.entry(like: entry.pattern) else {
+                throw PluginError(.invalidURL, "There is no route “\(pattern.shortened)” to update.")
             }
-            var routes = table.routes
             let overridden = old.owner == .program ? old.overridden : old.owner
-            try routes.replace(old, with: overridden.map(entry.overriding) ?? entry, table.generations)
-            return table.changed { $0.routes = routes }
+            try routes.replace(old, with: overridden.map(entry.overriding) ?? entry, generations)
         }
-        tellRouteProblems()
     }
 
-    /// Removes the route with exactly this pattern, whoever registered it.
+    /// Removes the route with exactly this pattern, regardless of its owner.
     ///
-    /// A route of a module stays removed until the module is replaced, one of a file until the file changes.
+    /// A route of a module stays removed until the module is replaced, a route of a file until the file changes.
     ///
-    /// - Returns: Whether there was one.
+    /// - Returns: Whether there was such a route.
     @discardableResult
     public func removeRoute(_ pattern: String) -> Bool {
         guard let shape = try? RoutePattern(pattern) else { return false }
@@ -117,7 +107,7 @@ extension PluginHost {
 
     /// Removes all routes of a module.
     ///
-    /// - Returns: How many there were.
+    /// - Returns: The number of removed routes.
     @discardableResult
     public func removeRoutes(ofModule name: String) -> Int {
         remove { table in table.all.filter { $0.owner == .module(name) } }
@@ -125,16 +115,22 @@ extension PluginHost {
 
     private func remove(_ meant: (RouteTable) -> [RouteEntry]) -> Int {
         var count = 0
-        try? calls.registry.update { table in
-            var routes = table.routes
+        try? change { routes, generations in
             let meant = meant(routes.table)
-            for route in meant { routes.remove(route, table.generations) }
+            for route in meant { routes.remove(route, generations) }
             count = meant.count
-            return table.changed { $0.routes = routes }
         }
-        tellRouteProblems()
         if count > 0 { lifecycle.retryRefused() }
         return count
+    }
+
+    private func change(_ body: (inout Routes, [Generation]) throws(PluginError) -> Void) throws(PluginError) {
+        try calls.registry.update { (table) throws(PluginError) in
+            var routes = table.routes
+            try body(&routes, table.generations)
+            return table.changed { $0.routes = routes }
+        }
+        lifecycle.tellDeclarationProblems()
     }
 
     private func entry(
@@ -146,33 +142,36 @@ extension PluginHost {
             defaults: defaults, owner: .program, after: previous)
     }
 
-    /// Whether opening a URL would reach an action: exactly when the URL parses and resolves to an action or to a
-    /// fallback (the target's `notFound`, or ``onMissingTarget(_:)``), its parameters check, and the guard passes. What
-    /// interceptors or the action will say is not foretold.
+    /// Returns whether opening a URL would reach an action: whether the URL parses and resolves to an action or to a
+    /// fallback (the target's `notFound`, or ``onMissingTarget(_:)``), its parameters are valid, and the guard lets the
+    /// call pass. Interceptors and the action itself can still refuse the call.
     public func canOpen(_ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local) -> Bool {
         (try? calls.checkOpen(url, parameters, isRemote: origin == .remote)) != nil
     }
 
-    /// Builds the URL of a route. What it builds opens the same route with the same parameters.
+    /// Builds the URL of a route. Opening that URL reaches the same route with the same parameters.
     ///
     /// - Parameters:
     ///   - route: The name of a route, or a pattern.
-    ///   - parameters: Values for the groups of the pattern. What the action declares beyond them stands in the query.
-    /// - Throws: `missingParameter`, `unknownParameter` for one that has no place, `mistypedParameter` for a value that
-    ///   a URL cannot carry, `conflict` for values with which a route that comes before it would be opened.
+    ///   - parameters: Values for the groups of the pattern. Other parameters that the action declares go into the
+    ///     query.
+    /// - Throws: `missingParameter`; `unknownParameter` for a parameter that is neither a group of the pattern nor
+    ///   declared by the action; `mistypedParameter` for a value that a URL cannot carry; `conflict` if the URL with
+    ///   these values would open another route that has precedence.
     public func url(for route: String, _ parameters: [String: Value] = [:]) throws(PluginError) -> String {
         try calls.url(for: route, parameters)
     }
 
-    /// Asks for the object of a URL, and says so in the call: the action sees it as its parameter `_object`.
+    /// Returns the object that a URL addresses. The action is informed that an object is expected by its parameter
+    /// `_object`.
     ///
-    /// - Throws: as `open`; `invalidResult` when the result is no object.
+    /// - Throws: The errors of `open`; `invalidResult` if the result is not an object.
     public func object(
         for url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
     ) async throws(PluginError) -> Object {
         try await program.object(for: url, parameters, origin: origin, timeout: timeout)
     }
 
-    /// Sets who decides about calls that come from other programs; nil takes it away.
+    /// Sets the guard, which decides about calls from other programs; `nil` removes it.
     public func onRemoteCall(_ guardian: RemoteGuard?) { core.remoteGuard.withLock { $0 = guardian } }
 }

@@ -1,31 +1,32 @@
 public import PluginABI
 
 extension PluginHost {
-    /// Every service, by name; of each name the one that serves first.
+    /// Every service, sorted by name; of several services of the same name, the preferred one comes first.
     public var services: [ServiceInfo] {
         let services = calls.registry.table.services
         return services.sorted { $0.key < $1.key }.flatMap(\.value).map { $0.info }
     }
 
-    /// Asks for a service: the highest version that a module offers, and of equal ones the highest priority.
+    /// Returns a service: the highest version that a module offers, and of equal versions the one with the highest
+    /// priority.
     ///
     /// - Parameters:
     ///   - name: The name of the service.
-    ///   - version: The smallest version that will do. Default: any.
-    /// - Throws: ``/PluginABI/PluginError/Code/unknownService``, with the versions that there are; what making the
-    ///   instance throws.
+    ///   - version: The lowest acceptable version. Default: any.
+    /// - Throws: ``/PluginABI/PluginError/Code/unknownService``, listing the available versions; what the service
+    ///   factory throws.
     public func service(_ name: String, from version: String? = nil) throws(PluginError) -> ServiceHandle {
         try program.service(name, from: version)
     }
 
-    /// Asks for a service as a type of the caller's.
+    /// Returns a service as a type of the caller's.
     ///
-    /// - Throws: As ``service(_:from:)``.
+    /// - Throws: The errors of ``service(_:from:)``.
     public func service<Client: ServiceClient>(_ type: Client.Type) throws(PluginError) -> Client {
         try program.service(type)
     }
 
-    /// What implements a service. No instance is made.
+    /// Returns what implements a service, without making an instance.
     ///
     /// - Throws: ``/PluginABI/PluginError/Code/unknownService``.
     public func serviceInfo(_ name: String, from version: String? = nil) throws(PluginError) -> ServiceInfo {
@@ -36,11 +37,11 @@ extension PluginHost {
     ///
     /// - Parameters:
     ///   - name: The name of the service.
-    ///   - version: The smallest version that will do. Default: any.
-    ///   - timeout: How long.
-    /// - Returns: What implements it. Ask for it with ``service(_:from:)``.
-    /// - Throws: ``/PluginABI/PluginError/Code/deadlineExceeded``; ``/PluginABI/PluginError/Code/hostStopped`` when the
-    ///   host is shut down meanwhile; ``/PluginABI/PluginError/Code/cancelled`` when this task is cancelled.
+    ///   - version: The lowest acceptable version. Default: any.
+    ///   - timeout: How long to wait.
+    /// - Returns: What implements the service. Use ``service(_:from:)`` to get the service itself.
+    /// - Throws: ``/PluginABI/PluginError/Code/deadlineExceeded``; ``/PluginABI/PluginError/Code/hostStopped`` if the
+    ///   host is shut down in the meantime; ``/PluginABI/PluginError/Code/cancelled`` if this task is cancelled.
     @discardableResult
     public func waitForService(
         _ name: String, from version: String? = nil, timeout: Duration

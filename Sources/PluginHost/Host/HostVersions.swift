@@ -1,56 +1,54 @@
 public import Foundation
 public import PluginABI
 import PluginFile
-import Synchronization
 
 extension PluginHost {
-    /// Removes a module in order: moves its files out of the plugins folders to the store of kept versions, and what
-    /// depends on it waits from then on. ``rollback(_:to:force:dryRun:)`` puts it back.
+    /// Removes a module: moves its files out of the plugins folders into the version store. Modules that depend on it
+    /// wait from then on. ``rollback(_:to:force:dryRun:)`` puts it back.
     ///
     ///     print(try host.remove("Accounts", dryRun: true))
     ///     try host.remove("Accounts")
     ///
-    /// All of it is done or nothing. Modules that serve in its place (one of its versions that is linked into the program)
-    /// or that can start when it has gone do so.
+    /// Either all of it is done or nothing. Modules that can serve in its place (a version of it that is linked into the
+    /// program), or that can start only without it, do so.
     ///
     /// - Parameters:
-    ///   - name: The name of a module that lies in a plugins folder.
-    ///   - force: Removes it even if others depend on it.
-    ///   - dryRun: Says what would be done, and does nothing.
-    /// - Returns: What was done, or would be.
-    /// - Throws: ``/PluginABI/PluginError/Code/required``, naming who depends on it;
+    ///   - name: The name of a module in a plugins folder.
+    ///   - force: Whether to remove it even if others depend on it.
+    ///   - dryRun: Whether to return what would be done, without doing it.
+    /// - Returns: What was done, or would be done.
+    /// - Throws: ``/PluginABI/PluginError/Code/required``, naming the modules that depend on it;
     ///   ``/PluginABI/PluginError/Code/unknownModule``; ``/PluginABI/PluginError/Code/conflict`` if it is a part of the
-    ///   program, or its file holds something else by now; ``/PluginABI/PluginError/Code/unreadable`` if a file cannot be
-    ///   moved; ``/PluginABI/PluginError/Code/circularWait`` from code that a change of modules runs;
+    ///   program, or its file has other content by now; ``/PluginABI/PluginError/Code/unreadable`` if a file cannot be
+    ///   moved; ``/PluginABI/PluginError/Code/circularWait`` if called by code that runs during a change of modules;
     ///   ``/PluginABI/PluginError/Code/hostStopped``.
     @discardableResult
     public func remove(_ name: String, force: Bool = false, dryRun: Bool = false) throws(PluginError) -> PlannedChange {
         try lifecycle.remove(name, force: force, dryRun: dryRun)
     }
-}
 
-extension PluginHost {
-    /// Puts the version before back into the plugins folder, by rename, under the name that its file had. The folder stays
-    /// the truth, also after a restart.
+    /// Puts the previous version back into the plugins folder, by rename, under the name that its file had. The content
+    /// of the folder decides what serves, also after a restart.
     ///
-    ///     try host.rollback("Accounts")       // back to the version before
+    ///     try host.rollback("Accounts")       // back to the previous version
     ///     try host.rollback("Accounts")       // and forward again
     ///
-    /// It is the version that was kept last and does not serve now; where none is kept, what is superseded in the folder.
-    /// A file that was broken while its module goes on gets the content that serves. A module that was removed comes back.
-    /// What is replaced is kept, if it is a module. If the version that is put back does not start, everything is put back as it was, and the
-    /// error says why.
+    /// The previous version is the one that was kept last and does not serve now; if none is kept, it is the one that is
+    /// superseded in the folder. If the file in the folder is broken while its module still serves, the file gets the
+    /// serving content. A module that was removed is added again. The version that is replaced is kept, if it is a
+    /// module. If the version that is put back does not start, everything is restored as it was, and the error says why.
     ///
     /// - Parameters:
     ///   - name: The name of a module.
-    ///   - version: Another one of ``keptVersions(of:)``; nil for the version before.
-    ///   - force: Does it even if others depend on the version that serves.
-    ///   - dryRun: Says what would be done, and does nothing; the version that would be put back is opened for that.
-    /// - Returns: What was done, or would be.
-    /// - Throws: ``/PluginABI/PluginError/Code/noVersionKept``; ``/PluginABI/PluginError/Code/required``, naming who
-    ///   depends on what serves now; what the version that is put back fails with;
+    ///   - version: Another one of ``keptVersions(of:)``; `nil` for the previous version.
+    ///   - force: Whether to do it even if others depend on the version that serves.
+    ///   - dryRun: Whether to return what would be done, without doing it. The version that would be put back is opened
+    ///     for that.
+    /// - Returns: What was done, or would be done.
+    /// - Throws: ``/PluginABI/PluginError/Code/noVersionKept``; ``/PluginABI/PluginError/Code/required``, naming the
+    ///   modules that depend on the version that serves now; the error of the version that is put back;
     ///   ``/PluginABI/PluginError/Code/unreadable`` if a file cannot be written;
-    ///   ``/PluginABI/PluginError/Code/circularWait`` from code that a change of modules runs;
+    ///   ``/PluginABI/PluginError/Code/circularWait`` if called by code that runs during a change of modules;
     ///   ``/PluginABI/PluginError/Code/hostStopped``.
     @discardableResult
     public func rollback(
@@ -58,16 +56,14 @@ extension PluginHost {
     ) throws(PluginError) -> PlannedChange {
         try lifecycle.rollback(name, to: version, force: force, dryRun: dryRun)
     }
-}
 
-extension PluginHost {
-    /// The versions of a module that are kept, for the folders of this host; the newest first.
+    /// Returns the kept versions of a module for the folders of this host, the newest first.
     ///
-    /// A version is kept when it stops serving because its file was changed, deleted, removed or rolled back. The store
-    /// lies in ``HostConfiguration/stateFolder`` and outlives the host. What is damaged, or could have been written by others,
-    /// is left out, and ``problems`` says why.
+    /// A version is kept when it stops serving because its file was changed, deleted, removed or rolled back. The version
+    /// store is in ``HostConfiguration/stateFolder`` and outlives the host. Versions that are damaged, or that other
+    /// users could have written, are left out, and ``problems`` says why.
     ///
-    /// - Parameter name: The name of a module, also of one that is not there any more.
+    /// - Parameter name: The name of a module, also of one that does not exist any more.
     public func keptVersions(of name: String) -> [KeptModule] {
         let served = lifecycle.served(name)
         return (lifecycle.store?.kept(name, for: configuration) ?? []).map { kept, path in
@@ -77,7 +73,7 @@ extension PluginHost {
         }
     }
 
-    /// Why kept versions of a module are left out, one error for each.
+    /// Returns why kept versions of a module are left out, one error for each.
     package func keptVersionsLeftOut(of name: String) -> [PluginError] {
         lifecycle.store?.leftOut(of: name) ?? []
     }
@@ -89,11 +85,11 @@ public struct KeptModule: Sendable {
     public let name: String
     /// The version.
     public let version: String
-    /// Where it is put back.
+    /// The path that the file is put back to.
     public let file: String
-    /// When it stopped serving, or was moved out of the folder.
+    /// The time when it stopped serving, or was moved out of the folder.
     public let kept: Date
-    /// What it takes, with the libraries that came with it.
+    /// Its size in bytes, including the libraries that came with it.
     public let bytes: Int
     /// Whether this content serves now.
     public let isServing: Bool

@@ -1,24 +1,23 @@
-import CPluginABI
 public import PluginABI
 import PluginFile
 
-/// Everything that one file says about itself.
+/// The description of one module file.
 public struct ModuleReport: Sendable {
-    /// A map: `file`, `elf`, `abi`, `toolchain`, `manifest`. `exports` in `elf` are the symbols that it exports besides
-    /// its entry function, without those of Swift.
+    /// A map: `file`, `elf`, `abi`, `toolchain`, `manifest`. `exports` in `elf` lists the symbols that the file exports
+    /// besides its entry function, without those of Swift.
     public let json: Value
 }
 
 extension PluginHost {
-    /// Reads a file without registering it. Its code runs, in this process, until it has returned its description: give
-    /// the work to a child process if that must not do harm.
+    /// Reads a file without registering it. Its code runs in this process until it has returned its description: do this
+    /// in a child process if the code must not do any harm.
     ///
-    /// - Throws: What is wrong with the file.
+    /// - Throws: The error that describes what is wrong with the file.
     public static func inspect(file: String, trustsEveryone: Bool = false) throws(PluginError) -> ModuleReport {
         let staging = try Staging()
         defer { staging.close() }
         let staged = try staging.stageWhenWritten(path: file, checkTrust: !trustsEveryone)
-        // Another toolchain's module can be described, if not run.
+        // A module of another toolchain can be described, although it cannot be run.
         let loader = ModuleLoader(journal: nil, allowsOtherToolchains: true)
         let module = try loader.load(staged, entry: try loader.open(staged))
         let image = staged.image
@@ -36,7 +35,7 @@ extension PluginHost {
             "manifest": try Value(json: module.manifestText),
         ])
     }
-    /// What it exports that is not expected of a module.
+    /// Returns the exported symbols that a module is not expected to export.
     private static func exports(of staged: StagedFile) throws(PluginError) -> [String] {
         let file = try MappedFile(staged.path)
         return try ELFImage.exports(of: file.bytes, path: staged.original)

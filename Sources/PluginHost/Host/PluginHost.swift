@@ -1,30 +1,29 @@
 import CPluginHost
 import Foundation
 public import PluginABI
-import PluginFile
 import Synchronization
 
-/// A host of plugin modules: loads the shared libraries in its folders, and calls what they offer.
+/// A host of plugin modules: loads the shared libraries in its folders, and calls their actions.
 ///
 ///     let host = PluginHost(.init(folders: ["plugins"]))
 ///     try host.start()
 ///     let detail = try host.perform("A", "fetchDetail", ["key": "42"])
 ///     host.shutdown()
 ///
-/// A module is code with the rights of the program; the host keeps accidents away, not malice. All functions may be
-/// called from any thread. A program may have several hosts.
+/// A module is code with the rights of the program: the host protects against accidents, not against malice. All
+/// functions may be called from any thread. A program may have several hosts.
 public final class PluginHost: Sendable {
-    /// What a host is told before it starts.
+    /// The configuration of a host.
     public typealias Configuration = HostConfiguration
 
-    /// What the host was told when it was made.
+    /// The configuration that the host was made with.
     public let configuration: Configuration
     let core: HostCore
     let lifecycle: Lifecycle
-    /// The program as a caller: the same table of functions that modules get.
+    /// The program as a caller, with the same table of functions that modules get.
     let program: HostContext
 
-    /// Makes a host that does nothing yet.
+    /// Makes a host. It does nothing before ``start()``.
     public init(_ configuration: Configuration) {
         self.configuration = configuration
         core = Calls.makeCore(
@@ -46,22 +45,22 @@ public final class PluginHost: Sendable {
     /// The call path.
     var calls: Calls { Calls(core) }
 
-    /// The same in a task: an interceptor's calls are made for the call that it is put around.
+    /// The program as a caller in a task: calls of an interceptor are made on behalf of the call that it intercepts.
     private var programInTask: HostContext {
         HostContext(host: core.program.hostTable, call: InterceptedTask.call)
     }
 
     deinit { shutdown() }
 
-    /// Activates the modules that are linked into the program, loads what is in the folders and activates it, and
+    /// Activates the modules that are linked into the program, loads and activates the modules in the folders, and
     /// watches the folders from then on.
     ///
-    /// A file that cannot be loaded does not keep others from it: it stands in ``modules`` with its error. A folder
-    /// that cannot be read stands in ``problems``. Starting twice does nothing.
+    /// A file that cannot be loaded does not affect the others: ``modules`` lists it with its error. A folder that cannot
+    /// be read is listed in ``problems``. Starting a second time does nothing.
     ///
-    /// - Throws: ``/PluginABI/PluginError/Code/stagingFailed`` when there is no place for the copies that are opened;
-    ///   ``/PluginABI/PluginError/Code/invalidConfiguration`` when an interceptor stands around a route that is no
-    ///   pattern, or a setting is out of its range; ``/PluginABI/PluginError/Code/hostStopped`` after ``shutdown()``.
+    /// - Throws: ``/PluginABI/PluginError/Code/stagingFailed`` if there is no folder for the staged copies;
+    ///   ``/PluginABI/PluginError/Code/invalidConfiguration`` if the route of an interceptor is not a valid pattern, or
+    ///   a setting is out of range; ``/PluginABI/PluginError/Code/hostStopped`` after ``shutdown()``.
     public func start() throws(PluginError) {
         for rule in configuration.interceptors { try rule.check() }
         guard URLText.lengths.contains(configuration.maximumURLLength) else {
@@ -73,8 +72,9 @@ public final class PluginHost: Sendable {
         try lifecycle.start()
     }
 
-    /// Ends: no new calls, then each module's `tearDown` in reverse order, after its last call. Blocks until that is
-    /// done, or the timeout has passed. From then on calls end with ``/PluginABI/PluginError/Code/hostStopped``.
+    /// Shuts the host down: accepts no new calls, then runs each module's `tearDown` after its last call, in reverse
+    /// order. Blocks until that is done, or the timeout has passed. From then on calls end with
+    /// ``/PluginABI/PluginError/Code/hostStopped``.
     public func shutdown() { lifecycle.stop() }
 }
 
@@ -86,10 +86,10 @@ extension PluginHost {
     /// - Parameters:
     ///   - target: The name of the target.
     ///   - action: The name of the action.
-    ///   - parameters: By name or by position. Make them once to call many times.
-    ///   - timeout: The time that the call may take. Code is never interrupted: a call that took longer ends with
+    ///   - parameters: Parameters by name or by position. To call many times, make them once.
+    ///   - timeout: The time that the call may take. Code is never interrupted: a call that takes longer ends with
     ///     ``/PluginABI/PluginError/Code/deadlineExceeded`` when it returns. Default: none.
-    /// - Throws: What the host or the action says; ``/PluginABI/PluginError/Code/asynchronousAction`` for an
+    /// - Throws: The error of the host or the action; ``/PluginABI/PluginError/Code/asynchronousAction`` for an
     ///   asynchronous action.
     @discardableResult
     public func perform(
@@ -100,22 +100,22 @@ extension PluginHost {
 
     /// Calls an action, synchronous or asynchronous, without blocking a thread until it replies.
     ///
-    /// It begins where the caller is, on its actor: a synchronous action runs there to its end, an asynchronous one until
-    /// it waits for the first time.
+    /// The action begins on the caller's actor: a synchronous action runs there to its end, an asynchronous one until it
+    /// suspends for the first time.
     ///
     /// - Parameters:
     ///   - target: The name of the target.
     ///   - action: The name of the action.
-    ///   - parameters: By name or by position.
-    ///   - timeout: The time until the call ends with ``/PluginABI/PluginError/Code/deadlineExceeded``; the action
-    ///     itself is told and goes on. Default: ``HostConfiguration/asyncTimeout``, for asynchronous actions.
-    /// - Throws: What the host or the action says; ``/PluginABI/PluginError/Code/cancelled`` when this task is
+    ///   - parameters: Parameters by name or by position.
+    ///   - timeout: The time after which the call ends with ``/PluginABI/PluginError/Code/deadlineExceeded``; the action
+    ///     itself is notified and goes on. Default: ``HostConfiguration/asyncTimeout``, for asynchronous actions.
+    /// - Throws: The error of the host or the action; ``/PluginABI/PluginError/Code/cancelled`` if this task is
     ///   cancelled.
     @discardableResult
     public func call(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration? = nil
     ) async throws(PluginError) -> Value {
-        // Not by way of another function that awaits: each costs memory of the task's.
+        // No helper that awaits in between: each asynchronous function takes memory of the task.
         let pending = try programInTask.start(target, action, parameters, timeout: timeout)
         if let outcome = pending.earlyOutcome { return try outcome.get() }
         return try await pending.lateOutcome()
@@ -126,10 +126,10 @@ extension PluginHost {
     /// - Parameters:
     ///   - target: The name of the target.
     ///   - action: The name of the action.
-    ///   - parameters: By name or by position.
-    ///   - timeout: The time until the call ends with ``/PluginABI/PluginError/Code/deadlineExceeded``.
-    /// - Throws: What the host or the action says; ``/PluginABI/PluginError/Code/blockingInTask`` inside a Swift task,
-    ///   where blocking can stop the whole program.
+    ///   - parameters: Parameters by name or by position.
+    ///   - timeout: The time after which the call ends with ``/PluginABI/PluginError/Code/deadlineExceeded``.
+    /// - Throws: The error of the host or the action; ``/PluginABI/PluginError/Code/blockingInTask`` inside a Swift
+    ///   task, where blocking can stop the whole program.
     @discardableResult
     public func performAndWait(
         _ target: String, _ action: String, _ parameters: Parameters = [:], timeout: Duration
@@ -137,23 +137,23 @@ extension PluginHost {
         try program.performAndWait(target, action, parameters, timeout: timeout)
     }
 
-    /// Binds an action, for calls that are made many times: its names are resolved once, and again when the modules have
-    /// changed. See ``/PluginABI/BoundAction``.
+    /// Binds an action for repeated calls: its names are resolved once, and again when the modules have changed. See
+    /// ``/PluginABI/BoundAction``.
     ///
     /// - Parameters:
-    ///   - target: The name of the target, also of a module that is not there yet.
+    ///   - target: The name of the target. Its module does not have to exist yet.
     ///   - action: The name of the action.
     public func bind(_ target: String, _ action: String) -> BoundAction { program.bind(target, action) }
 
     /// Opens a URL, `scheme://target/action?name=value`.
     ///
     /// - Parameters:
-    ///   - url: Its scheme is one of ``HostConfiguration/schemes``.
-    ///   - parameters: Values of any kind that stand before those of the URL.
-    ///   - origin: ``/PluginABI/CallOrigin/remote`` for a URL that came from outside the program: it reaches remote
-    ///     actions only.
-    ///   - timeout: As for ``call(_:_:_:timeout:)``.
-    /// - Throws: ``/PluginABI/PluginError/Code/invalidURL``, or as ``call(_:_:_:timeout:)``.
+    ///   - url: A URL whose scheme is one of ``HostConfiguration/schemes``.
+    ///   - parameters: Values of any kind, which have precedence over those in the URL.
+    ///   - origin: ``/PluginABI/CallOrigin/remote`` for a URL from outside the program, which reaches remote actions
+    ///     only.
+    ///   - timeout: The timeout, as for ``call(_:_:_:timeout:)``.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidURL``; the errors of ``call(_:_:_:timeout:)``.
     @discardableResult
     public func open(
         _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
@@ -164,11 +164,11 @@ extension PluginHost {
     /// Opens a URL that addresses a synchronous action.
     ///
     /// - Parameters:
-    ///   - url: Its scheme is one of ``HostConfiguration/schemes``.
-    ///   - parameters: Values of any kind that stand before those of the URL.
-    ///   - origin: ``/PluginABI/CallOrigin/remote`` for a URL that came from outside the program.
-    ///   - timeout: As for ``perform(_:_:_:timeout:)``.
-    /// - Throws: ``/PluginABI/PluginError/Code/invalidURL``, or as ``perform(_:_:_:timeout:)``.
+    ///   - url: A URL whose scheme is one of ``HostConfiguration/schemes``.
+    ///   - parameters: Values of any kind, which have precedence over those in the URL.
+    ///   - origin: ``/PluginABI/CallOrigin/remote`` for a URL from outside the program.
+    ///   - timeout: The timeout, as for ``perform(_:_:_:timeout:)``.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidURL``; the errors of ``perform(_:_:_:timeout:)``.
     @discardableResult
     public func open(
         _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local, timeout: Duration? = nil
@@ -176,7 +176,7 @@ extension PluginHost {
         try program.open(url, parameters, origin: origin, timeout: timeout)
     }
 
-    /// Makes a callback of a closure, to be passed to a module. It runs on the thread that calls it, also concurrently.
+    /// Makes a callback of a closure, to pass to a module. It runs on the thread that calls it, possibly concurrently.
     public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) throws -> Value) -> Callback {
         program.callback(body)
     }
@@ -186,9 +186,10 @@ extension PluginHost {
         program.callback(body)
     }
 
-    /// Sets what stands in for targets that no module offers; nil takes it away.
+    /// Sets the fallback for targets that no module offers; `nil` removes it.
     ///
-    /// It gets the names and the parameters, by name, and where the call comes from. Its result is the call's.
+    /// The fallback gets the names, the parameters by name, and the origin of the call. Its result is the result of the
+    /// call.
     public func onMissingTarget(
         _ handler: (
             @Sendable (_ target: String, _ action: String, _ parameters: [String: Value], _ origin: CallOrigin) throws
@@ -206,22 +207,23 @@ extension PluginHost {
     }
 }
 
-// MARK: What is there
+// MARK: Modules
 
 extension PluginHost {
-    /// Every file in the folders, sorted by path: what is active, and what is not and why. Before them, modules that the
-    /// program has registered, whose file is `(program)`, and those that are linked into it, `(linked) NAME`.
+    /// Every file in the folders, sorted by path: whether it is active, and if not, why. They are preceded by the modules
+    /// that the program has registered, whose file is `(program)`, and those that are linked into the program, whose
+    /// file is `(linked) NAME`.
     public var modules: [ModuleStatus] { lifecycle.modules }
 
-    /// What is wrong with the folders, and with what the host needs itself.
+    /// The problems with the folders, and with the resources that the host itself needs.
     public var problems: [PluginError] { lifecycle.problems }
 
-    /// What the host has not written to its log of them.
+    /// The ``problems`` that the host has not written to its log.
     package var unloggedProblems: [PluginError] { lifecycle.unloggedProblems }
 
-    /// Replaces what modules are told, in place of ``HostConfiguration/moduleConfiguration``. A module that asks from now on
-    /// gets what is new; ``HostChange/configurationChanged(_:)`` names the modules that are concerned, and so does the
-    /// event `configuration.changed` in its parameter `modules`.
+    /// Replaces the configuration of modules, ``HostConfiguration/moduleConfiguration``. A module that asks for its
+    /// configuration from now on gets the new one. ``HostChange/configurationChanged(_:)`` names the modules whose
+    /// configuration has changed, and so does the event `configuration.changed` in its parameter `modules`.
     public func updateConfiguration(_ modules: [String: Value]) {
         let changed = core.moduleConfiguration.withLock { present in
             defer { present = modules }
@@ -235,21 +237,19 @@ extension PluginHost {
         }
     }
 
-    /// Tells which files of routes and services a change has displaced.
-    func tellRouteProblems() { lifecycle.tellDeclarationProblems() }
-
-    /// What happens to the modules from now on, as an asynchronous sequence. It ends when the host is shut down, and is
-    /// empty before ``start()``.
+    /// The changes of modules from now on, as an asynchronous sequence. It ends when the host is shut down, and is empty
+    /// before ``start()``.
     ///
     ///     for await change in host.changes {
     ///         if case .replaced(let module, let before) = change { print(module.file, before.version) }
     ///     }
     ///
-    /// Each who asks gets all of it; what nobody has taken yet is kept in memory until the sequence is let go.
+    /// Each read of this property makes a new sequence, which gets all changes; those that have not been read yet stay in
+    /// memory until the sequence is released.
     public var changes: AsyncStream<HostChange> { lifecycle.announcements.changes() }
 
-    /// Makes a fatal signal (a crash of this program) say on standard error which module and action was running, before
-    /// the process dies of it. For programs; call it once, early.
+    /// Installs a report for fatal signals: if this program crashes, it writes to standard error which module and action
+    /// was running before the process dies. For programs; call it once, early.
     public static func installFatalSignalReport() {
         plugin_host_install_fatal_signal_report()
         plugin_host_report_exits()

@@ -2,17 +2,18 @@ public import PluginABI
 import Synchronization
 
 extension PluginHost {
-    /// Posts an event to everybody who subscribes to it: modules in the order of their level, priority and name, then
-    /// the program. Asynchronous subscribers are started; nobody waits for their end.
+    /// Posts an event to all its subscribers: modules in the order of their level, priority and name, then the program.
+    /// Asynchronous subscribers are started, but not waited for.
     ///
     /// - Parameters:
     ///   - event: A name, such as `shop.sold`.
-    ///   - parameters: By name. What a subscriber does not declare is left out for it.
-    ///   - sticky: Modules that come later get the event, too, after their `didStart`, and so does the program when it
-    ///     subscribes; a later one replaces it.
-    /// - Returns: How many got it, and which failed; a failure is also logged, and stops nobody else.
-    /// - Throws: ``/PluginABI/PluginError/Code/recursionLimit`` for an event that is posted from inside its own handler
-    ///   again and again.
+    ///   - parameters: Parameters by name. A subscriber gets only those that it declares.
+    ///   - sticky: Whether later subscribers get the event, too: modules after their `didStart`, the program when it
+    ///     subscribes. A later sticky event of the same name replaces it.
+    /// - Returns: How many subscribers got the event, and which failed. A failure is also logged, and does not keep the
+    ///   event from other subscribers.
+    /// - Throws: ``/PluginABI/PluginError/Code/recursionLimit`` if the event is posted from inside its own handler again
+    ///   and again.
     @discardableResult
     public func post(
         _ event: String, _ parameters: Parameters = [:], sticky: Bool = false
@@ -24,11 +25,11 @@ extension PluginHost {
     ///
     /// - Parameters:
     ///   - event: A name, such as `shop.sold`.
-    ///   - parameters: By name. What a subscriber does not declare is left out for it.
-    ///   - sticky: Modules that come later get the event, too.
-    ///   - timeout: How long to wait at most. Default: as long as a subscriber may take.
-    /// - Returns: How many got it, and which failed.
-    /// - Throws: As the synchronous form; ``/PluginABI/PluginError/Code/deadlineExceeded``.
+    ///   - parameters: Parameters by name. A subscriber gets only those that it declares.
+    ///   - sticky: Whether later subscribers get the event, too.
+    ///   - timeout: The longest time to wait. Default: as long as a subscriber may take.
+    /// - Returns: How many subscribers got the event, and which failed.
+    /// - Throws: The errors of ``post(_:_:sticky:)``; ``/PluginABI/PluginError/Code/deadlineExceeded``.
     @discardableResult
     public func post(
         _ event: String, _ parameters: Parameters = [:], sticky: Bool = false, timeout: Duration? = nil
@@ -36,13 +37,13 @@ extension PluginHost {
         try await program.post(event, parameters, sticky: sticky, timeout: timeout)
     }
 
-    /// Subscribes the program to an event; a sticky one that was posted before comes at once.
+    /// Subscribes the program to an event. A sticky event that was posted before is delivered at once.
     ///
     /// - Parameters:
-    ///   - event: Its name.
-    ///   - handler: Gets all parameters. Runs on the thread that posts, also concurrently. What it throws is logged,
-    ///     and the poster is told.
-    /// - Returns: The subscription; it ends when it is cancelled or dropped.
+    ///   - event: The event's name.
+    ///   - handler: The code that gets all parameters. It runs on the posting thread, possibly concurrently. The error
+    ///     that it throws is logged, and reported to the poster.
+    /// - Returns: The subscription. It ends when it is cancelled or deinitialized.
     public func on(
         _ event: String, _ handler: @escaping @Sendable (_ parameters: [String: Value]) throws -> Void
     ) -> Subscription {
@@ -71,9 +72,9 @@ extension PluginHost {
     }
 }
 
-/// A subscription of the program, made with `PluginHost.on`. It ends when it is cancelled or dropped.
+/// A subscription of the program, made with `PluginHost.on`. It ends when it is cancelled or deinitialized.
 public final class Subscription: Sendable {
-    /// The event.
+    /// The event's name.
     public let event: String
     private let events: EventBoard
     private let handler: plugin_object
@@ -83,7 +84,7 @@ public final class Subscription: Sendable {
         (self.event, self.events, self.handler) = (event, events, handler)
     }
 
-    /// Ends the subscription. A handler that runs goes on.
+    /// Ends the subscription. If the handler is running, it runs to its end.
     public func cancel() {
         guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
         events.remove(handler, from: event)

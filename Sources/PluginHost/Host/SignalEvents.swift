@@ -4,34 +4,35 @@ import PluginABI
 import Synchronization
 
 extension PluginHost {
-    /// Posts `host.suspended` when the program is asked to stop for a while (SIGTSTP, Ctrl-Z), then lets it be stopped,
-    /// and posts `host.resumed` when it goes on (SIGCONT). For programs: the library handles no signals unless asked.
+    /// Posts `host.suspended` when the program is asked to suspend (SIGTSTP, Ctrl-Z), then suspends it, and posts
+    /// `host.resumed` when it continues (SIGCONT). For programs: the library handles no signals unless asked to.
     ///
-    /// The signals are waited for on a thread of their own. Where none can be had, the log says so, and there are no such
-    /// events.
+    /// A separate thread waits for the signals. If no thread can be created, that is logged, and the events are not
+    /// posted.
     ///
-    /// - Returns: What ends it when it is cancelled or dropped.
+    /// - Returns: An object that ends the events when it is cancelled or deinitialized.
     public func installSignalEvents() -> SignalEvents { SignalEvents(self) }
 }
 
-/// The events `host.suspended` and `host.resumed`, for as long as it lives.
+/// The events `host.suspended` and `host.resumed`, for the lifetime of this object.
 public final class SignalEvents: Sendable {
-    /// Nil after the end. It points to what is never freed.
+    /// The address of the signal inbox, which is never freed; `nil` after ``cancel()``.
     private let inbox: Mutex<UInt?>
 
     init(_ host: PluginHost) {
         guard let inbox = plugin_host_inbox_open([SIGTSTP, SIGCONT], 2) else {
             self.inbox = Mutex(nil)
             host.configuration.log(
-                LogEntry(level: .warning, message: "SIGTSTP and SIGCONT are taken by 16 hosts already: no events come.")
-            )
+                LogEntry(
+                    level: .warning,
+                    message: "16 hosts already handle SIGTSTP and SIGCONT: this host posts no events for them."))
             return
         }
         let address = UInt(bitPattern: inbox)
         self.inbox = Mutex(address)
         do throws(PluginError) {
             try DetachedThread.start("host.suspension") { [weak host] in
-                // Sound: an inbox is never freed.
+                // The pointer stays valid: an inbox is never freed.
                 let inbox = OpaquePointer(bitPattern: address)!
                 while case let number = plugin_host_inbox_wait(inbox), number != 0 {
                     if number == SIGCONT {
@@ -49,7 +50,7 @@ public final class SignalEvents: Sendable {
         }
     }
 
-    /// Ends the events; the signals do again what they did before.
+    /// Ends the events; the signals have their previous effect again.
     public func cancel() {
         let address = inbox.withLock { $0.take() }
         if let address { plugin_host_inbox_close(OpaquePointer(bitPattern: address)) }

@@ -1,6 +1,6 @@
 import PluginABI
 
-/// The parts of a host that need the disk, made when it starts.
+/// The parts of a host that use the disk, created when it starts.
 struct Disk: Sendable {
     let staging: Staging
     let journal: Journal

@@ -1,18 +1,17 @@
 public import PluginABI
-import PluginFile
 
-/// Something that happened to the modules of a host.
+/// A change of a host's modules, routes, services or configuration.
 public enum HostChange: Sendable, CustomStringConvertible {
-    /// A module can be called from now on.
+    /// A module was added and can be called.
     case added(ModuleStatus)
-    /// A module has a new generation; the one before drains.
+    /// A module has a new generation. The previous one drains.
     case replaced(ModuleStatus, GenerationStatus)
-    /// A module cannot be called any more, for a reason; its last generation drains.
+    /// A module was removed and can no longer be called. The text is the reason. Its last generation drains.
     case removed(GenerationStatus, String)
-    /// A file could not be loaded, or its module not be started, for the reason that the status carries. It is tried
-    /// again when it changes. The text names what goes on serving in its place.
+    /// A file could not be loaded, or its module could not be started, for the reason in the status. It is tried again
+    /// when the file changes. `goingOn` names the module version that continues to serve instead.
     case failed(ModuleStatus, goingOn: String? = nil)
-    /// A module waits for something that it requires, which the status names.
+    /// A module waits for an unmet requirement, which the status names.
     case waiting(ModuleStatus)
     /// Another file of the same module serves instead of this one.
     case superseded(ModuleStatus)
@@ -20,15 +19,15 @@ public enum HostChange: Sendable, CustomStringConvertible {
     case drainOverdue(GenerationStatus)
     /// A generation was torn down.
     case retired(GenerationStatus)
-    /// The routes of a route file, given by its path, were taken; how many there are now. Which of them stand, and why
-    /// not, ``PluginHost/routes`` and ``PluginHost/problems`` say.
+    /// A route file, given by its path, was read and declares this number of routes; 0 if it was removed.
+    /// ``PluginHost/routes`` lists those in effect; ``PluginHost/problems`` says why others are not.
     case routesChanged(String, Int)
-    /// The services of a service file, given by its path, were taken; how many there are now. Why some do not stand,
-    /// ``PluginHost/problems`` says.
+    /// A service file, given by its path, was read and declares this number of services; 0 if it was removed.
+    /// ``PluginHost/problems`` says why some are not in effect.
     case servicesChanged(String, Int)
-    /// What these modules are told was changed, by ``PluginHost/updateConfiguration(_:)``.
+    /// The configuration of these modules was changed by ``PluginHost/updateConfiguration(_:)``.
     case configurationChanged([String])
-    /// A folder cannot be read or watched, or the routes or services of a file cannot be taken.
+    /// A folder cannot be read or watched, or the routes or services of a file are not accepted.
     case problem(PluginError)
 
     public var description: String {
@@ -39,7 +38,7 @@ public enum HostChange: Sendable, CustomStringConvertible {
         case .removed(let generation, let reason): "removed \(generation.title): \(reason)"
         case .failed(let module, let other):
             "\(module.state) \(module.title): \(module.error?.message ?? "")"
-                + (other.map { " \($0) goes on." } ?? "")
+                + (other.map { " \($0) continues to serve." } ?? "")
         case .waiting(let module): "waiting \(module.title): \(module.error?.message ?? "")"
         case .superseded(let module): "superseded \(module.title) of \(module.file): \(module.note ?? "")"
         case .drainOverdue(let generation): "still draining \(generation.title): \(generation.holds)"

@@ -2,53 +2,53 @@ public import Foundation
 public import PluginABI
 import PluginFile
 
-/// What the host knows of one file in a plugins folder.
+/// The status of one module file in a plugins folder.
 public struct ModuleStatus: Sendable {
-    /// The module's name; nil while the file could not be read as a module.
+    /// The module's name; `nil` if the file could not be read as a module.
     public var name: String?
-    /// The module's version; nil as long as there is no name.
+    /// The module's version; `nil` if there is no name.
     public var version: String?
-    /// What has become of it.
+    /// The state of the file.
     public var state: State
     /// The path of the file in the plugins folder; `(linked) NAME` for a module that is linked into the program, and
     /// `(program)` for one that the program has registered.
     public var file: String
-    /// The number of the generation that serves, counted over all modules of the process; nil when none does.
+    /// The number of the generation that serves, counted over all modules of the process; `nil` if none serves.
     public var generation: Int?
     /// The names of the module's targets.
     public var targets: [String] = []
-    /// The names of the interceptors that the module offers. ``PluginHost/interceptors`` says which take effect.
+    /// The names of the interceptors that the module offers. ``PluginHost/interceptors`` lists those in effect.
     public var interceptors: [String] = []
-    /// Why it is not active.
+    /// The reason why the module is not active.
     public var error: PluginError?
-    /// What else there is to know, in words.
+    /// Additional information as text.
     public var note: String?
-    /// Since when it is in this state.
+    /// When the file entered its state.
     public var since: Date
 
-    /// What has become of a file. The raw values are the words of the program `pluginhost`.
+    /// The state of a file. The raw values are the state names in the output of `pluginhost`.
     public enum State: String, Sendable, CaseIterable {
-        /// It can be called.
+        /// The module can be called.
         case active
-        /// It was loaded, and nothing is decided about it yet.
+        /// The module was loaded, and nothing is decided about it yet.
         case loaded
         /// Another file of the same module serves.
         case superseded
-        /// The file is being written, or what the module requires is not there.
+        /// The file is being written, or the module has an unmet requirement.
         case waiting
-        /// It could not be loaded or started, or claims what belongs to another one.
+        /// The module could not be loaded or started, or claims a name that belongs to another module.
         case failed
-        /// A host died while it was loaded.
+        /// A host died while the module was being loaded.
         case quarantined
-        /// No module, but a library that a module finds beside itself.
+        /// The file is not a module, but a library that a module finds through `$ORIGIN`.
         case library
         /// The host was shut down.
         case retired
     }
 
     /// - Parameters:
-    ///   - manifest: Of the module; nil while the file could not be read as one.
-    ///   - generation: What serves of it.
+    ///   - manifest: The module's manifest; `nil` if the file could not be read as a module.
+    ///   - generation: The generation that serves, if there is one.
     init(_ state: State, file: String, since: Date, _ manifest: ModuleManifest?, _ generation: Generation? = nil) {
         (self.state, self.file, self.since) = (state, file, since)
         name = manifest?.name
@@ -58,6 +58,6 @@ public struct ModuleStatus: Sendable {
         interceptors = manifest?.interceptors.map(\.name) ?? []
     }
 
-    /// `ModuleA 1.0.0`, or the file while there is no name.
+    /// The name and version, such as `ModuleA 1.0.0`, or the path of the file if there is no name.
     var title: String { name.map { "\($0) \(version ?? "")" } ?? file }
 }

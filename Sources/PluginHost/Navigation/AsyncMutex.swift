@@ -1,7 +1,7 @@
 import PluginABI
 import Synchronization
 
-/// Lets one task in at a time, in the order in which they come, without blocking a thread.
+/// Lets one task in at a time, in the order in which they arrive, without blocking a thread.
 final class AsyncMutex: Sendable {
     private struct State {
         var isTaken = false
@@ -9,12 +9,12 @@ final class AsyncMutex: Sendable {
     }
 
     private let state = Mutex(State())
-    /// The turns that this task has.
+    /// The mutexes that this task has acquired.
     @TaskLocal private static var taken: [ObjectIdentifier] = []
 
-    /// Runs `body` when nobody else is inside.
+    /// Runs `body` while no other task is inside.
     ///
-    /// - Throws: `circularWait` for a task that is inside already and would wait for itself; what `body` throws.
+    /// - Throws: `circularWait` if this task is already inside and would wait for itself; what `body` throws.
     func take<Result: Sendable>(
         _ body: @Sendable () async throws(PluginError) -> Result
     ) async throws(PluginError) -> Result {
@@ -29,13 +29,13 @@ final class AsyncMutex: Sendable {
         return try outcome.get()
     }
 
-    /// - Throws: `circularWait` for a task that is inside.
+    /// - Throws: `circularWait` if this task is inside.
     func refuseInside() throws(PluginError) {
         guard Self.taken.contains(ObjectIdentifier(self)) else { return }
         throw PluginError(
             .circularWait,
-            "The presenter is being told of another page at this moment: while it works, it cannot open or close pages, nor "
-                + "wait for somebody who does.")
+            "The presenter is showing another page at this moment. While it does, it cannot open or close pages, or wait "
+                + "for code that does.")
     }
 
     private func enter() async {

@@ -2,20 +2,20 @@ public import PluginABI
 import PluginFile
 import Synchronization
 
-/// Opens and closes pages, keeps them in stacks, and tells a presenter what is to be seen.
+/// Opens and closes pages, keeps them in stacks, and has a presenter show them.
 ///
 ///     let navigator = Navigator(host, presenter: terminal)
 ///     try await navigator.open("app://shop/article/lamp", by: .presentInNewStack)
 ///     try await navigator.open("app://shop/article/pear") { backData in print(backData) }
 ///     try await navigator.pop()
 ///
-/// A page is an object that an action returns (see ``/PluginABI/Page``); opening one is a call like any other, by name or
-/// by URL, from here or from another program. The idea, and the words, are those of the Router and the XControllerManager
-/// for view controllers on iOS.
+/// A page is an object that an action returns (see ``/PluginABI/Page``). Opening one is a call like any other, by name or
+/// by URL, from here or from another program. The concept and its terms are those of the Router and the
+/// XControllerManager for view controllers on iOS.
 ///
-/// All functions can be called from any task, also concurrently; what opens and closes does so one after the other.
+/// All functions can be called from any task, also concurrently; pages are opened and closed one at a time.
 public final class Navigator: Sendable {
-    /// Gets the back data of a page that was closed, once, or what went wrong when it was asked.
+    /// A completion that receives, once, the back data of a closed page, or the error of getting the back data.
     public typealias Completion = @Sendable (Result<Value, PluginError>) async -> Void
 
     let host: PluginHost
@@ -26,16 +26,16 @@ public final class Navigator: Sendable {
     /// Makes a navigator without pages.
     ///
     /// - Parameters:
-    ///   - host: What the pages come from.
-    ///   - presenter: What shows them.
+    ///   - host: The host whose modules make the pages.
+    ///   - presenter: The presenter that shows them.
     public init(_ host: PluginHost, presenter: any Presenter) {
         (self.host, self.presenter) = (host, presenter)
     }
 
-    /// All that is open, what is seen at the end.
+    /// All open layers. The visible one is the last.
     public var layers: [PageLayer] { state.withLock { $0 } }
 
-    /// The page that is seen.
+    /// The visible page.
     public var top: OpenPage? { layers.top }
 }
 
@@ -44,23 +44,23 @@ public final class Navigator: Sendable {
 extension Navigator {
     /// Opens the page of a URL.
     ///
-    /// The page is made with its parameters, gets those that it lists as properties, and is asked whether it should open;
-    /// then it is shown; then it is told that it was opened. Until it is shown, whatever goes wrong ends the opening, and the
-    /// page is let go of.
+    /// The page is made with its parameters, gets those that it lists as properties, and is asked whether it should open.
+    /// Then it is shown, and then notified that it was opened. If anything fails before it is shown, it is not opened,
+    /// and the page is released.
     ///
     /// - Parameters:
-    ///   - url: Of a route, or `scheme://target/action?name=value`, that leads to an action which makes a page.
-    ///   - parameters: Values of any kind that stand before those of the URL.
-    ///   - transition: How it comes to be seen.
-    ///   - origin: ``/PluginABI/CallOrigin/remote`` for a URL that came from outside the program: it reaches remote actions
-    ///     only, and the program's guard is asked.
-    ///   - onClose: Gets the page's back data when it is closed, once. Not for ``Transition/none``: that page is closed by
-    ///     nobody.
+    ///   - url: A URL of a route, or `scheme://target/action?name=value`, that leads to an action which makes a page.
+    ///   - parameters: Values of any kind, which have precedence over those in the URL.
+    ///   - transition: How the page is shown.
+    ///   - origin: ``/PluginABI/CallOrigin/remote`` for a URL from outside the program: it reaches remote actions only,
+    ///     and the program's guard is asked.
+    ///   - onClose: The completion that receives the page's back data once, when the page is closed. It is not called for
+    ///     ``Transition/none``, because that page is never closed.
     /// - Throws: ``/PluginABI/PluginError/Code/noStack``; ``/PluginABI/PluginError/Code/pageRefused``;
-    ///   ``/PluginABI/PluginError/Code/pageOpen`` for an object that is open already;
-    ///   ``/PluginABI/PluginError/Code/invalidResult`` when the action returns no object;
-    ///   ``/PluginABI/PluginError/Code/circularWait`` from within the presenter; what the call, the page, or the presenter
-    ///   throws.
+    ///   ``/PluginABI/PluginError/Code/pageOpen`` for an object that is already open;
+    ///   ``/PluginABI/PluginError/Code/invalidResult`` if the action does not return an object;
+    ///   ``/PluginABI/PluginError/Code/circularWait`` if called by the presenter; what the call, the page, or the
+    ///   presenter throws.
     @discardableResult
     public func open(
         _ url: String, _ parameters: [String: Value] = [:], by transition: Transition = .push,
@@ -78,7 +78,7 @@ extension Navigator {
         try await open(.action(target, action), parameters, by: transition, in: host.program, onClose: onClose)
     }
 
-    /// - Parameter context: What the calls are made for.
+    /// - Parameter context: The context in which the calls are made.
     func open(
         _ address: PageAddress, _ given: [String: Value], by transition: Transition, in context: HostContext,
         onClose: Completion?
@@ -112,7 +112,7 @@ extension Navigator {
         guard let isWilling = answer.bool else {
             throw PluginError(
                 .invalidResult,
-                "The \(page.type) was asked whether it should open, and replied with a value of type \(answer.kind), not bool.",
+                "The \(page.type) was asked whether it should open, and returned a value of type \(answer.kind), not bool.",
                 source: page.module)
         }
         guard isWilling else {
@@ -140,14 +140,14 @@ extension Navigator {
     private func tellOpened(_ page: OpenPage, in context: HostContext) async {
         guard page.declares("opened") else { return }
         do throws(PluginError) { _ = try await page.call("opened", page.opening, in: context) } catch {
-            log("was opened, and failed then: \(error.message) (\(error.code))", page)
+            log("failed after it was opened: \(error.message) (\(error.code))", page)
         }
     }
 
-    /// Events that a page does not handle go on to the page below.
+    /// Lets events that a page does not handle bubble to the page below.
     private func setParent(of page: OpenPage, to below: OpenPage?) {
         do throws(PluginError) { try page.object.setParent(below?.object) } catch {
-            log("passes no events on to the page below: \(error.message) (\(error.code))", page)
+            log("cannot pass events on to the page below: \(error.message) (\(error.code))", page)
         }
     }
 
@@ -160,23 +160,23 @@ extension Navigator {
 // MARK: Closing
 
 extension Navigator {
-    /// Closes the topmost pages of the stack that is seen.
+    /// Closes the topmost pages of the visible stack.
     ///
-    /// - Parameter count: How many; the first page of the stack stays.
-    /// - Returns: The pages, innermost first: the order in which their openers have got their back data.
-    /// - Throws: ``/PluginABI/PluginError/Code/nothingToClose`` when there are not so many; then none is closed.
+    /// - Parameter count: The number of pages. The first page of the stack stays open.
+    /// - Returns: The closed pages, innermost first. This is the order in which their openers received the back data.
+    /// - Throws: ``/PluginABI/PluginError/Code/nothingToClose`` if there are fewer pages; then none is closed.
     @discardableResult
     public func pop(_ count: Int = 1) async throws(PluginError) -> [OpenPage] {
         try await close { (layers) throws(PluginError) in try layers.popping(count) }
     }
 
-    /// Closes all pages of the stack that is seen, but the first. It may be that there are none.
+    /// Closes all pages of the visible stack except the first. There may be none to close.
     @discardableResult
     public func popToRoot() async throws(PluginError) -> [OpenPage] {
         try await close { (layers) throws(PluginError) in max(0, (layers.last?.pages.count ?? 0) - 1) }
     }
 
-    /// Closes what is above a page, whatever stacks it is in, so that the page is seen.
+    /// Closes everything above a page, in all stacks, so that the page becomes visible.
     ///
     /// - Throws: ``/PluginABI/PluginError/Code/pageNotOpen``.
     @discardableResult
@@ -184,24 +184,24 @@ extension Navigator {
         try await close { (layers) throws(PluginError) in try layers.pages(above: page) }
     }
 
-    /// Closes a page, and what is above it.
+    /// Closes a page and everything above it.
     ///
-    /// - Throws: ``/PluginABI/PluginError/Code/pageNotOpen``, also for one that was closed before.
+    /// - Throws: ``/PluginABI/PluginError/Code/pageNotOpen``, also for a page that was closed before.
     @discardableResult
     public func close(_ page: Object) async throws(PluginError) -> [OpenPage] {
         try await close { (layers) throws(PluginError) in try layers.pages(above: page) + 1 }
     }
 
-    /// Closes what was presented last: one page, or a stack with all its pages.
+    /// Closes the layers that were presented last. A layer is one page, or a stack with all its pages.
     ///
-    /// - Parameter count: How many of them.
-    /// - Throws: ``/PluginABI/PluginError/Code/nothingToClose`` when there are not so many; then nothing is closed.
+    /// - Parameter count: The number of layers.
+    /// - Throws: ``/PluginABI/PluginError/Code/nothingToClose`` if there are fewer layers; then none is closed.
     @discardableResult
     public func dismiss(_ count: Int = 1) async throws(PluginError) -> [OpenPage] {
         try await close { (layers) throws(PluginError) in try layers.dismissing(count) }
     }
 
-    /// Takes pages away, shows what is left, then asks each for its back data and gives it to its opener.
+    /// Removes pages, shows what is left, then gets each page's back data and passes it to the page's opener.
     private func close(
         _ count: @escaping @Sendable ([PageLayer]) throws(PluginError) -> Int
     ) async throws(PluginError) -> [OpenPage] {
@@ -225,14 +225,14 @@ extension Navigator {
     private func backData(of page: OpenPage) async -> Result<Value, PluginError> {
         guard page.declares("backData") else { return .success(.null) }
         do throws(PluginError) { return .success(try await page.object.call("backData")) } catch {
-            log("was closed, and gave no back data: \(error.message) (\(error.code))", page)
+            log("was closed, but returned no back data: \(error.message) (\(error.code))", page)
             return .failure(error)
         }
     }
 }
 
 extension OpenPage {
-    /// What it is told when it is opened.
+    /// The parameters of `shouldOpen` and `opened`.
     fileprivate var opening: [String: Value] {
         ["url": url.map(Value.string) ?? .null, "parameters": .map(parameters)]
     }

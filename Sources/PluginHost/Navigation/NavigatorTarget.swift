@@ -1,27 +1,28 @@
 public import PluginABI
 
 extension Navigator {
-    /// Lets modules navigate, in whatever language: registers the navigator with the host as a target that they call.
+    /// Lets modules in any language navigate: registers the navigator with the host as a target that they call.
     ///
     ///     try await context.call("navigator", "push", ["url": "app://shop/article/lamp"])
     ///
-    /// | action | parameters | replies with |
+    /// | action | parameters | result |
     /// | --- | --- | --- |
     /// | `push`, `present`, `presentInNewStack` | what to open | the page |
     /// | `open` | what to open; `transition` (default: `push`) | the page |
-    /// | `pop`, `dismiss` | `count` (default: 1) | how many pages were closed |
-    /// | `popToRoot` | | how many pages were closed |
-    /// | `popTo`, `close` | `page` | how many pages were closed |
+    /// | `pop`, `dismiss` | `count` (default: 1) | the number of closed pages |
+    /// | `popToRoot` | | the number of closed pages |
+    /// | `popTo`, `close` | `page` | the number of closed pages |
     /// | `layers` | | a list of layers: `isStack`, and `pages` with `page`, `type`, `module`, `url` |
     ///
-    /// What to open is said by `url`, or by `target` and `action`, with `parameters` (map) and, if the opener wants the back
-    /// data, `completion`: a callback that is called once, with the back data, or with null and an error (a map with `code`,
-    /// `message` and, where a module failed, `source`). All are asynchronous but `layers`. None is remote: what other programs may open, the program decides,
-    /// which gives their URLs to ``open(_:_:by:origin:onClose:)``.
+    /// What to open is given by `url`, or by `target` and `action`, with `parameters` (a map). An opener that wants the
+    /// back data also passes `completion`, a callback that is called once: with the back data, or with null and an error
+    /// (a map with `code`, `message` and, if a module failed, `source`). All actions except `layers` are asynchronous.
+    /// None is remote: the program decides what other programs may open, and passes their URLs to
+    /// ``open(_:_:by:origin:onClose:)``.
     ///
-    /// - Parameter name: Of the target and of the module that has it. It is there until `host.unregister(name)`, and does
-    ///   not keep the navigator alive.
-    /// - Throws: As ``PluginHost/PluginHost/register(_:)-(Manifest)``.
+    /// - Parameter name: The name of the target and of its module. The target exists until `host.unregister(name)`, and
+    ///   does not keep the navigator alive.
+    /// - Throws: The errors of ``PluginHost/PluginHost/register(_:)-(Manifest)``.
     public func register(as name: String = "navigator") throws(PluginError) {
         let navigator = WeakNavigator(self)
         try host.register(
@@ -54,12 +55,12 @@ extension Navigator {
                     }
                     Action("layers") { try navigator.get().layers.map(\.value) }
                 }
-                .summary("What is shown, and what is to be shown")
+                .summary("Opens and closes pages")
             })
     }
 }
 
-/// The navigator as its target sees it.
+/// A weak reference to the navigator, for its target.
 private final class WeakNavigator: Sendable {
     private weak let navigator: Navigator?
 
@@ -68,12 +69,12 @@ private final class WeakNavigator: Sendable {
     func get() throws(PluginError) -> Navigator {
         guard let navigator else {
             throw PluginError(
-                .unknownTarget, "The program has let go of its navigator: there is nothing to show pages.")
+                .unknownTarget, "The program has released its navigator: pages can no longer be opened or closed.")
         }
         return navigator
     }
 
-    /// The action that is named like a transition.
+    /// Returns the action that is named like a transition.
     func action(opening transition: Transition) -> Action<Never> {
         Action(
             transition.rawValue, .context(), .optional("url", String.self), .optional("target", String.self),
@@ -93,7 +94,7 @@ private final class WeakNavigator: Sendable {
         let onClose = completion.map { completion -> Navigator.Completion in
             { await navigator.tell($0, to: completion) }
         }
-        // The host calls what makes the page, for the call of the module.
+        // The host calls the action that makes the page, on behalf of the module's call.
         let program = HostContext(host: navigator.host.calls.program.hostTable, call: context.call)
         return try await navigator.open(address, parameters, by: transition, in: program, onClose: onClose).object
     }
@@ -111,26 +112,26 @@ extension Navigator {
             host.configuration.log(
                 LogEntry(
                     level: .error, module: error.source,
-                    message: "A page was closed, and its opener could not be told: \(error.message) (\(error.code))"))
+                    message: "A page was closed, but its completion failed: \(error.message) (\(error.code))"))
         }
     }
 }
 
 extension PageAddress {
-    /// - Throws: `missingParameter`, unless it is either a URL or a target and an action.
+    /// - Throws: `missingParameter` unless either a URL, or a target and an action, are given.
     fileprivate init(_ url: String?, _ target: String?, _ action: String?) throws(PluginError) {
         switch (url, target, action) {
         case (let url?, nil, nil): self = .url(url, .local)
         case (nil, let target?, let action?): self = .action(target, action)
         default:
             throw PluginError(
-                .missingParameter, "What is to be opened is said by “url”, or else by “target” and “action”.")
+                .missingParameter, "Pass either “url”, or “target” and “action”, to say what to open.")
         }
     }
 }
 
 extension PageLayer {
-    /// For modules.
+    /// The layer as modules get it.
     fileprivate var value: Value {
         [
             "isStack": .bool(isStack),

@@ -2,41 +2,41 @@ public import PluginABI
 
 /// A page that a navigator has opened: an object of a module, and what it was opened with.
 ///
-/// It keeps the object, and with it the copy of the module that made it: a page that is shown goes on working when its
-/// module is replaced or removed. Where ``PluginHost/HostConfiguration/objectTimeout`` is set, its actions end with
-/// `generationRetired` after that time, and it can still be closed.
+/// The page retains the object, and with it the generation of the module that made it: a page that is shown keeps
+/// working when its module is replaced or removed. If ``PluginHost/HostConfiguration/objectTimeout`` is set, its actions
+/// end with `generationRetired` after that time, but it can still be closed.
 public struct OpenPage: Sendable {
-    /// The object behind it; any of its actions can be performed.
+    /// The object behind the page. All its actions can be performed.
     public let object: Object
-    /// Its type, in the manifest of the module.
+    /// The object's type, as the module's manifest names it.
     public let type: String
-    /// The module that made it, and its version then.
+    /// The name of the module that made the page.
     public let module: String
-    /// See ``module``.
+    /// The version of ``module`` that made the page.
     public let version: String
-    /// The URL by which it was opened; nil where it was opened by target and action.
+    /// The URL that opened the page; `nil` if it was opened by target and action.
     public let url: String?
-    /// All that was given: by the caller, in the URL, as defaults of the route and of the action. What the page lists as
-    /// properties was injected; everything can be read here.
+    /// All parameters: those of the caller, those in the URL, and the defaults of the route and of the action. Those that
+    /// the page lists as properties were injected into it.
     public let parameters: [String: Value]
-    /// By what it was opened.
+    /// The transition with which it was opened.
     public let transition: Transition
     let onClose: Navigator.Completion?
     /// The type, with its actions.
     let entry: ObjectTypeEntry
 
-    /// What there is to see; a page that does not say has its type for a title.
+    /// Returns the content of the page. For a page without the action `content`, the title is its type.
     ///
-    /// - Throws: What the page throws; `generationRetired`; `invalidResult` for something else than content.
+    /// - Throws: What the page throws; `generationRetired`; `invalidResult` if the page returns anything else.
     public func content() async throws(PluginError) -> PageContent {
         guard declares("content") else { return PageContent(type) }
         return try PageContent(await object.call("content"))
     }
 
-    /// Whether its type has an action of this name.
+    /// Returns whether the page's type has an action of this name.
     func declares(_ action: String) -> Bool { entry.actions[action] != nil }
 
-    /// Calls an action with those of the values that it declares.
+    /// Calls an action with those of `values` that it declares as parameters.
     func call(
         _ action: String, _ values: [String: Value], in context: HostContext
     ) async throws(PluginError) -> Value {
@@ -47,14 +47,14 @@ public struct OpenPage: Sendable {
 }
 
 extension OpenPage: Equatable {
-    /// Whether it is the same page: the same object.
+    /// Returns whether two pages are the same object.
     public static func == (left: OpenPage, right: OpenPage) -> Bool { left.object == right.object }
 }
 
-/// Pages that stand in front of everything that was there before.
+/// A layer of pages, in front of the layers that were opened before it.
 public struct PageLayer: Sendable, Equatable {
-    /// Whether pages can be pushed onto it; else it has one page.
+    /// Whether pages can be pushed onto the layer. If not, it has one page.
     public let isStack: Bool
-    /// The first one at the beginning, the one that is seen at the end. Never empty.
+    /// The pages, bottom first; the last one is visible. Never empty.
     public internal(set) var pages: [OpenPage]
 }

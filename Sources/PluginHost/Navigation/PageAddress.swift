@@ -1,11 +1,11 @@
 import PluginABI
 
-/// How a page is found: as any action.
+/// The address of a page: a URL, or a target and an action, as for any action.
 enum PageAddress: Sendable {
     case url(String, CallOrigin)
     case action(String, String)
 
-    /// For messages.
+    /// The address as messages show it.
     var title: String {
         switch self {
         case .url(let url, _): "“\(url.shortened)”"
@@ -15,7 +15,7 @@ enum PageAddress: Sendable {
 
     var url: String? { if case .url(let url, _) = self { url } else { nil } }
 
-    /// Calls the action that makes the page. Also returns all that the action gets: what is given, what stands in the URL,
+    /// Calls the action that makes the page. Also returns all parameters of the action: those given, those in the URL,
     /// and the defaults.
     func open(
         _ given: [String: Value], in context: HostContext, _ calls: Calls
@@ -28,7 +28,7 @@ enum PageAddress: Sendable {
         case .action(let target, let action):
             let defaults = calls.defaults(of: calls.registry.table.targets[target]?.actions[action])
             guard let page = try await context.call(target, action, Parameters(given)).object else {
-                throw PluginError(.invalidResult, "\(title) gave no object, which a page is.")
+                throw PluginError(.invalidResult, "\(title) must return the object of a page, but returned no object.")
             }
             return (page, given.merging(defaults) { given, _ in given })
         }

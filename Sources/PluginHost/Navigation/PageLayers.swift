@@ -1,16 +1,17 @@
 import PluginABI
 
-// What opening and closing do to the layers of a navigator, as a value: nothing has happened yet when it is an error.
+// The effect of opening and closing pages on a navigator's layers. These functions work on values, so an error leaves the
+// navigator unchanged.
 
 extension [PageLayer] {
-    /// The page that is seen.
+    /// The visible page.
     var top: OpenPage? { last?.pages.last }
 
-    /// The layers with one more page.
+    /// Returns the layers with one more page.
     func opening(_ page: OpenPage, by transition: Transition) throws(PluginError) -> [PageLayer] {
         guard !contains(where: { $0.pages.contains(page) }) else {
             throw PluginError(
-                .pageOpen, "The \(page.type) of \(page.module) is open already; it cannot be opened twice.")
+                .pageOpen, "The \(page.type) of \(page.module) is already open; it cannot be opened twice.")
         }
         var layers = self
         switch transition {
@@ -24,7 +25,7 @@ extension [PageLayer] {
         return layers
     }
 
-    /// - Throws: `noStack` where nothing can be pushed.
+    /// - Throws: `noStack` if no page can be pushed.
     func checkStack() throws(PluginError) {
         guard last?.isStack != true else { return }
         let present = top.map { "The \($0.type) of \($0.module) is presented alone" } ?? "No page is open"
@@ -32,21 +33,21 @@ extension [PageLayer] {
             .noStack, "\(present): there is no stack to push onto. Open the page in a new stack.")
     }
 
-    /// How many pages are above one, whatever their layers.
+    /// Returns how many pages are above a page, in all layers.
     ///
     /// - Throws: `pageNotOpen`.
     func pages(above object: Object) throws(PluginError) -> Int {
         let pages = flatMap(\.pages)
         guard let place = pages.firstIndex(where: { $0.object == object }) else {
             throw PluginError(
-                .pageNotOpen, "The page is not open here: it was closed before, or is none of this navigator's.")
+                .pageNotOpen, "The page is not open: it was closed before, or belongs to another navigator.")
         }
         return pages.count - place - 1
     }
 
-    /// How many pages to close for so many pages of the topmost stack.
+    /// Returns how many pages to close in order to pop `count` pages of the topmost stack.
     ///
-    /// - Throws: `nothingToClose` when there are not so many above the first one.
+    /// - Throws: `nothingToClose` if there are fewer than `count` pages above the first one.
     func popping(_ count: Int) throws(PluginError) -> Int {
         let above = Swift.max(0, (last?.pages.count ?? 0) - 1)
         guard count > 0, count <= above else {
@@ -54,24 +55,25 @@ extension [PageLayer] {
                 .nothingToClose,
                 isEmpty
                     ? "No page is open."
-                    : "Of the \(count) to pop, \(above) can be popped: the first page of a stack, and one that is presented alone, "
-                        + "are dismissed.")
+                    : "Of the \(count) pages to pop, only \(above) can be popped. Use dismiss for the first page of a stack, "
+                        + "and for a page that is presented alone.")
         }
         return count
     }
 
-    /// How many pages to close for so many of the topmost layers.
+    /// Returns how many pages to close in order to dismiss the `count` topmost layers.
     ///
-    /// - Throws: `nothingToClose` when there are not so many.
+    /// - Throws: `nothingToClose` if there are fewer than `count` layers.
     func dismissing(_ count: Int) throws(PluginError) -> Int {
         guard count > 0, count <= self.count else {
             throw PluginError(
-                .nothingToClose, isEmpty ? "No page is open." : "Of the \(count) to dismiss, \(self.count) are there.")
+                .nothingToClose,
+                isEmpty ? "No page is open." : "Of the \(count) layers to dismiss, only \(self.count) are open.")
         }
         return suffix(count).reduce(0) { $0 + $1.pages.count }
     }
 
-    /// Takes so many pages away from the top, and with its last page a layer. Returns them innermost first.
+    /// Removes `count` pages from the top, and each layer with its last page. Returns the pages innermost first.
     mutating func close(_ count: Int) -> [OpenPage] {
         var closed: [OpenPage] = []
         while closed.count < count, let page = self[self.count - 1].pages.popLast() {

@@ -1,11 +1,9 @@
-import PluginABI
-
-/// Shows what a ``Navigator`` says: on a terminal, in a browser, in a test. It belongs to the program.
+/// Shows the pages of a ``Navigator``: on a terminal, in a browser, in a test. The program implements it.
 ///
 /// ## Implementation requirements
 ///
 /// The functions are called one at a time, in the order in which the pages open and close. They must not open or close
-/// pages themselves, nor wait for anybody who does: that is the error `circularWait`.
+/// pages themselves, or wait for code that does: that ends with the error `circularWait`.
 ///
 ///     struct Printer: Presenter {
 ///         func opened(_ page: OpenPage, by transition: Transition, in layers: [PageLayer]) async throws {
@@ -17,16 +15,16 @@ public protocol Presenter: Sendable {
     /// Shows a page that was opened.
     ///
     /// - Parameters:
-    ///   - page: The page. It has agreed to be opened, and is told so when this returns.
-    ///   - transition: Never ``Transition/none``.
-    ///   - layers: All that is open from now on, the page included.
-    /// - Throws: What keeps the page from being shown: it is let go of, and whoever opens it gets the error.
+    ///   - page: The page. It has agreed to be opened, and is notified that it was opened when this function returns.
+    ///   - transition: How to show the page; never ``Transition/none``.
+    ///   - layers: All open layers, including the page.
+    /// - Throws: Any error that keeps the page from being shown. The page is then released, and its opener gets the error.
     func opened(_ page: OpenPage, by transition: Transition, in layers: [PageLayer]) async throws
 
-    /// Shows what is left when pages have been closed.
+    /// Shows what is left after pages were closed.
     ///
     /// - Parameters:
-    ///   - pages: The pages that are closed, innermost first. They have not been asked for their back data yet.
-    ///   - layers: All that is still open.
+    ///   - pages: The closed pages, innermost first. They have not been asked for their back data yet.
+    ///   - layers: All layers that are still open.
     func closed(_ pages: [OpenPage], in layers: [PageLayer]) async
 }

@@ -1,13 +1,13 @@
 public import PluginABI
 
-/// How a page comes to be seen. The raw values are those that modules use.
+/// How a page is shown. Modules use the raw values.
 public enum Transition: String, Sendable, CaseIterable, ValueConvertible {
-    /// On top of the page that is seen, in its stack.
+    /// Shows the page on top of the visible page, in its stack.
     case push
-    /// In front of everything, alone: nothing can be pushed onto it.
+    /// Shows the page in front of everything, alone: no page can be pushed onto it.
     case present
-    /// In front of everything, as the first page of a new stack.
+    /// Shows the page in front of everything, as the first page of a new stack.
     case presentInNewStack
-    /// Not at all: the page is made and told that it was opened, and belongs to whoever opened it.
+    /// Does not show the page: it is made and notified that it was opened, and belongs to its opener.
     case none
 }

@@ -1,64 +1,68 @@
 import PluginABI
 
-/// A pattern as a nondeterministic automaton: a small program, written out once when the pattern is read. (R. Cox, "Regular
-/// Expression Matching: the Virtual Machine Approach".)
+/// A pattern as a nondeterministic automaton: a small program that is compiled once when the pattern is read. (R. Cox,
+/// "Regular Expression Matching: the Virtual Machine Approach".)
 ///
-/// What matches is decided by ``PositionSets``, for all states at once; what the groups take, by one walk along the
-/// states from which the end can be reached, in the order in which JavaScript's backtracking would try them. Both take
-/// time in proportion to the length of the input, times a number that is known when the pattern is read: ``work``.
+/// ``PositionSets`` decides whether an input matches, for all states at once. The captures of the groups are found by a
+/// walk along the states from which the end can be reached, in the order in which JavaScript's backtracking would try
+/// them. Both take time proportional to the length of the input, with a factor that is known when the pattern is read:
+/// ``work``.
 struct Automaton: Sendable {
     enum Instruction {
-        /// Goes on at the place if the next scalar is in the set.
+        /// Consumes the next scalar if it is in the set, and continues at `next`.
         case take(ScalarSet, next: Int)
-        /// Goes on at both places, at the first one by preference.
+        /// Continues at both instructions, and prefers the first one.
         case split(Int, Int)
         case jump(Int)
         case save(Int)
-        /// Goes on nowhere.
+        /// Does not continue.
         case fail
         case start, end
         case accept
     }
 
     private(set) var program: [Instruction] = []
-    /// How many groups there are; each has two places in a walk's captures.
+    /// The number of groups. Each has two slots in the captures of a walk.
     let groupCount: Int
     private let largest: Int
-    /// What has been written out so far, what takes nothing included.
+    /// The number of instructions compiled so far, including repetitions of nothing.
     private var effort = 0
     private(set) var sets = PositionSets()
 
-    /// How many instructions a pattern may become, each repetition of nothing counted as one. It bounds the time in which a
-    /// pattern is read.
+    /// How many instructions a pattern may have, with each repetition of nothing counted as one. This bounds the time
+    /// in which a pattern is read.
     static let largest = 10_000
 
-    /// - Throws: `invalidPattern` for a pattern that is too large.
+    /// Compiles a pattern.
+    ///
+    /// - Throws: `invalidPattern` if the pattern is too large.
     init(_ parts: [PatternPart], delimiter: UInt32?, of pattern: String) throws(PluginError) {
         groupCount = parts.count { !$0.name.isEmpty }
         largest = Self.largest
         try emit(parts, delimiter, pattern)
         guard let sets = PositionSets(program, isBounded: true) else {
-            throw .tooLarge(pattern, "more than \(PositionSets.mostPositions) states, or too many ways between them")
+            throw .tooLarge(pattern, "more than \(PositionSets.mostPositions) states or too many transitions")
         }
         self.sets = sets
         guard work.steps <= SearchWork.most else {
             throw .tooLarge(
                 pattern,
-                "so many states, and ways between them, that a URL could take \(work.steps) steps, and "
+                "so many states and transitions that a URL could take \(work.steps) steps, and at most "
                     + "\(SearchWork.most) are allowed")
         }
     }
 
-    /// For parts without expressions, or of a pattern that is known not to be too large.
+    /// Compiles parts without expressions, or of a pattern that is known not to be too large.
     init(bounded parts: [PatternPart], delimiter: UInt32?) {
         groupCount = parts.count { !$0.name.isEmpty }
         largest = .max
-        try? emit(parts, delimiter, "")  // Throws only what is too large.
+        try? emit(parts, delimiter, "")  // Throws only if the pattern is too large.
         sets = PositionSets(program, isBounded: false) ?? sets
     }
 
-    /// How much a match takes at most. To tell what the groups take the input is read a second time, and then walked along:
-    /// what can follow a position is found out once, and where a group begins or ends.
+    /// The most work that a match takes. To find the captures, the input is read a second time, followed by a walk,
+    /// which computes once for each position what can follow it, and also follows instructions where a group begins or
+    /// ends.
     var work: SearchWork {
         let once = (sets.ways + sets.longestWay * (groupCount * 2 + 2)) * SearchWork.instruction
         return SearchWork(
@@ -118,7 +122,7 @@ struct Automaton: Sendable {
         // (?:prefix(value(?:suffix prefix value)*)suffix), as a whole perhaps optional.
         let skip = program.count
         let mayBeMissing = part.modifier == .optional || part.modifier == .zeroOrMore
-        if mayBeMissing { try append(.accept, pattern) }  // Becomes the split, when its end is known.
+        if mayBeMissing { try append(.accept, pattern) }  // Replaced by the split when its target is known.
         try emit(.literal(part.prefix), pattern)
         try append(.save(group * 2), pattern)
         if mayBeMissing, part.prefix.isEmpty, part.suffix.isEmpty, expression.canBeEmpty {
@@ -135,8 +139,9 @@ struct Automaton: Sendable {
         if mayBeMissing { program[skip] = .split(skip + 1, program.count) }
     }
 
-    /// Twice, for what has taken nothing yet, which leads nowhere, and for what has: JavaScript leaves an optional group out
-    /// rather than let it take nothing.
+    /// Compiles an expression so that it cannot match nothing, since JavaScript skips an optional group rather than let
+    /// it match nothing. The expression is compiled twice: for the state before a scalar is consumed, which ends in
+    /// `fail`, and for the state afterwards.
     private mutating func emitNotEmpty(_ expression: Expression, _ pattern: String) throws(PluginError) {
         let first = program.count
         try emit(expression, pattern)
@@ -198,7 +203,7 @@ extension PluginError {
     static func tooLarge(_ pattern: String, _ what: String) -> PluginError {
         PluginError(
             .invalidPattern,
-            "The pattern “\(pattern.shortened)” is too large: written out, it has \(what). Repeat less in its "
+            "The pattern “\(pattern.shortened)” is too large: compiled, it has \(what). Use fewer repetitions in its "
                 + "expressions.")
     }
 }
@@ -210,7 +215,7 @@ extension Automaton.Instruction {
 }
 
 extension Expression {
-    /// Whether it may take nothing; also where that depends on where the input begins or ends.
+    /// Whether the expression can match nothing, possibly only at the beginning or end of the input.
     fileprivate var canBeEmpty: Bool {
         switch self {
         case .empty, .start, .end: true

@@ -1,17 +1,17 @@
 extension PositionSets {
-    /// What is reached from a place of a program without taking anything.
+    /// The instructions that are reached from an instruction of a program without consuming a scalar.
     struct Closure {
         private let program: [Automaton.Instruction]
         private var marks: [Int]
         private var generation = 0
         private var stack: [(place: Int, saves: Bool)] = []
-        /// The places that take something, in order of preference.
+        /// The reached instructions that consume a scalar, in order of preference.
         private(set) var takes: [Int] = []
-        /// Of each of these, whether a group begins or ends before it.
+        /// Whether a group begins or ends before each of the instructions in ``takes``.
         private(set) var saves: [Bool] = []
         private var acceptsAtStart = false
         private var acceptsElsewhere = false
-        /// How many places were looked at.
+        /// The number of instructions that were visited.
         private(set) var visited = 0
 
         init(_ program: [Automaton.Instruction]) {
@@ -19,17 +19,19 @@ extension PositionSets {
             marks = Array(repeating: 0, count: program.count)
         }
 
-        /// Whether the end is reached, at the end of the input.
+        /// Returns whether the end of the pattern is reached at the end of the input.
         func accepts(isStart: Bool) -> Bool { isStart ? acceptsAtStart : acceptsElsewhere }
 
-        /// - Parameter isStart: Whether the input begins there.
+        /// Finds all instructions that are reached from an instruction.
+        ///
+        /// - Parameter isStart: Whether this is the beginning of the input.
         mutating func follow(from place: Int, isStart: Bool) {
             visited = 0
             acceptsAtStart = false
             acceptsElsewhere = false
             takes.removeAll(keepingCapacity: true)
             saves.removeAll(keepingCapacity: true)
-            // Behind an end of the input nothing is taken, only accepted.
+            // After an end of the input, no scalar can be consumed.
             if run(from: place, isStart: isStart, isEnd: false) {
                 let count = takes.count
                 _ = run(from: place, isStart: isStart, isEnd: true)
@@ -38,8 +40,7 @@ extension PositionSets {
             }
         }
 
-        /// Returns whether there is an end of the input on the way.
-
+        /// Visits the instructions. Returns whether one of them requires the end of the input.
         private mutating func run(from place: Int, isStart: Bool, isEnd: Bool) -> Bool {
             var hasEnd = false
             generation += 1

@@ -1,16 +1,20 @@
 extension Automaton {
-    /// Whether the whole input is matched.
+    /// Returns whether the whole input matches.
     func accepts(_ input: UnsafeBufferPointer<UInt32>, counting steps: inout Int) -> Bool {
         sets.accepts(input, counting: &steps)
     }
 
-    /// Matches the whole input. Returns what each group has taken, nil for one that took no part; nil for no match.
+    /// Matches the whole input. Returns the captures of the groups, with `nil` for a group that took no part in the
+    /// match; or `nil` if the input does not match.
     func match(_ input: [UInt32]) -> [Range<Int>?]? {
         var steps = 0
         return input.withUnsafeBufferPointer { match($0, counting: &steps) }
     }
 
-    /// - Parameter steps: Raised by the number of steps: at most those of ``work``.
+    /// Matches the whole input. Returns the captures of the groups, with `nil` for a group that took no part in the
+    /// match; or `nil` if the input does not match.
+    ///
+    /// - Parameter steps: Increased by the number of steps taken, which are at most those of ``work``.
     func match(_ input: UnsafeBufferPointer<UInt32>, counting steps: inout Int) -> [Range<Int>?]? {
         guard sets.accepts(input, counting: &steps) else { return nil }
         if groupCount == 0 { return [] }
@@ -22,22 +26,22 @@ extension Automaton {
         }
     }
 
-    /// From the beginning of an input that is matched to its end, always to the preferred position from which the end can be
-    /// reached.
+    /// A walk through a matching input from its beginning to its end, which always moves to the preferred position from
+    /// which the end can be reached.
     private struct Walk {
         private let automaton: Automaton
         private var captures: [Int]
         private(set) var steps = 0
-        /// At which place of the input an instruction was last seen.
+        /// The index in the input at which each instruction was last visited.
         private var marks: [Int]
         private var moves: [Move] = []
-        /// What may follow a position, in order of preference; nil where nobody has asked yet.
+        /// The positions that may follow each position, in order of preference; `nil` if they are not computed yet.
         private var following: [[Following]?]
         private var closure: PositionSets.Closure
 
         private enum Move {
             case go(Int)
-            /// What a group had taken before a way that leads nowhere.
+            /// Restores a capture when a path turns out to be a dead end.
             case restore(slot: Int, Int)
         }
 
@@ -57,7 +61,7 @@ extension Automaton {
 
         mutating func run(_ count: Int, _ kept: UnsafeBufferPointer<UInt64>) -> [Range<Int>?]? {
             let (places, words) = (automaton.sets.places, automaton.sets.words)
-            var position = places.count  // Before the first one.
+            var position = places.count  // Stands for the beginning of the input.
             for index in 0..<count {
                 let next = next(behind: position, kept, index * words)
                 guard let next else { return nil }
@@ -100,8 +104,8 @@ extension Automaton {
             }
         }
 
-        /// Takes note of the groups that begin and end on the preferred way to a place that takes the next scalar, or to the
-        /// end of the pattern.
+        /// Records the groups that begin and end on the preferred path to the instruction that consumes the next
+        /// scalar, or to the end of the pattern.
         private mutating func save(from start: Int, to target: Int?, _ index: Int, _ count: Int) {
             moves.removeAll(keepingCapacity: true)
             moves.append(.go(start))

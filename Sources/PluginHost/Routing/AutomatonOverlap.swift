@@ -1,34 +1,37 @@
 extension Automaton {
-    /// Whether there is an input that two patterns match.
+    /// Whether two patterns have a common input, which both match.
     enum Overlap { case some, none, unknown }
 
-    /// Runs two automata side by side, from the end of an input that both match to its beginning: of most patterns that
-    /// have none in common the ends differ.
+    /// Runs two automata side by side, from the end of a common input to its beginning, since most patterns without a
+    /// common input differ at their ends.
     ///
-    /// - Parameter budget: How many steps may be taken; what is taken is taken off. `unknown` where it is used up.
+    /// - Parameter budget: How many steps may be taken. It is reduced by the steps that were taken.
+    /// - Returns: Whether there is a common input; `unknown` if the budget is used up.
     func overlaps(_ other: Automaton, within budget: inout Int) -> Overlap {
         if sets.takesNothing, other.sets.takesNothing { return .some }
         var search = OverlapSearch(self, other)
         return search.run(&budget)
     }
 
-    /// What a position takes.
+    /// Returns the scalars that a position consumes.
     fileprivate func set(of position: Int) -> ScalarSet {
         if case .take(let set, _) = program[sets.places[position]] { set } else { ScalarSet([]) }
     }
 }
 
-/// For each position of one automaton, the positions of the other from which the end can be reached with the same input.
+/// A search that finds, for each position of one automaton, the positions of the other from which the end can be
+/// reached with the same input.
 private struct OverlapSearch {
     private let one: Automaton
     private let other: Automaton
     private let words: Int
-    /// By position of the one: what was found, and what of it has not been followed yet.
+    /// The positions of the other automaton that were found, by position of the one.
     private var found: [UInt64]
+    /// The found positions that were not followed yet.
     private var fresh: [UInt64]
     private var waiting: [Int] = []
     private var isWaiting: [Bool]
-    /// By what positions of the one take: the positions of the other that take some of the same.
+    /// The positions of the other automaton that consume some of the scalars of a set.
     private var compatible: [ScalarSet: [UInt64]] = [:]
     private var otherSets: [ScalarSet: [UInt64]] = [:]
 
@@ -69,7 +72,7 @@ private struct OverlapSearch {
         return budget < 0 ? .unknown : .none
     }
 
-    /// Returns whether an input is found that both begin with.
+    /// Adds positions of the other automaton to a position of the one. Returns whether this completes a common input.
     private mutating func enter(_ others: [UInt64], at position: Int, _ budget: inout Int) -> Bool {
         budget -= words
         let compatible = compatible(with: one.set(of: position), &budget)

@@ -1,28 +1,28 @@
 package import PluginABI
 import PluginFile
 
-// From routes as they are declared to routes as the registry has them.
+// The conversion of declared routes to entries of the registry.
 
 extension ModuleManifest {
-    /// The routes of the module.
+    /// Returns the entries of the module's routes.
     ///
-    /// - Throws: `invalidPattern`; `invalidManifest` where two match the same URLs.
+    /// - Throws: `invalidPattern`; `invalidManifest` if two routes match the same URLs.
     func routeEntries() throws(PluginError) -> [RouteEntry] {
         RouteEntry.entries(routes, try routePatterns(), owner: .module(name))
     }
 
-    /// Of each route the groups, or nil for one that has no URL of its own.
+    /// Returns the groups of each route; `nil` for a route from whose pattern no URL can be built.
     ///
-    /// - Throws: `invalidPattern`; `invalidManifest` where two routes match the same URLs.
+    /// - Throws: `invalidPattern`; `invalidManifest` if two routes match the same URLs.
     package func routeGroups() throws(PluginError) -> [[PatternGroup]?] { try routePatterns().map(\.urlGroups) }
 
-    /// The patterns of the routes, in their order.
+    /// Returns the patterns of the routes, in the same order.
     private func routePatterns() throws(PluginError) -> [RoutePattern] {
         try routes.patterns(
             wrong: { $1 },
             twice: { _, route in
                 PluginError(
-                    .invalidManifest, "In the manifest: two routes match the same URLs as \"\(route.pattern)\".")
+                    .invalidManifest, "In the manifest: more than one route matches the URLs of \"\(route.pattern)\".")
             })
     }
 }
@@ -30,8 +30,8 @@ extension ModuleManifest {
 extension RouteFile {
     /// Reads the routes of a file.
     ///
-    /// - Parameter path: Of the file, for messages and as the owner of the routes.
-    /// - Throws: `invalidRouteFile`, with the file, what is wrong and where.
+    /// - Parameter path: The path of the file, for messages and as the owner of the routes.
+    /// - Throws: `invalidRouteFile`, with the path, the error and its position.
     static func entries(_ bytes: [UInt8], path: String) throws(PluginError) -> [RouteEntry] {
         let routes = try parse(bytes, path: path)
         let patterns = try routes.patterns(
@@ -39,19 +39,19 @@ extension RouteFile {
             twice: { other, route in
                 PluginError(
                     .invalidRouteFile,
-                    "\(path): “\(other.pattern.shortened)” and “\(route.pattern.shortened)” match the same URLs; only one "
-                        + "can stand.")
+                    "\(path): “\(other.pattern.shortened)” and “\(route.pattern.shortened)” match the same URLs. "
+                        + "Remove one of them.")
             })
         return RouteEntry.entries(routes, patterns, owner: .file(path))
     }
 }
 
 extension [ModuleManifest.Route] {
-    /// Reads their patterns, of which no two match the same URLs.
+    /// Reads the patterns of the routes, and checks that no two match the same URLs.
     ///
     /// - Parameters:
-    ///   - wrong: Makes the error of a route whose pattern is invalid.
-    ///   - twice: Makes the error of a route, the second one, that matches the URLs of another.
+    ///   - wrong: Returns the error of a route whose pattern is invalid.
+    ///   - twice: Returns the error of two routes that match the same URLs.
     fileprivate func patterns(
         wrong: (Element, PluginError) -> PluginError, twice: (Element, Element) -> PluginError
     ) throws(PluginError) -> [RoutePattern] {
@@ -62,7 +62,7 @@ extension [ModuleManifest.Route] {
         for route in self {
             do throws(PluginError) {
                 let pattern = try RoutePattern(route.pattern, after: patterns.last)
-                // A host that follows another one of its name shares what that is made of.
+                // Transitions count again even if a host shares its automaton with the previous one.
                 ways += (pattern.host?.ways ?? 0) + (pattern.path?.ways ?? 0)
                 guard ways <= RoutePattern.mostWaysTogether else { throw .tooManyWays(route.pattern) }
                 patterns.append(pattern)
@@ -78,8 +78,8 @@ extension [ModuleManifest.Route] {
 }
 
 extension RoutePattern {
-    /// How many ways between the states of their expressions the routes of a module or a file may have together: to
-    /// register more would hold up all other changes.
+    /// How many transitions between states the expressions of a module's or a file's routes may have together.
+    /// Registering more would delay all other changes.
     fileprivate static let mostWaysTogether = 2_000_000
 }
 
@@ -87,9 +87,9 @@ extension PluginError {
     fileprivate static func tooManyWays(_ pattern: String) -> PluginError {
         PluginError(
             .invalidPattern,
-            "With the pattern “\(pattern.shortened)” the expressions of all routes together have more than "
-                + "\(RoutePattern.mostWaysTogether) ways between their states. Repeat less in them, or register fewer of "
-                + "them.")
+            "With the pattern “\(pattern.shortened)”, the expressions of all routes together have more than "
+                + "\(RoutePattern.mostWaysTogether) transitions between their states. Use fewer repetitions in them, "
+                + "or register fewer of them.")
     }
 }
 

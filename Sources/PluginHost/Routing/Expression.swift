@@ -1,4 +1,4 @@
-/// A regular expression in the strict sense: what can be matched in linear time.
+/// A regular expression in the strict sense, which can be matched in linear time.
 indirect enum Expression: Hashable, Sendable {
     case empty
     case scalars(ScalarSet)

@@ -1,23 +1,23 @@
 import PluginABI
 
-/// Reads the regular subset of JavaScript's expressions: classes, alternation, groups, bounded and unbounded repetition.
-/// What no automaton can do (look-around, back-references) is refused, with its place.
+/// A parser for the regular subset of JavaScript's expressions: classes, alternation, groups, bounded and unbounded
+/// repetition. Features that no automaton supports (look-around, back-references) are refused with their position.
 struct ExpressionParser {
     private let text: [UInt32]
-    /// Where the expression stands in the pattern, for messages.
+    /// The position of the expression in the pattern, for messages.
     private let offset: Int
     private let pattern: String
     private var index = 0
     private var depth = 0
-    /// How many ranges operators on classes were given so far.
+    /// The number of ranges in the operands of class operators so far.
     private var setWork = 0
 
-    /// Repetitions are written out, so their number is bounded.
+    /// How often an expression may be repeated by a bounded repetition, which is compiled as that many copies.
     static let mostRepetitions = 1000
-    /// How deep groups and classes may be nested. Whatever reads an expression calls itself for each level.
+    /// How deep groups and classes may be nested, since functions that process an expression recurse for each level.
     static let mostLevels = 64
-    /// How many ranges all operators on classes (`&&`, `--`) may be given together: each looks at all ranges of both its
-    /// sides, so that many of them on one large class would take quadratic time.
+    /// How many ranges the operands of all class operators (`&&`, `--`) may have together. Each operator processes all
+    /// ranges of both operands, so that many operators on one large class would take quadratic time.
     static let mostSetWork = 1_000_000
 
     static func parse(_ text: [UInt32], at offset: Int, of pattern: String) throws(PluginError) -> Expression {
@@ -25,12 +25,6 @@ struct ExpressionParser {
         let expression = try parser.alternation()
         if parser.index < text.count { throw parser.refused("an unbalanced “)”") }
         return expression
-    }
-
-    private init(text: [UInt32], offset: Int, pattern: String) {
-        self.text = text
-        self.offset = offset
-        self.pattern = pattern
     }
 
     private func refused(_ what: String, at place: Int? = nil) -> PluginError {
@@ -49,7 +43,7 @@ struct ExpressionParser {
         depth += 1
         defer { depth -= 1 }
         guard depth <= Self.mostLevels + 1 else {
-            throw refused("groups that are nested more than \(Self.mostLevels) deep")
+            throw refused("groups nested more than \(Self.mostLevels) levels deep")
         }
         var choices = [try concatenation()]
         while take("|") { choices.append(try concatenation()) }
@@ -74,21 +68,21 @@ struct ExpressionParser {
         default: bounds = nil
         }
         guard let (atLeast, atMost) = bounds else { return repeated }
-        if repeated == .start || repeated == .end { throw refused("nothing that could be repeated", at: place) }
+        if repeated == .start || repeated == .end { throw refused("a repetition of “^” or “$”", at: place) }
         let isLazy = take("?")
         if let next, "*+?{".unicodeScalars.contains(next) { throw refused("a repetition of a repetition") }
         return .repetition(repeated, atLeast: atLeast, atMost: atMost, isLazy: isLazy)
     }
 
-    /// `{2}`, `{2,}`, `{2,5}`.
+    /// Parses `{2}`, `{2,}` or `{2,5}`.
     private mutating func braces() throws(PluginError) -> (Int, Int?) {
         let place = index
         index += 1
-        guard let atLeast = number() else { throw refused("a “{” that is no repetition", at: place) }
+        guard let atLeast = number() else { throw refused("a “{” that is not a valid repetition", at: place) }
         var atMost: Int? = atLeast
         if take(",") { atMost = next == "}" ? nil : number() ?? -1 }
         guard take("}"), atMost.map({ $0 >= atLeast }) ?? true else {
-            throw refused("a “{” that is no repetition", at: place)
+            throw refused("a “{” that is not a valid repetition", at: place)
         }
         guard max(atLeast, atMost ?? 0) <= Self.mostRepetitions else {
             throw refused("more than \(Self.mostRepetitions) repetitions", at: place)
@@ -104,7 +98,7 @@ struct ExpressionParser {
 
     private mutating func atom() throws(PluginError) -> Expression {
         let place = index
-        guard let scalar = next else { throw refused("an end where something should be") }
+        guard let scalar = next else { throw refused("an unexpected end") }
         index += 1
         switch scalar {
         case ".": return .scalars(ScalarSet.lineEnds.inverted)
@@ -113,50 +107,50 @@ struct ExpressionParser {
         case "(": return try group(at: place)
         case "[": return .scalars(try set(at: place))
         case "\\": return .scalars(try escape(at: place, inSet: false))
-        case "*", "+", "?", "{", "}", "]": throw refused("a “\(scalar)” that nothing stands before", at: place)
+        case "*", "+", "?", "{", "}", "]": throw refused("a “\(scalar)” with nothing before it", at: place)
         default: return .scalars(.scalar(scalar.value))
         }
     }
 
     private mutating func group(at place: Int) throws(PluginError) -> Expression {
-        guard take("?") else { throw refused("a group in a group: write (?:…)", at: place) }
+        guard take("?") else { throw refused("a group inside a group: write (?:…)", at: place) }
         guard take(":") else {
             throw refused("look-around or a named group, which cannot be matched in linear time", at: place)
         }
         let inner = try alternation()
-        guard take(")") else { throw refused("a “(” without its “)”", at: place) }
+        guard take(")") else { throw refused("a “(” without a matching “)”", at: place) }
         return inner
     }
 
     // MARK: Classes
 
-    /// From behind a `[` to behind its `]`: a union of what is in it, or operands with one operator, `&&` or `--`.
+    /// Parses a class after its `[`, including its `]`: a union of members, or operands of the operators `&&` or `--`.
     private mutating func set(at place: Int) throws(PluginError) -> ScalarSet {
         depth += 1
         defer { depth -= 1 }
         guard depth <= Self.mostLevels + 1 else {
-            throw refused("classes that are nested more than \(Self.mostLevels) deep", at: place)
+            throw refused("classes nested more than \(Self.mostLevels) levels deep", at: place)
         }
         let isInverted = take("^")
-        // What stands side by side is collected and sorted once.
+        // Adjacent members are collected and sorted once.
         var ranges: [ClosedRange<UInt32>] = []
         while let scalar = next, scalar != "]" {
             let start = index
             if let operation = takeOperation() {
                 guard start > place + (isInverted ? 2 : 1), next != "]" else {
-                    throw refused("an operator on classes with nothing on one side", at: start)
+                    throw refused("a class operator with a missing operand", at: start)
                 }
                 let (set, other) = (ScalarSet(ranges), try operand())
                 setWork += set.ranges.count + other.ranges.count
                 guard setWork <= Self.mostSetWork else {
-                    throw refused("classes with more than \(Self.mostSetWork) ranges for their operators", at: start)
+                    throw refused("class operators with more than \(Self.mostSetWork) ranges in total", at: start)
                 }
                 ranges = (operation == .intersection ? set.intersection(other) : set.subtracting(other)).ranges
             } else {
                 ranges += try operand().ranges
             }
         }
-        guard take("]") else { throw refused("a “[” without its “]”", at: place) }
+        guard take("]") else { throw refused("a “[” without a matching “]”", at: place) }
         let set = ScalarSet(ranges)
         return isInverted ? set.inverted : set
     }
@@ -175,7 +169,7 @@ struct ExpressionParser {
         return operation
     }
 
-    /// A character, an escape, a range, or a class in a class.
+    /// Parses a character, an escape, a range, or a class in a class.
     private mutating func operand() throws(PluginError) -> ScalarSet {
         let start = index
         if take("[") { return try set(at: start) }
@@ -184,13 +178,13 @@ struct ExpressionParser {
         index += 1
         let high = try member(at: index)
         guard let from = low.single, let to = high.single, from <= to else {
-            throw refused("a range that has no beginning or no end", at: start)
+            throw refused("a range without a valid beginning and end", at: start)
         }
         return ScalarSet([from...to])
     }
 
     private mutating func member(at place: Int) throws(PluginError) -> ScalarSet {
-        guard index < text.count else { throw refused("a “[” without its “]”") }
+        guard index < text.count else { throw refused("a “[” without a matching “]”") }
         let scalar = text[index]
         index += 1
         return scalar == 0x5C ? try escape(at: place, inSet: true) : .scalar(scalar)
@@ -219,14 +213,14 @@ struct ExpressionParser {
                 while let next, next != "}" { index += 1 }
                 let digits = PathScalars.text(text[start..<index])
                 guard take("}"), let value = UInt32(digits, radix: 16), value <= 0x10FFFF else {
-                    throw refused("an escape that names no character", at: place)
+                    throw refused("an escape that does not denote a character", at: place)
                 }
                 return .scalar(value)
             }
             return try hexadecimal(4, at: place)
         case "1"..."9", "k": throw refused("a back-reference, which cannot be matched in linear time", at: place)
-        case "b", "B": throw refused("a word boundary, which is look-around", at: place)
-        case "a"..."z", "A"..."Z", "0": throw refused("the escape “\\\(scalar)”, which is not known", at: place)
+        case "b", "B": throw refused("a word boundary, which requires look-around", at: place)
+        case "a"..."z", "A"..."Z", "0": throw refused("the unknown escape “\\\(scalar)”", at: place)
         default: return .scalar(scalar.value)
         }
     }
@@ -234,7 +228,7 @@ struct ExpressionParser {
     private mutating func hexadecimal(_ count: Int, at place: Int) throws(PluginError) -> ScalarSet {
         let digits = PathScalars.text(text[index...].prefix(count))
         guard digits.utf8.count == count, let value = UInt32(digits, radix: 16) else {
-            throw refused("an escape that names no character", at: place)
+            throw refused("an escape that does not denote a character", at: place)
         }
         index += count
         return .scalar(value)
@@ -248,7 +242,9 @@ extension ScalarSet {
 }
 
 extension PluginError {
-    /// - Parameter position: In Unicode scalars from the beginning of the pattern.
+    /// - Parameters:
+    ///   - position: The position in Unicode scalars from the beginning of the pattern.
+    ///   - what: What the pattern has that is invalid.
     static func invalidPattern(_ pattern: String, at position: Int, _ what: String) -> PluginError {
         PluginError(.invalidPattern, "The pattern “\(pattern.shortened)” has \(what), at position \(position).")
     }

@@ -1,15 +1,15 @@
-/// Which patterns match some of the same URLs and are equally specific, so that only their text decides.
+/// The pairs of patterns that match some of the same URLs and are equally specific, so that only their text decides.
 struct Overlaps {
     private var pairs: [Int: [Int]] = [:]
-    /// Patterns that were not compared with all others of their rank.
+    /// The patterns that were not compared with all others of their rank.
     private var unfinished: Set<Int> = []
 
-    /// How many steps all comparisons of a listing may take together: some tenths of a second.
+    /// How many steps all comparisons of a listing may take together. They take some tenths of a second.
     static let mostSteps = 5_000_000
 
-    /// Compares patterns that stand at one place of the tree: of others a segment decides.
+    /// Compares patterns with the same position in the tree. Between other patterns, a segment decides.
     ///
-    /// - Parameter budget: How many steps that may take. Where it ends, patterns are left uncompared.
+    /// - Parameter budget: How many steps the comparisons may take. The remaining patterns are not compared.
     init(_ patterns: [RoutePattern], within budget: Int = Overlaps.mostSteps) {
         var budget = budget
         var groups: [Place: [Int]] = [:]
@@ -44,7 +44,7 @@ struct Overlaps {
 
     func others(of index: Int) -> [Int] { (pairs[index] ?? []).sorted() }
 
-    /// Whether a pattern was compared with all others of its rank.
+    /// Returns whether a pattern was compared with all others of its rank.
     func isComplete(_ index: Int) -> Bool { !unfinished.contains(index) }
 
     private struct Place: Hashable {
@@ -70,7 +70,7 @@ struct Overlaps {
 }
 
 extension PathPattern {
-    /// The kind of each group, in order: what patterns of equal rank share.
+    /// The kind of each group, in order. Patterns of equal rank share it.
     fileprivate var rank: [Int] {
         parts.filter { !$0.name.isEmpty }.map { part in
             let kind =

@@ -1,23 +1,25 @@
 import PluginABI
 
-/// A pattern of one component of a URL, its path or its host, ready to match and to build.
+/// A pattern of one component of a URL, its path or its host, for matching and building.
 final class PathPattern: Sendable {
-    /// What it was read from, and where it begins there, in bytes; it goes on to the end.
+    /// The text that the pattern was read from, and the offset in bytes at which the component begins. It extends to
+    /// the end of the text.
     private let source: (text: String, start: Int)
-    /// nil where ``PlainPattern`` has read it: then they follow from the segments.
+    /// The parts; `nil` if ``PlainPattern`` has read the pattern. The parts then follow from the segments.
     private let parsedParts: [PatternPart]?
-    /// What the tree of routes decides segment by segment, and how specific the rest is, if there is one.
+    /// The segments that the route table decides one by one.
     let segments: [PathSegment]
+    /// How specific the rest of the pattern is, if there is one.
     let rest: PathSegment.Rank?
     private let delimiter: UInt32
-    /// Made beforehand where a search needs it.
+    /// The automaton, if a search needs it.
     private let preparedAutomaton: Automaton?
     /// Whether all groups are whole segments.
     let isPlain: Bool
-    /// The names of the groups, in the order of what `match` returns.
+    /// The names of the groups, in the order of the captures.
     let names: [String]
 
-    /// How long a pattern may be, which bounds the time in which it is read.
+    /// How many bytes a pattern may have. This bounds the time in which it is read.
     static let mostBytes = 1 << 20
 
     var text: String { Self.text(source) }
@@ -28,12 +30,14 @@ final class PathPattern: Sendable {
 
     var parts: [PatternPart] { parsedParts ?? PlainPattern.parts(segments, names) }
 
+    /// Reads the pattern of a component.
+    ///
     /// - Parameters:
-    ///   - start: Where the component begins in the text, in bytes; it goes on to the end.
-    ///   - offset: Where the component begins in `pattern`, in scalars; for messages.
-    ///   - delimiter: What separates segments: `/` in paths, `.` in hosts.
-    ///   - earlierNames: The names of groups that stand before it in `pattern`, numbers included.
-    /// - Throws: `invalidPattern`, with the position where there is one.
+    ///   - start: The offset of the component in `text`, in bytes. It extends to the end of `text`.
+    ///   - offset: The offset of the component in `pattern`, in scalars, for messages.
+    ///   - delimiter: The separator of segments: `/` in paths, `.` in hosts.
+    ///   - earlierNames: The names of groups before the component in `pattern`, including numbers.
+    /// - Throws: `invalidPattern`, with the position if there is one.
     init(
         _ text: String, from start: Int = 0, at offset: @autoclosure () -> Int = 0, of pattern: String? = nil,
         delimiter: UnicodeScalar = "/", earlierNames: [String] = []
@@ -43,7 +47,7 @@ final class PathPattern: Sendable {
         guard text.utf8.count <= Self.mostBytes else {
             throw PluginError(
                 .invalidPattern,
-                "The pattern “\(text.shortened)” has \(text.utf8.count) bytes, and at most \(Self.mostBytes) are accepted."
+                "The pattern “\(text.shortened)” has \(text.utf8.count) bytes; at most \(Self.mostBytes) are accepted."
             )
         }
         if earlierNames.isEmpty, let plain = PlainPattern(text, from: start, delimiter: delimiter) {
@@ -59,21 +63,21 @@ final class PathPattern: Sendable {
         parsedParts = parts
         (segments, rest) = PathSegment.divide(parts)
         isPlain = rest == nil && segments.allSatisfy { $0.rank == .literal || $0 == .name }
-        // A search needs that of a host with groups, and behind one that of any path.
+        // A search needs the automata of hosts with groups, and of all paths below them.
         let isDecidedByTree = isPlain && earlierNames.isEmpty && (delimiter == "/" || !segments.contains(.name))
         preparedAutomaton = isDecidedByTree ? nil : try Automaton(parts, delimiter: delimiter.value, of: whole)
         names = written.map(\.name).filter { !$0.isEmpty }
     }
 
-    /// How much deciding about a component and telling its groups takes at most.
+    /// The most work that matching a component and finding its captures takes.
     var work: SearchWork { preparedAutomaton?.work ?? SearchWork() }
 
-    /// How many ways between states were followed to make it.
+    /// How many transitions were followed to create the automaton.
     var ways: Int { preparedAutomaton?.sets.ways ?? 0 }
 
     var automaton: Automaton { preparedAutomaton ?? Automaton(bounded: parts, delimiter: delimiter) }
 
-    /// Takes `.` and `..` out of literals, as they are taken out of URLs: a pattern would never see them.
+    /// Removes `.` and `..` from literals. They are removed from URLs, too, so a pattern with them would never match.
     private static func withoutDots(_ parts: [PatternPart]) -> [PatternPart] {
         let hasDots = parts.contains {
             if case .literal(let scalars) = $0.matcher { scalars.contains(0x2E) } else { false }
@@ -87,7 +91,7 @@ final class PathPattern: Sendable {
                 kept.append(part)
                 continue
             }
-            // What stands directly before a group is a part of a segment only.
+            // Text directly before a group is only a part of a segment.
             let isOpen = index + 1 < parts.count && parts[index + 1].prefix.first != PathScalars.separator
             let end = isOpen ? scalars.lastIndex(of: PathScalars.separator)! + 1 : scalars.count
             let isFollowed = index + 1 < parts.count && !isOpen
@@ -100,7 +104,8 @@ final class PathPattern: Sendable {
         return kept
     }
 
-    /// What the groups take of a component; nil when it does not match. A group that took no part is nil.
+    /// Returns the captures of the groups in a component, or `nil` if it does not match. The value of a group that took
+    /// no part in the match is `nil`.
     func match(_ component: [UInt32]) -> [String: String?]? {
         guard preparedAutomaton != nil else { return matchSegments(component) }
         guard let taken = automaton.match(component) else { return nil }
@@ -111,7 +116,7 @@ final class PathPattern: Sendable {
         return values
     }
 
-    /// Matches a pattern of literals and whole segments, however long it is, without an automaton.
+    /// Matches a pattern of literals and whole segments, of any length, without an automaton.
     private func matchSegments(_ component: [UInt32]) -> [String: String?]? {
         let pieces = component.split(separator: PathScalars.separator, omittingEmptySubsequences: false)
         guard pieces.count == segments.count else { return nil }
@@ -127,12 +132,13 @@ final class PathPattern: Sendable {
         return values
     }
 
-    /// Builds a component that the pattern matches, and that gives the same values back.
+    /// Builds a component from values of the groups. The caller checks that the pattern matches it and yields the
+    /// values.
     ///
     /// - Parameters:
-    ///   - values: By group; what is used is taken out.
-    ///   - encode: Escapes what cannot stand in the component as it is.
-    /// - Throws: `missingParameter` for a group without a value, `mistypedParameter` for a value it cannot take.
+    ///   - values: The values by group. Values that are used are removed.
+    ///   - encode: Escapes characters that a component cannot contain unescaped.
+    /// - Throws: `missingParameter` if a group has no value.
     func build(
         _ values: inout [String: String], encode: (_ text: String, _ keepsSlashes: Bool) -> String
     ) throws(PluginError) -> String {
@@ -164,7 +170,7 @@ final class PathPattern: Sendable {
 }
 
 extension PatternPart {
-    /// A part of a host, which is compared without case.
+    /// The part in lower case, for a host, which is compared without regard to case.
     fileprivate var inLowerCase: PatternPart {
         func lower(_ scalars: [UInt32]) -> [UInt32] {
             let isLower = scalars.allSatisfy { $0 < 0x80 && !(0x41...0x5A).contains($0) }
@@ -182,7 +188,7 @@ extension PatternPart {
 }
 
 extension Expression {
-    /// The expression that takes small letters of ASCII, too, where it takes capital ones.
+    /// The expression that also matches lower-case ASCII letters where it matches upper-case ones.
     fileprivate var takingLowerCase: Expression {
         switch self {
         case .empty, .start, .end: self

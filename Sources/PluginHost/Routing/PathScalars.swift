@@ -1,15 +1,15 @@
 import PluginABI
 
-/// The path of a URL, decoded once, as the numbers that patterns are matched on: Unicode scalars, with the slashes that
-/// separate segments told apart from those that were written `%2F` and belong to a segment.
+/// Conversions of paths to the numbers that patterns are matched against: decoded Unicode scalars, in which slashes
+/// that separate segments differ from those that were written as `%2F` and belong to a segment.
 enum PathScalars {
     static let separator: UInt32 = 0x2F
-    /// A slash that was escaped: no scalar, so that nothing but a class or a wildcard takes it.
+    /// An escaped slash. It is not a Unicode scalar, so only a class or a wildcard matches it.
     static let escapedSeparator: UInt32 = 0x110000 | 0x2F
 
-    /// The scalars of a path that may have escapes.
+    /// Returns the scalars of a path that may contain escapes.
     ///
-    /// - Throws: `invalidURL`, with the position, for an escape that is none, or bytes that are no UTF-8 when decoded.
+    /// - Throws: `invalidURL`, with the position, if an escape is invalid or the decoded bytes are not valid UTF-8.
     static func decode(_ path: String) throws(PluginError) -> [UInt32] {
         try path.withRawText { (path) throws(PluginError) in
             try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: path.count + 1) {
@@ -20,13 +20,13 @@ enum PathScalars {
         }
     }
 
-    /// The scalars of a text, undecoded.
+    /// Returns the scalars of a text without decoding escapes.
     static func plain(_ text: String) -> [UInt32] {
         let isASCII = text.utf8.allSatisfy { $0 < 0x80 }
         return isASCII ? text.utf8.map(UInt32.init) : text.unicodeScalars.map(\.value)
     }
 
-    /// The text of decoded scalars.
+    /// Returns the text of decoded scalars.
     static func text(_ scalars: some Sequence<UInt32>) -> String {
         var text = String.UnicodeScalarView()
         for scalar in scalars {
@@ -35,7 +35,7 @@ enum PathScalars {
         return String(text)
     }
 
-    /// The scalars of a piece of a URL.
+    /// Returns the scalars of a piece of a URL.
     static func scalars(_ text: RawText) -> [UInt32] {
         var scalars: [UInt32] = []
         scalars.reserveCapacity(text.count)
@@ -47,7 +47,7 @@ enum PathScalars {
         return scalars
     }
 
-    /// The bytes of scalars, as `RawText` has them.
+    /// Returns the bytes of scalars, as in a `RawText`.
     static func bytes(_ scalars: some Sequence<UInt32>) -> [UInt8] {
         var bytes: [UInt8] = []
         for value in scalars {
@@ -62,7 +62,7 @@ enum PathScalars {
         return bytes
     }
 
-    /// The pieces of a text that ranges of its scalars mean.
+    /// Returns the pieces of a text at ranges of its scalars.
     static func texts(_ ranges: [Range<Int>?], of text: RawText, _ scalars: [UInt32]) -> [RawText?] {
         var offsets = [0]
         offsets.reserveCapacity(scalars.count + 1)
@@ -73,8 +73,8 @@ enum PathScalars {
         return ranges.map { range in range.map { text.part(offsets[$0.lowerBound], offsets[$0.upperBound]) } }
     }
 
-    /// Without `.` and `..` segments, as URLs are read (WHATWG URL, path state). A path that does not begin with a slash
-    /// is returned as it is.
+    /// Returns a path without `.` and `..` segments, as in URLs (WHATWG URL, path state). A path that does not begin
+    /// with a slash is returned unchanged.
     static func withoutDots(_ path: [UInt32]) -> [UInt32] {
         let dot = UInt32(0x2E)
         guard path.first == separator, path.contains(dot) else { return path }
@@ -84,10 +84,10 @@ enum PathScalars {
     }
 }
 
-/// Takes `.` and `..` out of the segments of a path that begins with a slash (WHATWG URL, path state). Returns how many are
-/// left, at the beginning; nil where there were none.
+/// Removes `.` and `..` from the segments of a path that begins with a slash (WHATWG URL, path state). Moves the
+/// remaining segments to the beginning and returns their number, or `nil` if there was nothing to remove.
 ///
-/// - Parameter empty: What stands for one at the end.
+/// - Parameter empty: The segment that replaces `.` or `..` at the end.
 func dropDots<Segment: Collection>(
     _ segments: UnsafeMutableBufferPointer<Segment>, insteadOf empty: Segment
 ) -> Int? where Segment.Element: FixedWidthInteger {

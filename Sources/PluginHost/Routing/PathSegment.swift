@@ -1,8 +1,6 @@
-import PluginABI
-
 /// A segment of a pattern that can be decided alone.
 enum PathSegment: Hashable, Sendable {
-    /// As bytes of `RawText`.
+    /// A literal, as bytes of a `RawText`.
     case literal([UInt8])
     /// Literals and groups.
     case mixed([PatternPart])
@@ -10,7 +8,7 @@ enum PathSegment: Hashable, Sendable {
     case expression([PatternPart])
     case name
 
-    /// How specific a segment is, or a pattern from a segment on: the most specific first.
+    /// How specific a segment is, or a pattern from a segment on. The most specific rank comes first.
     enum Rank: Int, Sendable, Comparable {
         case literal, mixed, expression, name, repeated, anything
 
@@ -26,8 +24,8 @@ enum PathSegment: Hashable, Sendable {
         }
     }
 
-    /// The segments of a pattern from the left that can be decided alone; if they are not the whole pattern, how
-    /// specific the rest is.
+    /// Returns the leading segments of a pattern that can be decided alone, and how specific the rest is if they are
+    /// not the whole pattern.
     static func divide(_ parts: [PatternPart]) -> ([PathSegment], rest: Rank?) {
         var segments: [[PatternPart]] = [[]]
         for part in parts {
@@ -66,7 +64,7 @@ enum PathSegment: Hashable, Sendable {
         return .mixed(parts)
     }
 
-    /// How specific the part is at which a pattern leaves the tree.
+    /// Returns how specific the part is that begins the rest of a pattern.
     private static func rank(of part: PatternPart) -> Rank {
         switch part.matcher {
         case .anything: .anything
@@ -89,7 +87,7 @@ extension PatternPart {
         return copy
     }
 
-    /// Whether what it takes never reaches over a slash, and its own slash can only stand at its beginning.
+    /// Whether the part matches only text without slashes, except for a slash at its beginning.
     fileprivate var staysInSegment: Bool {
         if prefix.dropFirst().contains(PathScalars.separator) || suffix.contains(PathScalars.separator) { return false }
         return switch matcher {
@@ -101,7 +99,7 @@ extension PatternPart {
 }
 
 extension Expression {
-    /// Whether there is an input of the expression that contains a scalar, or depends on where the input begins or ends.
+    /// Returns whether the expression can match a scalar, or depends on the beginning or end of the input.
     fileprivate func canTake(_ scalar: UInt32) -> Bool {
         switch self {
         case .empty: false

@@ -1,11 +1,9 @@
-import PluginABI
-
-/// What stands behind a segment: a ``PathTree``, or a ``RouteEntry`` that is alone there, and then takes as many segments
-/// as its pattern has, whatever they are if they are not empty.
+/// The node after a segment: a ``PathTree``, or a ``RouteEntry`` if it is the only route there and its remaining
+/// segments are names. The entry then matches as many segments as its pattern has, if they are not empty.
 class PathNode: @unchecked Sendable {
-    // Immutable; what is added says for itself why it can be shared.
+    // Immutable. Each subclass states why it can be shared.
 
-    /// Asked in each step of a search, instead of a cast.
+    /// Whether the node is an entry. It is checked in each step of a search, instead of a cast.
     let isEntry: Bool
 
     init(isEntry: Bool) { self.isEntry = isEntry }
@@ -16,10 +14,10 @@ extension PathNode {
     var tree: PathTree? { isEntry ? nil : unsafeDowncast(self, to: PathTree.self) }
 }
 
-/// A node as the one before refers to it.
+/// A reference to a node from its parent.
 struct PathReference: PersistentMapReference {
     let object: Unmanaged<PathNode>
-    /// Of a route, whose entry need not be read then; nil for a tree.
+    /// The destination of an entry, so that the entry itself need not be read; `nil` for a tree.
     let destination: Unmanaged<RouteDestination>?
 
     @inline(__always)
@@ -29,29 +27,30 @@ struct PathReference: PersistentMapReference {
     }
 }
 
-/// Paths as a tree of their segments, searched from the most specific branch to the least specific one.
+/// A tree of the segments of paths, searched from the most specific branch to the least specific one.
 ///
-/// A pattern is entered segment by segment, as long as each segment can be decided alone; what follows (`*`, `:rest+`,
-/// optional parts) is decided by the pattern's automaton on the whole path. Every node is visited at most once in a
-/// search, since each is reached in one way only. A route that is alone behind a segment, with nothing but names to
-/// come, needs no nodes there: many routes look like that, and each node would be one more thing to fetch from memory.
+/// A pattern is stored segment by segment as long as each segment can be decided alone. The rest (`*`, `:rest+`,
+/// optional parts) is decided by the pattern's automaton on the whole path. A search visits every node at most once,
+/// since only one path leads to each. If a single route follows a segment and its remaining segments are names, its
+/// entry is stored there without further nodes: many routes are like that, and each node would have to be fetched from
+/// memory.
 ///
-/// Trees share what they have in common: changing a copy copies the nodes from the root to the change.
+/// Copies share unchanged nodes: changing a copy copies only the nodes from the root to the change.
 final class PathTree: PathNode, @unchecked Sendable {
-    // Written only while it has one owner, hence @unchecked Sendable; and hence without checks of exclusive access.
+    // Changed only while it has one owner, hence @unchecked Sendable, and hence no checks of exclusive access.
 
     @exclusivity(unchecked) private(set) var literals = PersistentMap<PathReference>()
-    /// What is more specific than any segment, in the order in which it is tried.
+    /// The edges that are more specific than a name, in the order in which they are tried.
     @exclusivity(unchecked) private(set) var specific: [Edge] = []
-    /// Behind any segment that is not empty.
+    /// The node after a name, which matches any segment that is not empty.
     @exclusivity(unchecked) private(set) var name: PathNode?
-    /// What is less specific than any segment, in the order in which it is tried.
+    /// The edges that are less specific than a name, in the order in which they are tried.
     @exclusivity(unchecked) private(set) var general: [Edge] = []
-    /// Of the path that ends here.
+    /// The entry of the path that ends here.
     @exclusivity(unchecked) private(set) var end: RouteEntry?
-    /// How much a search takes here and below at most. What was removed behind literals may still be part of it.
+    /// The most work that a search takes here and below. It may include routes below literals that were removed.
     @exclusivity(unchecked) private(set) var work = SearchWork(fixed: SearchWork.visit)
-    /// The part of it that is behind literals: of them a URL has one.
+    /// The part of ``work`` that is below literals, of which a URL matches one.
     @exclusivity(unchecked) private(set) var literalWork = SearchWork()
 
     init() { super.init(isEntry: false) }
@@ -63,7 +62,7 @@ final class PathTree: PathNode, @unchecked Sendable {
         super.init(isEntry: false)
     }
 
-    /// What is to stand in the place of this: itself, the route that is alone in it, or nothing.
+    /// The node that should replace this one: the tree itself, its only route, or nothing.
     private var shortest: PathNode? {
         guard literals.isEmpty, specific.isEmpty, general.isEmpty else { return self }
         guard let name else { return end }
@@ -72,14 +71,14 @@ final class PathTree: PathNode, @unchecked Sendable {
 
     struct Edge {
         let rank: PathSegment.Rank
-        /// What sorts edges of equal rank: of all patterns behind it, the text that sorts first.
+        /// The text by which edges of equal rank are sorted: the first in order of all patterns below the edge.
         let text: String
         let step: Step
 
         enum Step {
-            /// One segment of that shape, which an automaton decides.
+            /// One segment with a shape, decided by an automaton.
             case segment([PatternPart], Automaton, PathNode)
-            /// The rest of the path; the shape of the whole pattern.
+            /// The rest of the path, with the shape of the whole pattern.
             case rest(PathPattern.Shape, RouteEntry)
 
             func isSegment(_ shape: [PatternPart]) -> Bool {
@@ -92,7 +91,7 @@ final class PathTree: PathNode, @unchecked Sendable {
 // MARK: - Changing
 
 extension PathTree {
-    /// Changes the entry of a path, which is nil where there is none, and where there shall be none.
+    /// Changes the entry of a path. `change` receives `nil` if there is none, and sets `nil` to remove it.
     static func update(_ tree: inout PathTree, _ path: PathPattern, _ change: (inout RouteEntry?) -> Void) {
         update(&tree, path, behind: 0, change)
     }
@@ -141,7 +140,7 @@ extension PathTree {
         }
     }
 
-    /// The same behind a segment, where there may be nothing yet, or nothing any more.
+    /// Changes the entry of a path in the node after a segment. There may be no node before or after the change.
     private static func updateNode(
         _ node: inout PathNode?, _ path: PathPattern, behind depth: Int, _ change: (inout RouteEntry?) -> Void
     ) {
@@ -164,7 +163,7 @@ extension PathTree {
         node = tree.shortest
     }
 
-    /// Gives a route that was alone its place in an empty tree, behind so many segments.
+    /// Adds a route that was stored without nodes to an empty tree, after `depth` segments.
     private func take(_ entry: RouteEntry, behind depth: Int) {
         if entry.destination.segmentCount == depth { end = entry } else { name = entry }
         work = sumOfWork()
@@ -197,7 +196,7 @@ extension PathTree {
 // MARK: - Reading
 
 extension PathTree {
-    /// The entry of a path that has the shape of another one.
+    /// Returns the entry whose path has the same shape.
     func entry(like path: PathPattern) -> RouteEntry? { entry(like: path, behind: 0) }
 
     private func entry(like path: PathPattern, behind depth: Int) -> RouteEntry? {
@@ -215,7 +214,7 @@ extension PathTree {
         return isSame ? entry : nil
     }
 
-    /// What is behind a segment of that shape.
+    /// Returns the node after a segment of the same shape.
     private func child(_ segment: PathSegment) -> PathNode? {
         switch segment {
         case .literal(let text): return text.withUnsafeBufferPointer { literals.find($0)?.object.takeUnretainedValue() }
@@ -227,7 +226,7 @@ extension PathTree {
         }
     }
 
-    /// In no order.
+    /// Calls `body` with each entry, in no particular order.
     func visit(_ body: (RouteEntry) -> Void) {
         if let end { body(end) }
         literals.visit { $0.visitEntries(body) }
@@ -252,7 +251,7 @@ extension PathNode {
         if let entry { body(entry) } else { tree?.visit(body) }
     }
 
-    /// Of all patterns here and below, the text that sorts first.
+    /// The text that sorts first of all patterns here and below.
     fileprivate var firstText: String {
         var first: String?
         visitEntries { entry in

@@ -1,20 +1,20 @@
-/// What a URL leads to.
+/// The route that a URL leads to.
 struct RouteMatch {
-    // Neither is counted: the table that they were found in keeps them.
+    // Entry and destination are not retained: the table in which they were found keeps them alive.
 
     let entry: Unmanaged<RouteEntry>
-    /// Of the entry: what a call needs of it. Many entries share it, and so it is in the processor's cache where they are
-    /// not.
+    /// The destination of the entry, which contains the data that a call needs. Many entries share it, so it is in the
+    /// processor's cache even if the entry is not.
     let destination: Unmanaged<RouteDestination>
-    /// What the groups of the pattern have taken, nil for one that took no part. Where all groups are whole segments
-    /// this is nil, and the entry's destination says which ones.
+    /// The captures of the pattern's groups; `nil` for a group that took no part in the match. If all groups are whole
+    /// segments, `groups` itself is `nil`, and the entry's destination contains the segments' indices.
     var groups: [RawText?]?
 }
 
 extension PathTree {
-    /// The most specific entry that matches.
+    /// Returns the most specific entry that matches.
     ///
-    /// - Parameter steps: Raised by the number of steps, which are at most those of ``work``.
+    /// - Parameter steps: Increased by the number of steps taken, which are at most those of ``work``.
     @inline(__always)
     static func match(_ url: URLText, in tree: Unmanaged<PathTree>, counting steps: inout Int) -> RouteMatch? {
         var search = Search(path: url.path, segments: url.segments, steps: steps)
@@ -26,19 +26,19 @@ extension PathTree {
     private struct Search {
         let path: RawText
         let segments: UnsafeBufferPointer<RawText>
-        /// Once an automaton has needed it.
+        /// The path as scalars, once an automaton needs them.
         var scalars: Scalars?
-        /// How many there were so far, as ``SearchWork`` counts them.
+        /// The number of steps so far, as ``SearchWork`` counts them.
         var steps: Int
-        /// Of what was found.
+        /// The destination of the entry that was found.
         var destination: Unmanaged<RouteDestination>?
         var groups: [RawText?]?
 
-        /// Goes on behind the segment before the index.
+        /// Continues the search in a node, with the segment at `index`.
         @inline(__always)
         mutating func enter(_ node: PathReference, _ index: Int) -> Unmanaged<RouteEntry>? {
             guard let destination = node.destination else {
-                return visit(.fromOpaque(node.object.toOpaque()), index)  // Not an entry, hence a tree.
+                return visit(.fromOpaque(node.object.toOpaque()), index)  // A node without destination is a tree.
             }
             guard destination._withUnsafeGuaranteedRef({ $0.segmentCount }) == segments.count else { return nil }
             for segment in segments[index...] where segment.isEmpty { return nil }
@@ -115,7 +115,7 @@ extension PathTree {
             return read
         }
 
-        /// A path as automata read it.
+        /// A path in the form that automata read.
         struct Scalars {
             let path: [UInt32]
             let segments: [Range<Int>]

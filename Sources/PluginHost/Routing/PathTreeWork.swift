@@ -1,5 +1,5 @@
 extension PathTree {
-    /// How much a search takes here and below at most, found out anew.
+    /// Returns the most work that a search takes here and below, computed again.
     func exactWork() -> SearchWork {
         var behindLiterals = SearchWork()
         literals.visit { behindLiterals = behindLiterals.or($0.exactNodeWork) }
@@ -8,7 +8,7 @@ extension PathTree {
 
     func sumOfWork() -> SearchWork { sum(literalWork) { $0.nodeWork } }
 
-    /// Whatever a dead end comes back to is added: a search may try all of it.
+    /// Adds the work of all branches, since a search may backtrack and try each of them.
     private func sum(_ behindLiterals: SearchWork, _ work: (PathNode) -> SearchWork) -> SearchWork {
         var sum = SearchWork(fixed: SearchWork.visit) + behindLiterals
         for edge in [specific, general].joined() {
@@ -26,16 +26,16 @@ extension PathTree {
 }
 
 extension PathNode {
-    /// How much a search takes here and below at most.
+    /// The most work that a search takes here and below.
     var nodeWork: SearchWork { entry?.work ?? tree?.work ?? .init() }
     fileprivate var exactNodeWork: SearchWork { entry?.work ?? tree?.exactWork() ?? .init() }
 }
 
 extension RouteEntry {
-    /// How much it takes to tell what its groups take of a path that is its own.
+    /// The work to find the captures of its groups in a path that it matches.
     var work: SearchWork {
         let path = destination.hasPlaces ? SearchWork() : pattern.path?.work ?? SearchWork()
-        // The path has been decided segment by segment, so this is done once, for the route that is found.
+        // The path was decided segment by segment, so this is done once, for the route that is found.
         return SearchWork(fixed: SearchWork.visit + destination.segmentCount, walk: path.perScalar + path.walk)
     }
 }

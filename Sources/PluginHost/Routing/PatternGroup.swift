@@ -1,12 +1,12 @@
-/// A group in the pattern of a route, for who writes URLs of it.
+/// A group in the pattern of a route, as code that builds URLs sees it.
 package struct PatternGroup: Sendable {
     package let name: String
     package let isRequired: Bool
 }
 
 extension RoutePattern {
-    /// The groups in their order, the host's first, each name once; nil for a pattern that has no URL of its own:
-    /// fallbacks, and patterns for any scheme, match more than one.
+    /// The groups in order, those of the host first, each name once. `nil` if no URL can be built from the pattern:
+    /// fallbacks and patterns for any scheme match URLs that differ in more than their groups.
     var urlGroups: [PatternGroup]? {
         guard scheme != nil, let path else { return nil }
         var groups: [PatternGroup] = []

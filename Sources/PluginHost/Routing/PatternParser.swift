@@ -1,15 +1,15 @@
 import PluginABI
 
-/// Divides a pattern into parts.
+/// A parser that divides a pattern into parts.
 ///
-/// The tokens and the grammar are those of the WHATWG URL Pattern standard ("parse a pattern string"), for one component.
-/// Unlike there, `%XX` means the character that it stands for, so that nothing is compared in two spellings.
+/// The tokens and the grammar are those of the WHATWG URL Pattern standard ("parse a pattern string"), for one
+/// component. Unlike in the standard, `%XX` is decoded, so that different spellings of a character are equal.
 struct PatternParser {
     private enum Token: Hashable {
         case open, close
         case expression([UInt32])
         case name(String)
-        /// Characters that stand for themselves; at least one.
+        /// One or more characters that match themselves.
         case text(ArraySlice<UInt32>)
         case escaped(UInt32)
         /// `?` or `+`.
@@ -24,15 +24,17 @@ struct PatternParser {
     private var index = 0
     private var pending: [UInt32] = []
     private var parts: [PatternPart] = []
-    /// The names of all groups so far, of those that stand before this component, too.
+    /// The names of all groups so far, including those before this component.
     private var names: Set<String>
     private var nextNumber: Int
 
+    /// Parses one component of a pattern.
+    ///
     /// - Parameters:
-    ///   - text: The component: a path, or a host.
-    ///   - offset: Where it begins in `pattern`, in scalars; for messages.
-    ///   - delimiter: The character that belongs to the group behind it, and is repeated with it: a path's slash.
-    ///   - earlierNames: The names of groups that stand before this component, numbers included.
+    ///   - text: The component: a path or a host.
+    ///   - offset: The offset of the component in `pattern`, in scalars, for messages.
+    ///   - delimiter: The character that belongs to the group after it and is repeated with it: the slash of a path.
+    ///   - earlierNames: The names of groups before this component, including numbers.
     /// - Throws: `invalidPattern`, with the position.
     static func parse(
         _ text: [UInt32], at offset: Int = 0, of pattern: String, delimiter: UInt32?, earlierNames: [String] = []
@@ -44,8 +46,7 @@ struct PatternParser {
     }
 
     private init(pattern: String, delimiter: UInt32?, earlierNames: [String]) {
-        self.pattern = pattern
-        self.delimiter = delimiter
+        (self.pattern, self.delimiter) = (pattern, delimiter)
         names = Set(earlierNames)
         nextNumber = earlierNames.count { $0.allSatisfy(\.isNumber) }
     }
@@ -92,7 +93,7 @@ struct PatternParser {
         tokens.append((.end, offset + text.count))
     }
 
-    /// Whether a character stands for itself.
+    /// Returns whether a character matches itself.
     static func isLiteral(_ scalar: UInt32) -> Bool {
         switch scalar {
         // * + ? { } \ : ( %
@@ -101,7 +102,7 @@ struct PatternParser {
         }
     }
 
-    /// Adds what the escapes from `start` on stand for, and returns where they end.
+    /// Adds the decoded escapes from `start` on, and returns where they end.
     private mutating func decodeEscapes(_ text: [UInt32], _ start: Int, _ offset: Int) throws(PluginError) -> Int {
         var end = start
         while end < text.count, text[end] == 0x25 { end = min(end + 3, text.count) }
@@ -110,12 +111,12 @@ struct PatternParser {
             tokens.append((.text(decoded[...]), offset + start))
         } catch {
             throw .invalidPattern(
-                pattern, at: offset + start, "an escape that stands for no character (write “\\%” for the sign)")
+                pattern, at: offset + start, "an escape that does not denote a character (write “\\%” for the sign)")
         }
         return end
     }
 
-    /// The place of the parenthesis that closes the one at `start`.
+    /// Returns the index of the parenthesis that closes the one at `start`.
     private func endOfExpression(_ text: [UInt32], _ start: Int, _ offset: Int) throws(PluginError) -> Int {
         var depth = 1
         var index = start + 1
@@ -138,10 +139,10 @@ struct PatternParser {
             }
             index += 1
         }
-        throw .invalidPattern(pattern, at: offset + start, "a “(” without its “)”")
+        throw .invalidPattern(pattern, at: offset + start, "a “(” without a matching “)”")
     }
 
-    /// JavaScript's identifiers.
+    /// Returns whether a character can be part of a name, by the rules for JavaScript identifiers.
     private static func isName(_ value: UInt32, first: Bool) -> Bool {
         guard let scalar = UnicodeScalar(value) else { return false }
         if scalar == "_" || scalar == "$" { return true }
@@ -172,14 +173,14 @@ struct PatternParser {
                 let group = takeGroup()
                 let suffix = takeText()
                 guard take(.close) else {
-                    throw .invalidPattern(pattern, at: tokens[start].position, "a “{” without its “}”")
+                    throw .invalidPattern(pattern, at: tokens[start].position, "a “{” without a matching “}”")
                 }
                 try add(prefix, group, suffix, takeModifier())
             } else {
                 addPending()
                 guard tokens[index].token == .end else {
                     throw .invalidPattern(
-                        pattern, at: tokens[index].position, "a “?”, “+” or “}” that nothing stands before")
+                        pattern, at: tokens[index].position, "a “?”, “+” or “}” with nothing before it")
                 }
                 return
             }
@@ -272,7 +273,7 @@ struct PatternParser {
         let name = group.name ?? String(nextNumber)
         if group.name == nil { nextNumber += 1 }
         guard names.insert(name).inserted else {
-            throw .invalidPattern(pattern, at: group.position, "two groups with the name “\(name.shortened)”")
+            throw .invalidPattern(pattern, at: group.position, "two groups named “\(name.shortened)”")
         }
         parts.append(PatternPart(matcher: matcher, modifier: modifier, name: name, prefix: prefix, suffix: suffix))
     }

@@ -1,4 +1,5 @@
-/// How a map refers to an object: the object, and what a search asks of it, so that it need not be fetched from memory.
+/// A map's reference to an object. It can also contain data that a search needs, so that the object itself need not be
+/// fetched from memory.
 protocol PersistentMapReference {
     associatedtype Object: AnyObject
     var object: Unmanaged<Object> { get }
@@ -10,10 +11,11 @@ extension Unmanaged: PersistentMapReference {
     init(to object: Instance) { self = .passUnretained(object) }
 }
 
-/// A map from texts to objects whose copies share what they have in common, so that changing a copy of a large one
-/// costs little: a page of about eight objects, and the list of the pages. A small map has one page.
+/// A persistent map from texts to objects: copies share their common pages, so changing a copy of a large map copies
+/// only a page of about eight objects and the list of pages. A small map has one page.
 ///
-/// Made to be searched: nothing is counted on the way, and a text of up to 15 bytes stands in its slot itself.
+/// It is optimized for searching: a search does not retain objects, and texts of up to 15 bytes are stored in the slots
+/// themselves.
 struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
     typealias Value = Reference.Object
     fileprivate typealias Page = TextPage<Reference>
@@ -21,7 +23,7 @@ struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
     private enum Pages {
         case none
         case one(Unmanaged<Page>)
-        /// A power of two of them; a text stands in the page that its hash ends with.
+        /// The number of pages is a power of two. The low bits of a text's hash are the index of its page.
         case many(UnsafeMutableBufferPointer<Unmanaged<Page>>)
     }
 
@@ -55,8 +57,8 @@ struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
 
     var isEmpty: Bool { count == 0 }
 
-    /// What refers to the object of a text, if there is one. That lives as long as this map, or a copy with the same
-    /// object.
+    /// Returns the reference to the object of a text, if there is one. The object lives as long as this map or a copy
+    /// that contains it.
     @inline(__always)
     func find(_ text: RawText) -> Reference? {
         switch pages {
@@ -68,14 +70,14 @@ struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
         }
     }
 
-    /// Changes the object of a text, which is nil where there is none, and where there shall be none.
+    /// Changes the object of a text. `body` receives `nil` if there is none, and sets `nil` to remove it.
     mutating func update(_ text: RawText, _ body: (inout Value?) -> Void) {
         let key = TextKey(text)
         var added = 0
         change(key) { page in
             if !isKnownUniquelyReferenced(&page) { page = Page.copy(page, room: page.header + 1) }
             let known = page.place(of: key)
-            // Taken out while it is changed, so that it has one owner.
+            // The object is taken out while it is changed, so that it has one owner.
             var value = known.map { page.take($0) }
             body(&value)
             added = (value == nil ? 0 : 1) - (known == nil ? 0 : 1)
@@ -92,7 +94,7 @@ struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
         if added > 0 { growIfFull() }
     }
 
-    /// Lends the page of a text, as its one owner.
+    /// Lends the page of a text to `body`, as its only owner.
     private mutating func change(_ key: TextKey, _ body: (inout Page) -> Void) {
         switch pages {
         case .none:
@@ -137,8 +139,8 @@ struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
         pages = .many(new)
     }
 
-    /// How many steps looking for a text like this one may take, as ``SearchWork`` counts them: for each text on its
-    /// page, and for the bytes of those that are long.
+    /// Returns the most steps, as ``SearchWork`` counts them, that a search on the page of this text takes. They depend
+    /// on the number of texts on the page and on the lengths of long texts.
     func work(of text: RawText) -> Int {
         let key = TextKey(text)
         return switch pages {
@@ -148,7 +150,7 @@ struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
         }
     }
 
-    /// How many steps looking for any text may take.
+    /// The most steps that a search for any text takes.
     var work: Int {
         switch pages {
         case .none: 0
@@ -157,7 +159,7 @@ struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
         }
     }
 
-    /// In no order.
+    /// Calls `body` with each object, in no particular order.
     func visit(_ body: (Value) -> Void) {
         switch pages {
         case .none: break
@@ -167,10 +169,10 @@ struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
     }
 }
 
-// Who changes a map owns it alone; what it shares, nobody changes.
+// A map that is changed has one owner, and shared pages are never changed.
 extension PersistentMap: @unchecked Sendable where Reference.Object: Sendable {}
 
-/// Some texts and their objects, one behind the other. The header is their number.
+/// A page of texts and their objects in an array. The header is their number.
 private final class TextPage<Reference: PersistentMapReference>: ManagedBuffer<Int, TextPage.Slot> {
     typealias Value = Reference.Object
 
@@ -183,7 +185,7 @@ private final class TextPage<Reference: PersistentMapReference>: ManagedBuffer<I
         unsafeDowncast(create(minimumCapacity: room) { _ in 0 }, to: TextPage.self)
     }
 
-    /// Another page with the same objects, or some of them.
+    /// Returns a new page with the same objects, or some of them.
     static func copy(_ page: TextPage, room: Int, where isMeant: (TextKey) -> Bool = { _ in true }) -> TextPage {
         let copy = make(room: room)
         page.withUnsafeMutablePointers { count, slots in
@@ -229,7 +231,7 @@ private final class TextPage<Reference: PersistentMapReference>: ManagedBuffer<I
         }
     }
 
-    /// Takes an object out, until another one is put in its place, or the place removed.
+    /// Takes the object out of a slot. ``put(_:_:)`` or ``remove(_:)`` must follow.
     func take(_ place: Int) -> Value {
         withUnsafeMutablePointerToElements { $0[place].value.object.takeRetainedValue() }
     }
@@ -260,7 +262,7 @@ private final class TextPage<Reference: PersistentMapReference>: ManagedBuffer<I
         }
     }
 
-    /// How many steps a search here may take.
+    /// The most steps that a search on this page takes.
     var work: Int {
         withUnsafeMutablePointers { count, slots in
             UnsafeBufferPointer(start: slots, count: count.pointee).reduce(0) { $0 + 4 + $1.key.longCount / 8 }

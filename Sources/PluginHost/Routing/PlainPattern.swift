@@ -1,16 +1,17 @@
-/// What nearly all patterns are, read in one pass: literals of ASCII, and whole segments with a name of ASCII letters.
+/// A pattern of ASCII literals and whole segments with names of ASCII letters, read in one pass. Nearly all patterns
+/// are of this kind.
 struct PlainPattern {
     private(set) var segments: [PathSegment] = []
-    /// Of the groups.
+    /// The names of the groups.
     private(set) var names: [String] = []
 
     private static let slash = [PathScalars.separator]
 
-    /// nil for any other pattern, also for one that is wrong.
+    /// Reads a pattern. Returns `nil` for any other pattern, including invalid ones.
     ///
     /// - Parameters:
-    ///   - start: Where the component begins, in bytes; it goes on to the end.
-    ///   - delimiter: As `PatternParser` has it. In a host only a literal in small letters is plain.
+    ///   - start: The offset of the component in bytes. It extends to the end of `text`.
+    ///   - delimiter: The delimiter, as in `PatternParser`. In a host, only a literal in lower case is plain.
     init?(_ text: String, from start: Int = 0, delimiter: UnicodeScalar) {
         let isPlain = text.withRawText { text in
             let text = text.part(start, text.count)
@@ -45,7 +46,8 @@ struct PlainPattern {
         }
     }
 
-    /// False where there is one of that name, or so many that looking for it here would take long.
+    /// Adds a group. Returns false if there is already one of that name, or there are so many that searching would take
+    /// long.
     private mutating func addName(_ name: String) -> Bool {
         guard names.count < RoutePattern.mostSegments, !names.contains(name) else { return false }
         names.append(name)
@@ -53,7 +55,7 @@ struct PlainPattern {
         return true
     }
 
-    /// The parts that the parser would make of it.
+    /// Returns the parts that `PatternParser` would return for the pattern.
     static func parts(_ segments: [PathSegment], _ names: [String]) -> [PatternPart] {
         var (parts, literal, names) = ([PatternPart](), [UInt32](), names[...])
         func endLiteral() {
@@ -83,6 +85,6 @@ struct PlainPattern {
 }
 
 extension RawText {
-    /// Whether this is `.` or `..`, which no URL has.
+    /// Whether this is `.` or `..`, which are never segments of a URL.
     fileprivate var isDots: Bool { count <= 2 && !isEmpty && allSatisfy { $0 == 0x2E } }
 }

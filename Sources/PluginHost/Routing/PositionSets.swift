@@ -1,53 +1,59 @@
-/// The states of an automaton that take a scalar, its positions, as bits: a step for all of them at once. (V. M. Glushkov's
-/// automaton; G. Navarro and M. Raffinot, "Flexible Pattern Matching in Strings", on bit-parallel simulation.)
+/// The positions of an automaton, which are its states that consume a scalar, as bits: one step simulates all of them.
+/// (V. M. Glushkov's automaton; G. Navarro and M. Raffinot, "Flexible Pattern Matching in Strings", on bit-parallel
+/// simulation.)
 ///
-/// The input is read from its end: what is left at a place is then all positions from which the end can be reached, which
-/// is what decides how the groups are taken.
+/// The input is read from its end, so that the state before each scalar contains exactly the positions from which the
+/// end can be reached. The captures of the groups are decided by these.
 struct PositionSets: Sendable {
-    /// Of a position, its place in the program.
+    /// The instruction of each position, as an index in the program.
     private(set) var places: [Int] = []
-    /// Of a place in the program, its position; -1 where it takes nothing.
+    /// The position of each instruction; -1 if the instruction does not consume a scalar.
     private(set) var positions: [Int32] = []
-    /// Words of 64 positions.
+    /// The number of words of 64 positions.
     private(set) var words = 1
-    /// What each class of scalars is taken by.
+    /// The positions that consume each class of scalars.
     private var classes = ScalarClasses()
-    /// Positions that the one behind them leads back to when the input is read from its end, and those that lead to
-    /// themselves.
+    /// The positions that can follow the position with the next lower number.
     private var chained: [UInt64] = [0]
+    /// The positions that can follow themselves.
     private var looped: [UInt64] = [0]
-    /// Other ways back: positions that share what leads to them.
+    /// The other transitions, for groups of positions that share their predecessors.
     private var joints: [Joint] = []
     private var jointWords: [UInt64] = []
-    /// Positions that an input can begin with, and end with.
+    /// The positions that an input can begin with.
     private(set) var first: [UInt64] = [0]
+    /// The positions that an input can end with.
     private(set) var last: [UInt64] = [0]
     private(set) var takesNothing = false
-    /// How many positions may follow another one at most.
+    /// The most positions that may follow another one.
     private(set) var mostFollowing = 0
-    /// How many instructions lie between two scalars at most, and in all.
+    /// The most instructions that are followed between two scalars.
     private(set) var longestWay = 0
+    /// The number of instructions that are followed for all positions together.
     private(set) var ways = 0
-    /// How many steps each scalar of the input takes at most.
+    /// The most steps that each scalar of the input takes.
     private(set) var stepsPerScalar = 0
 
     private struct Joint {
-        /// The words in which there are positions that this is about, and those that lead to them.
+        /// The words that contain the positions of this joint.
         let these: Range<Int>
+        /// The words that contain the positions that lead to them.
         let earlier: Range<Int>
-        /// Where the words of both begin.
+        /// The index in ``PositionSets/jointWords`` at which the words of both begin.
         let offset: Int
     }
 
-    /// More would make a match too slow, however they lead to each other.
+    /// The most positions that a program may have. More would make a match too slow, whatever their transitions.
     static let mostPositions = 2_048
-    /// How many ways between instructions are followed when the sets are made.
+    /// The most instructions that are followed to create the sets.
     private static let mostWays = 500_000
 
     init() {}
 
+    /// Creates the sets of a program.
+    ///
     /// - Parameter isBounded: Whether a program that is too large is refused.
-    /// - Returns: nil for a program that is.
+    /// - Returns: `nil` if the program is too large.
     init?(_ program: [Automaton.Instruction], isBounded: Bool) {
         positions = Array(repeating: -1, count: program.count)
         var sets: [ScalarSet] = []
@@ -88,7 +94,8 @@ struct PositionSets: Sendable {
         }
     }
 
-    /// Sorts the ways by how they are followed: to the position before, to itself, or to any.
+    /// Divides the transitions by how they are followed: from the previous position, from the position itself, or from
+    /// any.
     private mutating func divide(_ earlier: [[UInt64]]) {
         var shared: [[UInt64]: [UInt64]] = [:]
         var order: [[UInt64]] = []
@@ -107,15 +114,13 @@ struct PositionSets: Sendable {
             jointWords += these[joint.these] + ways[joint.earlier]
         }
     }
-}
 
-extension PositionSets {
-    /// Whether the input is taken as a whole.
+    /// Returns whether the whole input matches.
     ///
     /// - Parameters:
-    ///   - kept: Where the positions from which the end is reached are written for each scalar of the input: `words` for
-    ///     each. Undefined where the input is not taken.
-    ///   - steps: Raised by the number of steps.
+    ///   - kept: Receives, for each scalar of the input, the positions from which the end can be reached, in `words`
+    ///     words each. The content is undefined if the input does not match.
+    ///   - steps: Increased by the number of steps.
     func accepts(
         _ input: UnsafeBufferPointer<UInt32>, keeping kept: UnsafeMutablePointer<UInt64>? = nil,
         counting steps: inout Int
@@ -177,7 +182,7 @@ extension PositionSets {
         }
     }
 
-    /// All positions that lead to those of a state.
+    /// Returns all positions that lead to those of a state.
     func before(_ state: [UInt64]) -> [UInt64] {
         var state = state
         return [UInt64](unsafeUninitializedCapacity: words) { before, count in
@@ -228,7 +233,7 @@ extension [UInt64] {
         return self[bit / 64] & 1 << UInt64(bit % 64) != 0
     }
 
-    /// The words that are not 0, and those between them.
+    /// The range from the first to the last word that is not 0.
     fileprivate var used: Range<Int> {
         guard let first = firstIndex(where: { $0 != 0 }), let last = lastIndex(where: { $0 != 0 }) else { return 0..<0 }
         return first..<(last + 1)

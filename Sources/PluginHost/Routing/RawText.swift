@@ -1,13 +1,12 @@
-import CPluginABI
 import Glibc
 import PluginABI
 
-/// Text that somebody lends: UTF-8, except that a slash which was written `%2F` in a path is the byte
-/// ``escapedSlash``, which no UTF-8 has.
+/// Borrowed text: UTF-8, except that a slash that was written as `%2F` in a path is the byte ``escapedSlash``, which
+/// never occurs in UTF-8.
 typealias RawText = UnsafeBufferPointer<UInt8>
 
 extension RawText {
-    /// Stands for a slash that belongs to its segment.
+    /// The byte for an escaped slash, which belongs to its segment.
     static var escapedSlash: UInt8 { 0xFF }
 
     init(_ text: plugin_string) {
@@ -15,7 +14,7 @@ extension RawText {
         self.init(start: start, count: start == nil ? 0 : Int(text.count))
     }
 
-    /// A part, by offsets from the beginning.
+    /// Returns a part, by offsets from the beginning.
     @inline(__always)
     func part(_ start: Int, _ end: Int) -> RawText { RawText(rebasing: self[start..<end]) }
 
@@ -24,7 +23,7 @@ extension RawText {
         left.count == right.count && (left.isEmpty || memcmp(left.baseAddress!, right.baseAddress!, left.count) == 0)
     }
 
-    /// The text, copied.
+    /// A copy of the text as a string, with `/` for escaped slashes.
     var string: String {
         contains(Self.escapedSlash)
             ? String(decoding: map { $0 == Self.escapedSlash ? 0x2F : $0 }, as: UTF8.self)
@@ -33,7 +32,7 @@ extension RawText {
 }
 
 extension String {
-    /// Lends the bytes.
+    /// Lends the bytes to `body`.
     func withRawText<Result, Failure>(_ body: (RawText) throws(Failure) -> Result) throws(Failure) -> Result {
         var copy = self
         return try copy.withUTF8 { bytes in Swift.Result { () throws(Failure) in try body(bytes) } }.get()

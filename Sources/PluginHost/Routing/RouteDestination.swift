@@ -1,17 +1,17 @@
-import CPluginABI
 import PluginABI
 
-/// Where a route leads, which groups of its pattern go with it, and what else almost every call of it asks: in one piece
-/// of memory, which routes share that say the same one after the other. Of many routes hardly any is in the processor's
-/// cache; what they share is.
+/// The target and action of a route, the groups of its pattern, and other data that almost every call of the route
+/// needs, in one block of memory. Consecutive routes with the same data share it: with many routes, hardly any entry is
+/// in the processor's cache, but shared destinations are.
 final class RouteDestination: ManagedBuffer<RouteDestination.Header, RouteDestination.Group> {
-    // Immutable. Behind the groups stand the texts of target and action, then the names of the groups.
+    // Immutable. The groups are followed by the texts of target and action, then by the names of the groups.
 
     struct Header {
         let facts: Facts
         let groups: Int
-        /// Of bytes.
+        /// The length of the target in bytes.
         let target: Int
+        /// The length of the action in bytes.
         let action: Int
     }
 
@@ -23,13 +23,15 @@ final class RouteDestination: ManagedBuffer<RouteDestination.Header, RouteDestin
 
     /// A group of the pattern.
     struct Group {
-        /// A number for one without a name.
+        /// The name of the group, which is a number if the pattern has none.
         let name: plugin_string
-        /// The segment of the path that it takes, where all groups are whole segments.
+        /// The index of the segment that the group captures, if all groups are whole segments.
         let place: Int
     }
 
-    /// - Parameter previous: What the route before leads to; taken again if it is the same.
+    /// Returns the destination of a route.
+    ///
+    /// - Parameter previous: The destination of the previous route, which is returned if it has the same data.
     static func make(
         _ target: String, _ action: String, _ pattern: RoutePattern, hasDefaults: Bool,
         after previous: RouteDestination?
@@ -70,7 +72,7 @@ final class RouteDestination: ManagedBuffer<RouteDestination.Header, RouteDestin
         }
     }
 
-    /// How many segments of the path are decided alone: all of them, where no `*` or the like follows.
+    /// The number of segments of the path that can be decided alone: all of them, unless a `*` or the like follows.
     @inline(__always)
     var segmentCount: Int { withUnsafeMutablePointerToHeader { $0.pointee.facts.segmentCount } }
 
@@ -82,13 +84,13 @@ final class RouteDestination: ManagedBuffer<RouteDestination.Header, RouteDestin
     @inline(__always)
     var hasDefaults: Bool { withUnsafeMutablePointerToHeader { $0.pointee.facts.hasDefaults } }
 
-    /// The groups of the pattern, in their order; they live as long as this does.
+    /// The groups of the pattern in order. They live as long as this object.
     @inline(__always)
     var groups: UnsafeBufferPointer<Group> {
         withUnsafeMutablePointers { header, groups in UnsafeBufferPointer(start: groups, count: header.pointee.groups) }
     }
 
-    /// Target and action as the binary interface has them; they live as long as this does.
+    /// The target and action as strings of the binary interface. They live as long as this object.
     @inline(__always)
     var address: (target: plugin_string, action: plugin_string) {
         withUnsafeMutablePointers { header, groups in
@@ -102,7 +104,7 @@ final class RouteDestination: ManagedBuffer<RouteDestination.Header, RouteDestin
 }
 
 extension plugin_string {
-    /// A copy at `end`, which is moved behind it.
+    /// Copies a text to `end`, and moves `end` past it.
     fileprivate init(copying text: String, to end: inout UnsafeMutableRawPointer) {
         var text = text
         self = text.withUTF8 { bytes in

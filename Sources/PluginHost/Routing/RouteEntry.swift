@@ -1,24 +1,23 @@
-import CPluginABI
 import PluginABI
 import PluginFile
 
-/// One route as the registry has it.
+/// A route in the registry.
 final class RouteEntry: PathNode, @unchecked Sendable {
-    // Immutable, and so is its destination; hence @unchecked Sendable.
+    // Immutable, as is its destination; hence @unchecked Sendable.
 
-    /// What almost every call needs of it.
+    /// The data that almost every call needs.
     let destination: RouteDestination
     let pattern: RoutePattern
-    /// Values for parameters that neither the caller nor the URL gives.
+    /// Values for parameters that neither the caller nor the URL provides.
     let defaults: [String: Value]
-    /// What `url(for:)` may call it by.
+    /// The name of the route for `url(for:)`.
     let name: String?
     let summary: String
     let owner: Owner
-    /// The module or the file whose route of the same pattern stands back for it.
+    /// The module or the file whose route of the same pattern this one overrides.
     let overridden: Owner?
 
-    /// Where a route comes from.
+    /// The origin of a route.
     enum Owner: Hashable, Sendable {
         case module(String)
         case file(String)
@@ -33,7 +32,7 @@ final class RouteEntry: PathNode, @unchecked Sendable {
         }
     }
 
-    /// - Parameter previous: The route that is registered before this one.
+    /// - Parameter previous: The route that is registered before this one. Both share a destination if they can.
     convenience init(
         _ pattern: RoutePattern, target: String, action: String, name: String?, summary: String,
         defaults: [String: Value], owner: Owner, after previous: RouteEntry? = nil
@@ -48,32 +47,27 @@ final class RouteEntry: PathNode, @unchecked Sendable {
         _ pattern: RoutePattern, _ destination: RouteDestination, name: String?, summary: String,
         defaults: [String: Value], owner: Owner, overridden: Owner?
     ) {
-        self.pattern = pattern
-        self.destination = destination
-        self.name = name
-        self.summary = summary
-        self.defaults = defaults
-        self.owner = owner
-        self.overridden = overridden
+        (self.pattern, self.destination, self.name, self.summary) = (pattern, destination, name, summary)
+        (self.defaults, self.owner, self.overridden) = (defaults, owner, overridden)
         super.init(isEntry: true)
     }
 
     var target: String { destination.address.target.text }
     var action: String { destination.address.action.text }
 
-    /// What its groups take of a URL that it matches, where they are whole segments.
+    /// Returns the captures of the groups in a URL that the route matches, if all groups are whole segments.
     func taken(_ url: URLText) -> [RawText?] {
         destination.hasPlaces ? destination.groups.map { url.segments[$0.place] } : []
     }
 
-    /// The same route of another owner's.
+    /// Returns the same route as one that overrides the route of another owner.
     func overriding(_ other: Owner) -> RouteEntry {
         RouteEntry(
             pattern, destination, name: name, summary: summary, defaults: defaults, owner: owner, overridden: other)
     }
 
-    /// - Parameter action: Written `target/action`.
-    /// - Throws: `unknownAction` if it is not.
+    /// - Parameter action: The action in the form `target/action`.
+    /// - Throws: `unknownAction` if `action` does not have this form.
     convenience init(
         _ pattern: RoutePattern, to action: String, name: String?, summary: String, defaults: [String: Value],
         owner: Owner, after previous: RouteEntry? = nil

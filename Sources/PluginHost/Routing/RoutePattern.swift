@@ -1,6 +1,6 @@
 import PluginABI
 
-/// The pattern of a route: `scheme://host/path`, any of which may be left open.
+/// The pattern of a route: `scheme://host/path`, parts of which may be omitted.
 ///
 /// - `app://shop/detail/:key` matches one scheme and one host.
 /// - `shop/detail/:key` matches any scheme.
@@ -8,23 +8,25 @@ import PluginABI
 /// - `app://` is the fallback of its scheme.
 final class RoutePattern: Sendable {
     let text: String
-    /// In lower case; nil for any.
+    /// The scheme in lower case; `nil` for any scheme.
     let scheme: String?
-    /// nil for any.
+    /// The pattern of the host; `nil` for any host.
     let host: PathPattern?
-    /// nil for the fallback of the scheme.
+    /// The pattern of the path; `nil` for the fallback of the scheme.
     let path: PathPattern?
 
-    /// Where the path begins, in bytes.
+    /// The offset of the path in bytes.
     private let pathStart: Int
     /// Whether all groups are whole segments of the path.
     let hasPlaces: Bool
 
-    /// How many segments a path may have: each may be a node that is searched within the one before, on the caller's stack.
+    /// How many segments a path may have. Each may be a node, and the search of nodes recurses on the caller's stack.
     static let mostSegments = 256
 
-    /// - Parameter previous: A pattern whose scheme and host are shared, if they are written the same. Of many patterns
-    ///   most have those of the one before.
+    /// Reads a pattern.
+    ///
+    /// - Parameter previous: A pattern whose scheme and host are shared if they are written the same way. Most patterns
+    ///   have the scheme and host of the previous one.
     /// - Throws: `invalidPattern`, with the position.
     init(_ text: String, after previous: RoutePattern? = nil) throws(PluginError) {
         self.text = text
@@ -44,7 +46,8 @@ final class RoutePattern: Sendable {
         if let schemeEnd {
             let written = part(0, schemeEnd)
             guard Self.isScheme(written) else {
-                throw .invalidPattern(text, at: 0, "a scheme that is none (a letter, then letters, digits, + - .)")
+                throw .invalidPattern(
+                    text, at: 0, "an invalid scheme (it must be a letter, then letters, digits, + - .)")
             }
             scheme = written.lowercased()
         } else {
@@ -66,7 +69,7 @@ final class RoutePattern: Sendable {
         (path, hasPlaces) = try Self.path(of: text, from: end, at: position(end), host)
     }
 
-    /// The pattern of the path, and whether all groups are whole segments of it.
+    /// Returns the pattern of the path, and whether all groups are whole segments of it.
     private static func path(
         of text: String, from start: Int, at position: @autoclosure () -> Int, _ host: PathPattern?
     ) throws(PluginError) -> (PathPattern, Bool) {
@@ -77,25 +80,25 @@ final class RoutePattern: Sendable {
         return (path, path.isPlain && host?.names.isEmpty != false)
     }
 
-    /// Whether two texts begin with the same bytes.
+    /// Returns whether two texts begin with the same `count` bytes.
     private static func share(_ count: Int, _ one: String, _ other: String) -> Bool {
         one.withRawText { one in other.withRawText { other in one.part(0, count) == other.part(0, count) } }
     }
 
-    /// Of the groups, those of the host first.
+    /// The names of the groups, those of the host first.
     var names: [String] {
         let names = path?.names ?? []
         guard let host, !host.names.isEmpty else { return names }
         return host.names + names
     }
 
-    /// Of the groups, the segments of the path that they take, where all groups are whole segments; else nothing.
+    /// The indices of the segments that the groups capture, if all groups are whole segments; otherwise empty.
     var places: [Int] {
         guard hasPlaces, let segments = path?.segments else { return [] }
         return segments.indices.filter { segments[$0].rank == .name }
     }
 
-    /// Where the scheme ends, if there is one, and where the host begins and ends.
+    /// Returns the end of the scheme, if there is one, and the beginning and end of the host.
     private static func divide(_ text: RawText) -> (scheme: Int?, host: Int, path: Int) {
         var start = 0
         let colon = text.firstIndex(of: UInt8(ascii: ":")) ?? 0
@@ -112,7 +115,8 @@ final class RoutePattern: Sendable {
         }
     }
 
-    /// The first slash that is not inside a group, nor the one that belongs to an optional group behind the host.
+    /// Returns the offset at which the host ends: at the first slash outside of groups, or at a group in braces that
+    /// begins with a slash.
     private static func endOfHost(_ text: RawText, from start: Int) -> Int {
         var (depth, index) = (0, start)
         while index < text.count {
@@ -131,7 +135,7 @@ final class RoutePattern: Sendable {
         return text.count
     }
 
-    /// `localhost:8080` names a port, not a group.
+    /// Escapes the colon of a port, since `localhost:8080` contains a port, not a group.
     private static func escapePort(_ host: String) -> String {
         guard let colon = host.utf8.lastIndex(of: UInt8(ascii: ":")) else { return host }
         let port = host[host.utf8.index(after: colon)...]
@@ -139,7 +143,7 @@ final class RoutePattern: Sendable {
         return port.allSatisfy(\.isNumber) && !port.isEmpty && !isEscaped ? host[..<colon] + "\\:" + port : host
     }
 
-    /// A port that its scheme has anyway says nothing.
+    /// Removes a port that is the default of the scheme.
     private static func withoutDefaultPort(_ host: String, _ scheme: String?) -> String {
         guard host.utf8.contains(UInt8(ascii: ":")), let port = scheme.flatMap({ URLText.defaultPorts[$0] }),
             host.hasSuffix("\\:\(port)")
@@ -147,7 +151,7 @@ final class RoutePattern: Sendable {
         return String(host.dropLast(port.count + 2))
     }
 
-    /// What two patterns share that differ in nothing but the names of their groups.
+    /// The shape, which is the same for patterns that differ only in the names of their groups.
     var shape: Shape {
         Shape(scheme: scheme, host: host?.shape, path: path?.shape)
     }
@@ -160,9 +164,9 @@ final class RoutePattern: Sendable {
 }
 
 extension PathPattern {
-    /// What paths share that differ in nothing but the names of their groups.
+    /// The shape of a path, which is the same for paths that differ only in the names of their groups.
     enum Shape: Hashable, Sendable {
-        /// Of literals and whole segments only: they say all of it.
+        /// The shape of a path of literals and whole segments, which is determined by its segments.
         case plain([PathSegment])
         case parts([PatternPart])
     }

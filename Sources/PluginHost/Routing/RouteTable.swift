@@ -1,7 +1,5 @@
-import PluginABI
-
-/// All routes, by scheme, host and path. Where several match, the most specific one wins, whatever the order of
-/// registration. A copy shares what it can with the table that it was made of.
+/// The route table: all routes, by scheme, host and path. If several routes match, the most specific one wins, whatever
+/// the order of registration. Copies share unchanged parts.
 struct RouteTable: Sendable {
     private(set) var root = Root()
     /// How many steps finding the route of a URL may take.
@@ -9,10 +7,11 @@ struct RouteTable: Sendable {
 
     init(mostSteps: Int = SearchWork.most) { self.mostSteps = mostSteps }
 
-    /// Of all routes.
+    /// The number of routes.
     var count: Int { root.count }
 
-    // Written only while they have one owner, hence @unchecked Sendable; and hence without checks of exclusive access.
+    // These classes are changed only while they have one owner, hence @unchecked Sendable, and hence no checks of
+    // exclusive access.
 
     final class Root: @unchecked Sendable {
         @exclusivity(unchecked) var schemes = PersistentMap<Unmanaged<Hosts>>()
@@ -20,7 +19,7 @@ struct RouteTable: Sendable {
         @exclusivity(unchecked) var fallbacks = PersistentMap<Unmanaged<RouteEntry>>()
         @exclusivity(unchecked) var names = PersistentMap<Unmanaged<RouteEntry>>()
         @exclusivity(unchecked) var count = 0
-        /// How much a search behind a scheme takes at most, of all schemes.
+        /// The most work that a search below any scheme takes.
         @exclusivity(unchecked) var schemeWork = SearchWork()
 
         init() {}
@@ -37,11 +36,10 @@ struct RouteTable: Sendable {
 
     final class Hosts: @unchecked Sendable {
         @exclusivity(unchecked) var literals = PersistentMap<Unmanaged<PathTree>>()
-        /// In order of their text.
+        /// The patterns of hosts with groups, sorted by their text.
         @exclusivity(unchecked) var patterns: [(PathPattern, PathTree)] = []
         @exclusivity(unchecked) var any = PathTree()
-        /// How much a search behind a literal host takes at most, of all such hosts. What was removed may still be part of
-        /// it.
+        /// The most work that a search below any literal host takes. It may include routes that were removed.
         @exclusivity(unchecked) var literalWork = SearchWork()
 
         init() {}
@@ -54,15 +52,16 @@ struct RouteTable: Sendable {
 
     // MARK: Searching
 
-    /// The most specific route that matches, without the fallbacks; nil if there is none.
+    /// Returns the most specific route that matches, ignoring fallbacks; `nil` if there is none.
     @inline(__always)
     func match(_ url: URLText) -> RouteMatch? {
         var steps = 0
         return match(url, counting: &steps)
     }
 
-    /// - Parameter steps: Raised by the number of steps that it took, as ``SearchWork`` counts them: at most those that
-    ///   registration allows.
+    /// Returns the most specific route that matches, ignoring fallbacks; `nil` if there is none.
+    ///
+    /// - Parameter steps: Increased by the number of steps taken, as ``SearchWork`` counts them: at most ``mostSteps``.
     @inline(__always)
     func match(_ url: URLText, counting steps: inout Int) -> RouteMatch? {
         Unmanaged.passUnretained(root)._withUnsafeGuaranteedRef { root in
@@ -75,17 +74,17 @@ struct RouteTable: Sendable {
         }
     }
 
-    /// The fallback of the URL's scheme.
+    /// Returns the fallback of the URL's scheme.
     func fallback(_ url: URLText) -> RouteMatch? {
         url.scheme.flatMap { root.fallbacks.find($0) }.map { entry in
             RouteMatch(entry: entry, destination: .passUnretained(entry.takeUnretainedValue().destination), groups: [])
         }
     }
 
-    /// The route of a name.
+    /// Returns the route with a name.
     func named(_ name: String) -> RouteEntry? { name.withRawText { root.names.find($0)?.takeUnretainedValue() } }
 
-    /// The route whose pattern has the shape of another one.
+    /// Returns the route whose pattern has the same shape.
     func entry(like pattern: RoutePattern) -> RouteEntry? {
         guard let path = pattern.path else {
             return pattern.scheme?.withRawText { root.fallbacks.find($0)?.takeUnretainedValue() }
@@ -94,7 +93,7 @@ struct RouteTable: Sendable {
         return scheme.withRawText { root.schemes.find($0)?.takeUnretainedValue().entry(like: pattern.host, path) }
     }
 
-    /// In no order.
+    /// All routes, in no particular order.
     var all: [RouteEntry] {
         var all: [RouteEntry] = []
         all.reserveCapacity(count)
@@ -111,14 +110,14 @@ struct RouteTable: Sendable {
 
     // MARK: Changing
 
-    /// Why a route cannot be added.
+    /// The reason why a route cannot be added.
     enum Conflict {
-        /// Another one has the pattern.
+        /// Another route has the same pattern.
         case pattern(RouteEntry)
-        /// Another one has the name.
+        /// Another route has the same name.
         case name(RouteEntry)
-        /// A URL could take too long with it: how many steps, and the one that takes most of those that are there; nil
-        /// where none takes any.
+        /// With the route, a URL could take too many steps. Carries the number of steps and the existing route that
+        /// takes most of them, if there is one.
         case work(Int, RouteEntry?)
 
         /// The other route.
@@ -130,10 +129,11 @@ struct RouteTable: Sendable {
         }
     }
 
-    /// Adds a route, if neither its pattern nor its name is taken, and no URL takes too long with it.
+    /// Adds a route, unless its pattern or name is in use, or a URL would take too long with it.
     ///
-    /// - Parameter isKnown: Whether it was added before to a table with all the others: then it is not asked whether a URL
-    ///   takes too long.
+    /// - Parameter isKnown: Whether the route was added before to a table with all other routes. It is then not checked
+    ///   whether a URL would take too long.
+    /// - Returns: The reason why the route was not added; `nil` if it was added.
     mutating func insert(_ entry: RouteEntry, isKnown: Bool = false) -> Conflict? {
         if let name = entry.name, let other = named(name) { return .name(other) }
         var conflict: Conflict?
@@ -150,7 +150,7 @@ struct RouteTable: Sendable {
         return nil
     }
 
-    /// Takes a route away, if it is there.
+    /// Removes a route if the table contains it.
     mutating func remove(_ entry: RouteEntry) {
         var isThere = false
         update(entry.pattern) { place in
@@ -162,7 +162,7 @@ struct RouteTable: Sendable {
         root.count -= 1
     }
 
-    /// Changes the entry of a pattern, which is nil where there is none.
+    /// Changes the entry of a pattern. `change` receives `nil` if there is none, and sets `nil` to remove it.
     private mutating func update(_ pattern: RoutePattern, _ change: (inout RouteEntry?) -> Void) {
         if !isKnownUniquelyReferenced(&root) { root = Root(copying: root) }
         guard let path = pattern.path else {
@@ -201,7 +201,7 @@ extension RouteTable.Hosts {
         let scalars = PathScalars.scalars(host)
         for (pattern, tree) in patterns {
             let automaton = pattern.automaton
-            // What the groups of the host take is asked once something is found behind it.
+            // The captures of the host's groups are found only if a path matches below it.
             guard scalars.withUnsafeBufferPointer({ automaton.accepts($0, counting: &steps) }),
                 var found = PathTree.match(url, in: .passUnretained(tree), counting: &steps),
                 let taken = scalars.withUnsafeBufferPointer({ automaton.match($0, counting: &steps) })
@@ -260,7 +260,7 @@ extension RouteTable.Hosts {
 }
 
 extension PathPattern {
-    /// Whether it matches nothing but an empty component.
+    /// Whether the pattern matches only an empty component.
     fileprivate var isEmpty: Bool { segments == [.literal([])] && rest == nil }
 
     var isLiteral: Bool { literal != nil }

@@ -1,13 +1,12 @@
 extension RouteTable {
-    /// How many steps the URL takes that takes most of those which a pattern may have to do with; nil where they are not
-    /// too many.
+    /// Returns the number of steps of the slowest URL that a pattern may affect, if they are too many; otherwise `nil`.
     func excess(with pattern: RoutePattern) -> Int? {
         guard pattern.path != nil else { return nil }
         func steps(_ work: (Hosts) -> SearchWork, _ allSchemes: () -> SearchWork) -> Int {
             let hosts = pattern.scheme.flatMap { $0.withRawText { root.schemes.find($0)?.takeUnretainedValue() } }
             return ((hosts.map(work) ?? allSchemes()) + work(root.anyScheme)).steps
         }
-        // What is known may have parts that have been removed; what it takes really is found out where it matters.
+        // The known work may include routes that were removed, so it is computed again if it exceeds the limit.
         guard steps(\.work, { root.schemeWork }) > mostSteps else { return nil }
         let exact = steps(\.exactWork) {
             var most = SearchWork()
@@ -17,8 +16,8 @@ extension RouteTable {
         return exact > mostSteps ? exact : nil
     }
 
-    /// Of the routes that a URL of a pattern may have to do with, the one that takes most steps; rather one of a file, which
-    /// steps back.
+    /// Returns the route that takes most steps among those that a URL of a pattern may reach. Routes of files are
+    /// preferred, since they yield to others.
     func costliest(near pattern: RoutePattern) -> RouteEntry? {
         var costliest: RouteEntry?
         func rank(_ entry: RouteEntry) -> (Int, Int) {
@@ -39,10 +38,10 @@ extension RouteTable {
 }
 
 extension RouteTable.Hosts {
-    /// How much a search takes here at most.
+    /// The most work that a search takes here.
     var work: SearchWork { sum(literalWork, \.work) }
 
-    /// How much a search takes here at most, found out anew.
+    /// The most work that a search takes here, computed again.
     fileprivate var exactWork: SearchWork {
         var behindLiterals = SearchWork()
         literals.visit { behindLiterals = behindLiterals.or($0.exactWork()) }
@@ -52,7 +51,7 @@ extension RouteTable.Hosts {
     private func sum(_ behindLiterals: SearchWork, _ work: (PathTree) -> SearchWork) -> SearchWork {
         patterns.reduce(behindLiterals + work(any)) { sum, pattern in
             let host = pattern.0.work
-            // The automaton decides before the search behind it, and says at its end what the groups take.
+            // The automaton decides before the search below it, and finds the captures afterwards.
             return sum + SearchWork(perScalar: host.perScalar, walk: host.perScalar + host.walk) + work(pattern.1)
         }
     }

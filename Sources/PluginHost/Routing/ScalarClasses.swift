@@ -1,22 +1,23 @@
-/// Scalars by which positions of an automaton take them: those that nothing tells apart are one class.
+/// The classes of scalars in an automaton. Scalars that are consumed by the same positions are in one class.
 struct ScalarClasses: Sendable {
-    /// Where the mask of each ASCII character begins.
+    /// The offset of the mask of each ASCII character.
     private var ascii = [Int32](repeating: 0, count: 128)
-    /// Where the others change from one class to the next, and where the masks begin from there on.
+    /// The scalars at which a new class begins.
     private var bounds: [UInt32] = [0]
+    /// The offset of the mask of each class in `bounds`.
     private var places: [Int32] = [0]
-    /// Of each class, the positions that take it.
+    /// The positions that consume each class.
     private var masks: [UInt64] = [0]
 
     init() {}
 
     /// - Parameters:
-    ///   - sets: What each position takes.
-    ///   - words: How many words a mask has.
+    ///   - sets: The scalars that each position consumes.
+    ///   - words: The number of words of a mask.
     init(_ sets: [ScalarSet], words: Int) {
         var takers: [ScalarSet: [Int]] = [:]
         for (position, set) in sets.enumerated() { takers[set, default: []].append(position) }
-        // At each bound of a set its positions begin or cease to be in the mask.
+        // At each bound of a set, its positions enter or leave the mask.
         var changes: [(scalar: UInt32, takers: Int)] = []
         var bits: [UInt64] = []
         for (set, positions) in takers {
@@ -56,8 +57,8 @@ struct ScalarClasses: Sendable {
         Masks.search(scalar, bounds.count, { bounds[$0] }, { places[$0] })
     }
 
-    /// What finding the class of a scalar may take, for each byte of a URL: one that is searched for, since it is not ASCII,
-    /// has two bytes at least.
+    /// The most steps, for each byte of a URL, that finding the class of a scalar takes. A scalar that is searched for
+    /// is not ASCII and therefore has at least two bytes.
     var steps: Int { Int.bitWidth - bounds.count.leadingZeroBitCount }
 
     struct Masks {
@@ -66,14 +67,14 @@ struct ScalarClasses: Sendable {
         fileprivate let bounds: UnsafeBufferPointer<UInt32>
         fileprivate let places: UnsafePointer<Int32>
 
-        /// Where the mask of a scalar begins.
+        /// Returns the offset of the mask of a scalar.
         @inline(__always)
         func place(of scalar: UInt32) -> Int {
             if scalar < 128 { return Int(ascii[Int(scalar)]) }
             return Int(Self.search(scalar, bounds.count, { bounds[$0] }, { places[$0] }))
         }
 
-        /// The last bound that is not above the scalar: the first one is 0.
+        /// Returns the offset of the mask for the last bound that is not above the scalar. The first bound is 0.
         @inline(__always)
         fileprivate static func search(
             _ scalar: UInt32, _ count: Int, _ bound: (Int) -> UInt32, _ place: (Int) -> Int32
@@ -87,7 +88,7 @@ struct ScalarClasses: Sendable {
         }
     }
 
-    /// Lends the masks.
+    /// Lends the masks to `body`.
     @inline(__always)
     func withMasks<Result>(_ body: (Masks) -> Result) -> Result {
         masks.withUnsafeBufferPointer { masks in

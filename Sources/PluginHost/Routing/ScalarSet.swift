@@ -2,7 +2,7 @@
 struct ScalarSet: Hashable, Sendable {
     private(set) var ranges: [ClosedRange<UInt32>]
 
-    /// - Parameter ranges: In any order; they may overlap.
+    /// - Parameter ranges: The ranges, in any order. They may overlap.
     init(_ ranges: [ClosedRange<UInt32>]) {
         var merged: [ClosedRange<UInt32>] = []
         for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -17,7 +17,7 @@ struct ScalarSet: Hashable, Sendable {
 
     static func scalar(_ scalar: UInt32) -> ScalarSet { ScalarSet([scalar...scalar]) }
 
-    /// Everything, escaped slashes included.
+    /// All scalars, including escaped slashes.
     static let all = ScalarSet([0...0x1FFFFF])
     static let digits = ScalarSet([0x30...0x39])
     static let word = ScalarSet([0x30...0x39, 0x41...0x5A, 0x5F...0x5F, 0x61...0x7A])
@@ -49,7 +49,7 @@ struct ScalarSet: Hashable, Sendable {
         ScalarSet(ranges.map { $0.lowerBound + distance...$0.upperBound + distance })
     }
 
-    /// Whether there is a scalar in both. Takes time in proportion to the ranges of both.
+    /// Returns whether a scalar is in both sets, in time proportional to the number of ranges of both.
     func intersects(_ other: ScalarSet) -> Bool {
         var (mine, others) = (0, 0)
         while mine < ranges.count, others < other.ranges.count {
@@ -64,7 +64,7 @@ struct ScalarSet: Hashable, Sendable {
         return false
     }
 
-    /// Takes time in proportion to the logarithm of the number of ranges.
+    /// Returns whether a scalar is in the set, in time proportional to the logarithm of the number of ranges.
     func contains(_ scalar: UInt32) -> Bool {
         var (low, high) = (0, ranges.count)
         while low < high {

@@ -1,34 +1,35 @@
-/// How many steps finding the route of a URL may take at most, as it is known before any URL comes.
+/// The most steps that finding the route of a URL can take, computed when routes are registered.
 ///
-/// A step is about what one operation on a word of 64 states takes: up to half a nanosecond in a release build. `scripts/bench
-/// matching` measures it. The sum over all that one URL can reach is bounded when routes are registered; then no URL
-/// can take longer, whatever it is.
+/// A step takes about as long as one operation on a word of 64 states: up to half a nanosecond in a release build.
+/// `scripts/bench matching` measures it. The sum over everything that one URL can reach is limited when routes are
+/// registered, so that no URL takes longer, whatever its text.
 struct SearchWork: Equatable, Sendable {
-    /// Whatever the length of the URL: nodes that are visited, names that are compared.
+    /// The steps that do not depend on the length of the URL: nodes that are visited, names that are compared.
     var fixed = 0
-    /// For each scalar of the URL: all automata that may have to be asked.
+    /// The steps for each scalar of the URL in all automata that may have to be run.
     var perScalar = 0
-    /// For each scalar of the URL: the one automaton that is asked what the groups take, when the route is found.
+    /// The steps for each scalar of the URL in the one automaton that finds the captures of the route that is found.
     var walk = 0
 
-    /// A node of the tree: it is most often not in the processor's cache.
+    /// The steps for a node of the tree, which is mostly not in the processor's cache.
     static let visit = 1_000
-    /// An instruction of an automaton, on the way along which it is found out what groups take.
+    /// The steps for an instruction of an automaton during a walk, which finds the captures.
     static let instruction = 16
-    /// A scalar on that way, and a position that may follow it.
+    /// The steps for a scalar during a walk.
     static let move = 20
+    /// The steps for a position that may follow a scalar during a walk.
     static let following = 4
-    /// The length of URLs that the bound is meant for, which is the default of the program's setting; time grows in
-    /// proportion where another one is set.
+    /// The length of URLs for which the limit is meant. It is the default of the program's setting; with another
+    /// setting the time grows in proportion.
     static let scalars = 16_384
-    /// How many steps a search may take. A URL is to be decided within 20 ms; see `Benchmarks/README.md` for what the slowest
-    /// URLs of full tables take.
+    /// How many steps a search may take. The route of a URL must be decided within 20 ms; see `Benchmarks/README.md`
+    /// for the times of the slowest URLs of full tables.
     static let most = 30_000_000
 
-    /// Of the longest URL.
+    /// The steps for the longest URL.
     var steps: Int { fixed + (perScalar + walk) * Self.scalars }
 
-    /// One after the other.
+    /// Returns the work of two searches, one after the other.
     static func + (left: SearchWork, right: SearchWork) -> SearchWork {
         SearchWork(
             fixed: left.fixed + right.fixed, perScalar: left.perScalar + right.perScalar,
@@ -37,7 +38,7 @@ struct SearchWork: Equatable, Sendable {
 
     static func += (left: inout SearchWork, right: SearchWork) { left = left + right }
 
-    /// One or the other.
+    /// Returns the work of one of two searches.
     func or(_ other: SearchWork) -> SearchWork {
         SearchWork(
             fixed: max(fixed, other.fixed), perScalar: max(perScalar, other.perScalar), walk: max(walk, other.walk))

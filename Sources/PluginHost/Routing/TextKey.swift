@@ -1,14 +1,15 @@
-/// A text in sixteen bytes: up to 15 of its bytes and their number, or where it stands and how long it is.
+/// A text in sixteen bytes: up to 15 bytes and their number, or the address and length of a longer text.
 struct TextKey {
-    /// The first eight bytes, or what tells fewer apart, or the address.
+    /// The first eight bytes; for shorter texts a value that identifies their bytes; for long texts the address.
     private let low: UInt64
-    /// The others, or the length; above them the number of bytes, or `isLong`.
+    /// The other bytes, with the number of bytes in the highest byte; for long texts the length, with `isLong` in the
+    /// highest byte.
     private let high: UInt64
 
     private static var shortestLong: Int { 16 }
     private static var isLong: UInt64 { 0xFF }
 
-    /// Borrows from a text that is long.
+    /// Creates a key, which refers to the text itself if that is long.
     @inline(__always)
     init(_ text: RawText) {
         let count = text.count
@@ -20,7 +21,7 @@ struct TextKey {
             (low, high) = (UInt64(UInt(bitPattern: start)), UInt64(count) | Self.isLong &<< 56)
         } else if count >= 8 {
             low = start.loadUnaligned(as: UInt64.self)
-            // The last eight, without those that `low` has.
+            // The last eight bytes, without those in `low`.
             let last = start.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
             high = UInt64(count) &<< 56 | (count == 8 ? 0 : last &>> UInt64((16 &- count) &* 8))
         } else {
@@ -35,10 +36,10 @@ struct TextKey {
         return RawText(start: start, count: Int(high & (1 &<< 56 &- 1)))
     }
 
-    /// How many bytes a text has that does not stand in the key itself; else 0.
+    /// The length of a long text; 0 if the text is stored in the key itself.
     var longCount: Int { long?.count ?? 0 }
 
-    /// The same text, which `free` gives back.
+    /// Returns a key with a copy of the text, which ``free()`` deallocates.
     func copy() -> TextKey {
         guard let long else { return self }
         let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: long.count)
@@ -60,15 +61,15 @@ struct TextKey {
         return long == other
     }
 
-    /// The page of the text, of a power of two of them. What is in a map is chosen by who registers it, not by who opens
-    /// URLs, so nobody else can make texts collide.
+    /// Returns the index of the text's page among `count` pages, a power of two. The texts in a map are chosen by the
+    /// code that registers them, not by the clients that open URLs, so no client can cause collisions.
     @inline(__always)
     func place(among count: Int) -> Int {
         let hash: UInt64
         if let long {
             hash = long.hash
         } else {
-            // Folded before the multiplication, too: that carries bits upwards only.
+            // Also folded before the multiplication, which carries bits upwards only.
             let folded = low ^ high &* 0x9E37_79B9_7F4A_7C15
             let mixed = (folded ^ folded &>> 32) &* 0x9FB2_1C65_1E98_DF25
             hash = mixed ^ mixed &>> 32
@@ -78,8 +79,8 @@ struct TextKey {
 }
 
 extension RawText {
-    /// Of a text with eight bytes at least: eight at a time, multiplied and folded. Of a longer one only its length and its
-    /// last 256 bytes count, so that no URL makes it slow.
+    /// The hash of a text with at least eight bytes, computed eight bytes at a time by multiplying and folding. Only
+    /// the length and the last 256 bytes are used, so that no URL makes it slow.
     fileprivate var hash: UInt64 {
         let start = UnsafeRawPointer(baseAddress!)
         var hash = UInt64(count)

@@ -1,24 +1,27 @@
 import PluginABI
 
 extension RoutePattern {
-    /// Builds a URL that the pattern matches, and that gives the same values back.
+    /// Builds a URL that the pattern matches, and from which it yields the same values.
     ///
     /// - Parameters:
-    ///   - parameters: Values of the groups; what `declared` names and no group takes stands in the query.
+    ///   - parameters: The values of the groups. Values without a group go to the query if `declared` contains their
+    ///     names.
     ///   - declared: The parameters of the route's action.
     ///   - longest: How many bytes the URL may have.
-    /// - Throws: `invalidURL` for a URL that would be longer, `missingParameter` for a group without a value, `unknownParameter` for a value that has no place,
-    ///   `mistypedParameter` for a value that cannot stand in a URL, or not where it would have to.
+    /// - Throws: `invalidURL` if the URL would be longer, or no URL can be built from the pattern; `missingParameter`
+    ///   if a group has no value; `unknownParameter` if a value has neither a group nor a declared parameter;
+    ///   `mistypedParameter` if a value cannot be part of a URL, or does not fit its group.
     func url(
         with parameters: [String: Value], declared: Set<String>, longest: Int = URLText.defaultLength
     ) throws(PluginError) -> String {
         guard let scheme else {
             throw PluginError(
                 .invalidURL,
-                "The pattern “\(text.shortened)” matches any scheme: there is no one URL of it.")
+                "The pattern “\(text.shortened)” matches any scheme, so no URL can be built from it.")
         }
         guard let path else {
-            throw PluginError(.invalidURL, "The pattern “\(text.shortened)” is a fallback: there is no one URL of it.")
+            throw PluginError(
+                .invalidURL, "The pattern “\(text.shortened)” is a fallback, so no URL can be built from it.")
         }
         var values: [String: String] = [:]
         for (name, value) in parameters where !value.isNull { values[name] = try Self.text(of: value, name) }
@@ -29,7 +32,8 @@ extension RoutePattern {
         if let leftOver = query.first(where: { !declared.contains($0.key) }) {
             throw PluginError(
                 .unknownParameter,
-                "The pattern “\(text.shortened)” has no place for the parameter “\(leftOver.key.shortened)”.")
+                "The pattern “\(text.shortened)” has no group for the parameter “\(leftOver.key.shortened)”, and its "
+                    + "action does not declare it.")
         }
         for (index, (name, value)) in query.enumerated() {
             url += (index == 0 ? "?" : "&") + Self.encode(name, false) + "=" + Self.encode(value, false)
@@ -38,7 +42,7 @@ extension RoutePattern {
         return url
     }
 
-    /// What was built must give back what it was built from.
+    /// Checks that the pattern yields the given values from the URL that was built from them.
     private func checkRoundTrip(
         _ url: String, _ given: [String: String], _ query: Set<String>, _ longest: Int
     ) throws(PluginError) {
@@ -47,8 +51,7 @@ extension RoutePattern {
         guard taken?.filter({ expected[$0.key] != nil }) == expected else {
             throw PluginError(
                 .mistypedParameter,
-                "A value does not fit its place in “\(text.shortened)”: the URL “\(url.shortened)” would not "
-                    + "give it back.")
+                "A value does not fit its group in “\(text.shortened)”: the URL “\(url.shortened)” would not yield it.")
         }
     }
 
@@ -66,7 +69,7 @@ extension RoutePattern {
         }
     }
 
-    /// Escapes all but the characters that mean themselves everywhere in a URL (RFC 3986, "unreserved").
+    /// Escapes all characters except those that need no escaping anywhere in a URL (RFC 3986, "unreserved").
     private static func encode(_ text: String, _ keepsSlashes: Bool) -> String {
         var encoded = ""
         for byte in text.utf8 {
@@ -84,15 +87,16 @@ extension RoutePattern {
 }
 
 extension RouteTable {
-    /// Throws `conflict` where a URL that was built for a route opens another one.
+    /// Checks that a URL that was built for a route opens that route.
+    ///
+    /// - Throws: `conflict` if it opens another route.
     func checkOpens(_ entry: RouteEntry, _ url: String, longest: Int) throws(PluginError) {
         try URLText.read(url, longest: longest) { (text) throws(PluginError) in
             guard let opened = match(text)?.entry.takeUnretainedValue(), opened !== entry else { return }
             throw PluginError(
                 .conflict,
                 "The URL “\(url.shortened)” would open “\(opened.pattern.text.shortened)” of "
-                    + "\(opened.owner.description), which comes "
-                    + "before “\(entry.pattern.text.shortened)”.")
+                    + "\(opened.owner.description), which takes precedence over “\(entry.pattern.text.shortened)”.")
         }
     }
 }

@@ -1,23 +1,23 @@
-import Glibc
 import PluginABI
 
-/// Decodes pieces of a URL into memory that is large enough: nothing gets longer by being decoded.
+/// A decoder for pieces of a URL, which writes into memory that the caller provides. Decoding never makes a piece
+/// longer.
 struct URLDecoder {
     let url: RawText
-    /// Where the next piece goes.
+    /// The address at which the next piece is written.
     private(set) var text: UnsafeMutablePointer<UInt8>
 
     enum Component {
         case host
         /// Escaped slashes are marked.
         case path
-        /// A plus is a blank.
+        /// A plus sign is decoded as a space.
         case query
     }
 
-    /// The piece itself where nothing in it needs decoding.
+    /// Decodes a piece. Returns the piece itself if nothing in it needs decoding.
     ///
-    /// - Throws: `invalidURL`, with the position, for an escape that is none, or bytes that are no UTF-8 when decoded.
+    /// - Throws: `invalidURL`, with the position, if an escape is invalid or the decoded bytes are not valid UTF-8.
     mutating func decode(_ piece: RawText, as component: Component) throws(PluginError) -> RawText {
         let isQuery = component == .query
         guard piece.contains(where: { $0 == UInt8(ascii: "%") || (isQuery && $0 == UInt8(ascii: "+")) }) else {
@@ -49,7 +49,7 @@ struct URLDecoder {
         return decoded
     }
 
-    /// The piece itself where it is in lower case already.
+    /// Returns a piece in lower case; the piece itself if it is in lower case already.
     mutating func lowerCase(_ piece: RawText) -> RawText {
         guard piece.contains(where: { (0x41...0x5A).contains($0) || $0 >= 0x80 }) else { return piece }
         let start = text
@@ -60,7 +60,7 @@ struct URLDecoder {
         return RawText(start: start, count: text - start)
     }
 
-    /// A path of segments.
+    /// Returns the path that consists of the segments.
     mutating func join(_ segments: UnsafeBufferPointer<RawText>) -> RawText {
         let start = text
         for (index, segment) in segments.enumerated() {
@@ -100,14 +100,14 @@ struct URLDecoder {
     private func invalidEscape(_ piece: RawText, _ index: Int) -> PluginError {
         PluginError(
             .invalidURL,
-            "The escape at byte \(position(of: piece) + index) of “\(url.string.shortened)” is not % and two "
+            "The escape at byte \(position(of: piece) + index) of “\(url.string.shortened)” is not a % followed by two "
                 + "hexadecimal digits.")
     }
 
     private func notText(_ piece: RawText) -> PluginError {
         PluginError(
             .invalidURL,
-            "“\(url.string.shortened)” is no UTF-8 when it is decoded (from byte \(position(of: piece)) on).")
+            "“\(url.string.shortened)” is not valid UTF-8 when decoded (from byte \(position(of: piece)) on).")
     }
 
     func hasNoName(_ item: RawText) -> PluginError {

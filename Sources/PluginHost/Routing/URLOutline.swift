@@ -1,26 +1,28 @@
 import PluginABI
 
-/// Where the pieces of a URL begin and end, and how much memory they need: found in one pass over its bytes.
+/// The offsets of the pieces of a URL and the memory that they need, found in one pass over its bytes.
 struct URLOutline {
-    /// Of the scheme; 0 where there is none.
+    /// The end of the scheme; 0 if there is none.
     private(set) var schemeEnd = 0
     private(set) var hostStart = 0
     private(set) var pathStart = 0
     private(set) var pathEnd = 0
     private(set) var queryStart = 0
-    /// Where the fragment begins.
+    /// The beginning of the fragment, or the end of the URL.
     private(set) var end = 0
     private(set) var slashes = 0
-    /// At most so many.
+    /// The largest possible number of query items.
     private(set) var items = 0
-    /// Whether there is a `%` anywhere, or a `+`.
+    /// Whether the URL contains a `%` or a `+`.
     private(set) var isEscaped = false
     /// Whether a segment may be `.` or `..`.
     private(set) var mayHaveDots = false
     private let count: Int
 
-    /// - Parameter longest: How many bytes it may have. That is looked at before anything else.
-    /// - Throws: `invalidURL` for what is too long, or no URL whatever the escapes in it say.
+    /// Finds the pieces of a URL.
+    ///
+    /// - Parameter longest: How many bytes the URL may have. This is checked first.
+    /// - Throws: `invalidURL` if the URL is too long, or invalid regardless of its escapes.
     @inline(__always)
     init(_ bytes: RawText, longest: Int) throws(PluginError) {
         count = bytes.count
@@ -36,7 +38,7 @@ struct URLOutline {
             while index < count, !Self.endsHost(bytes[index]) { index &+= 1 }
             if let at = bytes[hostStart..<index].lastIndex(of: UInt8(ascii: "@")) { throw .namesUser(bytes, at) }
         } else if schemeEnd > 0 {
-            throw PluginError(.invalidURL, "“\(bytes.string.shortened)” has no // behind its scheme.")
+            throw PluginError(.invalidURL, "“\(bytes.string.shortened)” has no // after its scheme.")
         }
         pathStart = index
         mayHaveDots = isEscaped || startsWithDot(bytes, index)  // %2E
@@ -59,18 +61,18 @@ struct URLOutline {
         end = index
     }
 
-    /// What `URLText` needs for its pieces: lists of segments and items, and room to decode. Texts in lower case can be
-    /// longer: at most three times, in UTF-8.
+    /// The number of bytes that `URLText` needs for its pieces: for lists of segments and items, and for decoded text.
+    /// In UTF-8, converting a text to lower case can make it up to three times as long.
     var memory: Int {
         (slashes + 1) * MemoryLayout<RawText>.stride + items * MemoryLayout<URLText.Item>.stride
             + schemeEnd + (pathStart - hostStart) * 4
             + (isEscaped ? end - pathStart : 0) + (mayHaveDots ? pathEnd - pathStart : 0)
     }
 
-    /// Blanks and control characters, eight bytes at a time.
+    /// Checks that there are no spaces or control characters, and looks for escapes, eight bytes at a time.
     @inline(__always)
     private mutating func checkCharacters(_ bytes: RawText) throws(PluginError) {
-        guard count > 0 else { throw PluginError(.invalidURL, "An empty text is no URL.") }
+        guard count > 0 else { throw PluginError(.invalidURL, "An empty text is not a URL.") }
         let start = UnsafeRawPointer(bytes.baseAddress!)
         var offset = 0
         var (bad, escapes) = (UInt64(0), UInt64(0))
@@ -79,7 +81,7 @@ struct URLOutline {
             if offset &+ 8 <= count {
                 word = start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
             } else {
-                word = Bits.each(0x61)  // Nothing that is looked for.
+                word = Bits.each(0x61)  // Filled with a byte that none of the checks look for.
                 for index in offset..<count { word = word << 8 | UInt64(bytes[index]) }
             }
             bad |= Bits.below(0x21, in: word) | Bits.equal(0x7F, in: word)
@@ -90,7 +92,7 @@ struct URLOutline {
         if bad != 0 { throw .hasBlank(bytes) }
     }
 
-    /// The place of the colon behind the scheme; -1 where there is no scheme.
+    /// Returns the offset of the colon after the scheme; -1 if there is no scheme.
     @inline(__always)
     private static func endOfScheme(_ bytes: RawText) -> Int {
         guard (0x41...0x5A).contains(bytes[0] & 0xDF) else { return -1 }
@@ -115,13 +117,13 @@ struct URLOutline {
     }
 }
 
-/// Eight bytes at once: a result that is not 0 says that one of them is what was looked for. (S. E. Anderson, "Bit
-/// Twiddling Hacks", zero in a word.)
+/// Checks of eight bytes at once. A result that is not 0 means that at least one byte satisfies the condition. (S. E.
+/// Anderson, "Bit Twiddling Hacks", zero in a word.)
 private enum Bits {
     @inline(__always)
     static func each(_ byte: UInt8) -> UInt64 { 0x0101_0101_0101_0101 &* UInt64(byte) }
 
-    /// Up to 0x80.
+    /// Finds bytes below `bound`, which may be at most 0x80.
     @inline(__always)
     static func below(_ bound: UInt8, in word: UInt64) -> UInt64 { (word &- each(bound)) & ~word & each(0x80) }
 
@@ -133,19 +135,19 @@ extension PluginError {
     static func tooLong(_ count: Int, _ longest: Int) -> PluginError {
         PluginError(
             .invalidURL,
-            "A URL of \(count) bytes was given, and at most \(longest) are accepted. The setting maximumURLLength (of "
-                + "'pluginhost' the option --url-length) allows up to \(URLText.lengths.upperBound).")
+            "The URL has \(count) bytes; at most \(longest) are accepted. The setting maximumURLLength (for "
+                + "'pluginhost', the option --url-length) allows up to \(URLText.lengths.upperBound).")
     }
 
     fileprivate static func hasBlank(_ url: RawText) -> PluginError {
         let place = url.firstIndex { $0 <= 0x20 || $0 == 0x7F } ?? 0
         return PluginError(
             .invalidURL,
-            "“\(url.string.shortened)” has a blank or a control character at byte \(place): write it %XX.")
+            "“\(url.string.shortened)” has a space or control character at byte \(place): write it as %XX.")
     }
 
     fileprivate static func namesUser(_ url: RawText, _ end: Int) -> PluginError {
         PluginError(
-            .invalidURL, "“\(url.string.shortened)” names a user (up to byte \(end)), which no route can ask for.")
+            .invalidURL, "“\(url.string.shortened)” names a user (up to byte \(end)), which no route can match.")
     }
 }

@@ -1,9 +1,10 @@
 public import PluginABI
 
-/// A pattern of URLs, as routes have it, to be tried on its own.
+/// A URL pattern as in routes, for use on its own.
 ///
-/// `scheme://host/path`: the path and the host are WHATWG URL Patterns (`:name`, `*`, `{…}`, `(regex)` of the regular
-/// subset, `?` `+` `*`), matched in linear time. Where pattern and URL are both without a scheme they are plain paths.
+/// A pattern has the form `scheme://host/path`. The path and the host are WHATWG URL Patterns (`:name`, `*`, `{…}`,
+/// `(regex)` of the regular subset, `?` `+` `*`), matched in linear time. If neither the pattern nor the URL has a
+/// scheme, both are plain paths.
 public struct URLPattern: Sendable {
     private let text: String
     private let route: RoutePattern?
@@ -11,7 +12,7 @@ public struct URLPattern: Sendable {
 
     /// Reads a pattern.
     ///
-    /// - Throws: ``/PluginABI/PluginError/Code/invalidPattern``, with the position of what is wrong.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidPattern``, with the position of the error.
     public init(_ pattern: String) throws(PluginError) {
         text = pattern
         if pattern.contains("://") {
@@ -23,14 +24,14 @@ public struct URLPattern: Sendable {
         }
     }
 
-    /// What the groups take of a URL: by name, those without one by number from "0" on. A group that took no part is
-    /// null. nil when the URL does not match.
+    /// Returns the captures of the groups in a URL by name, or `nil` if the URL does not match. Groups without a name
+    /// are numbered from "0". The value of a group that took no part in the match is null.
     ///
     /// - Parameters:
-    ///   - url: The URL, or a path where the pattern is one.
-    ///   - maximumLength: How many bytes it may have, 256 to 262,144. Default: as
+    ///   - url: The URL, or a path if the pattern is a path.
+    ///   - maximumLength: How many bytes the URL may have, 256 to 262,144. The default is that of
     ///     ``PluginHost/HostConfiguration/maximumURLLength``.
-    /// - Throws: ``/PluginABI/PluginError/Code/invalidURL`` for a text that is no URL, or too long.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidURL`` if `url` is not a valid URL, or too long.
     public func match(
         _ url: String, maximumLength: Int = URLPattern.defaultLength
     ) throws(PluginError) -> [String: Value]? {
@@ -40,7 +41,7 @@ public struct URLPattern: Sendable {
         return taken.mapValues { $0.map(Value.string) ?? .null }
     }
 
-    /// How many bytes a URL may have where nothing else is said: 16 KiB.
+    /// How many bytes a URL may have by default: 16 KiB.
     public static let defaultLength = 16_384
 
     private func groups(_ url: String, _ longest: Int) throws(PluginError) -> [String: String?]? {
@@ -53,7 +54,7 @@ public struct URLPattern: Sendable {
 }
 
 extension RoutePattern {
-    /// What the groups take of a URL; nil when it does not match.
+    /// Returns the captures of the groups in a URL; `nil` if it does not match.
     func match(_ url: URLText) -> [String: String?]? {
         guard scheme == nil || scheme == url.scheme?.string else { return nil }
         guard let path else { return [:] }

@@ -1,28 +1,27 @@
-import Glibc
 import PluginABI
 
-/// A URL taken apart, each piece decoded once. What is written without escapes is not copied: the pieces point into the
-/// URL as it was given.
+/// A parsed URL, each piece of which is decoded once. Pieces without escapes are not copied, but point into the URL
+/// itself.
 ///
-/// Parsed here and not with Foundation: `URL` escapes the whole string again when it finds one stray `%`, and takes what
-/// stands behind a colon for a port.
+/// URLs are not parsed with Foundation, since `URL` escapes the whole string again if it contains one stray `%`, and
+/// treats text after a colon as a port.
 struct URLText {
     /// The URL as it was given.
     let bytes: RawText
-    /// In lower case; nil for a URL without one.
+    /// The scheme in lower case; `nil` if there is none.
     private(set) var scheme: RawText?
-    /// In lower case, with its port if that is not the one that the scheme has anyway; nil for a URL without one.
+    /// The host in lower case, with its port unless that is the default of the scheme; `nil` if there is none.
     private(set) var host: RawText?
-    /// The host as it is written, decoded.
+    /// The decoded host as it was written.
     private(set) var writtenHost = RawText(start: nil, count: 0)
-    /// Decoded, without `.` and `..`. Escaped slashes are marked.
+    /// The decoded path without `.` and `..`. Escaped slashes are marked.
     private(set) var path = RawText(start: nil, count: 0)
-    /// Between the slashes of the path.
+    /// The segments between the slashes of the path.
     private(set) var segments = UnsafeBufferPointer<RawText>(start: nil, count: 0)
-    /// What stands behind the `?`, once ``takeQuery()`` has taken it apart.
+    /// The items of the query, after ``takeQuery()`` was called.
     private(set) var query = UnsafeBufferPointer<Item>(start: nil, count: 0)
 
-    /// What ``takeQuery()`` needs: the text, room for its items, and whether any of it is escaped.
+    // The query that ``takeQuery()`` parses, the memory for its items, and whether the URL contains escapes.
     private var rawQuery = RawText(start: nil, count: 0)
     private let items: UnsafeMutablePointer<Item>
     private let isEscaped: Bool
@@ -33,17 +32,18 @@ struct URLText {
         let value: RawText
     }
 
-    /// How long a URL may be where nothing else is set, in bytes.
+    /// The default length limit of URLs in bytes.
     static let defaultLength = 16_384
-    /// What can be set instead. The memory that a search takes grows with it, up to 64 MiB for the largest expressions.
+    /// The length limits that can be set. A search uses more memory with a higher limit, up to 64 MiB for the largest
+    /// expressions.
     static let lengths = 256...262_144
-    /// The ports that schemes have anyway (WHATWG URL, "special scheme").
+    /// The default ports of schemes (WHATWG URL, "special scheme").
     static let defaultPorts = ["http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"]
 
-    /// Takes a URL apart, all but its query, and lends the pieces.
+    /// Parses a URL except for its query, and lends the pieces to `body`.
     ///
-    /// - Parameter longest: How many bytes it may have.
-    /// - Throws: `invalidURL`, with the position of what is wrong.
+    /// - Parameter longest: How many bytes the URL may have.
+    /// - Throws: `invalidURL`, with the position of the error; the error of `body`.
     @inline(__always)
     static func readPath<Result>(
         _ bytes: RawText, longest: Int, _ body: (inout URLText) throws(PluginError) -> Result
@@ -56,10 +56,10 @@ struct URLText {
         }
     }
 
-    /// Takes a URL apart and lends the pieces.
+    /// Parses a URL and lends the pieces to `body`.
     ///
-    /// - Parameter longest: How many bytes it may have.
-    /// - Throws: `invalidURL`, with the position of what is wrong.
+    /// - Parameter longest: How many bytes the URL may have.
+    /// - Throws: `invalidURL`, with the position of the error; the error of `body`.
     static func read<Result>(
         _ text: String, longest: Int = defaultLength, _ body: (URLText) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
@@ -98,7 +98,7 @@ struct URLText {
         }
     }
 
-    /// The text of the URL, copied.
+    /// A copy of the URL as a string.
     var text: String { bytes.string }
 
     private mutating func takeHost(_ authority: RawText) throws(PluginError) {
@@ -131,10 +131,10 @@ struct URLText {
 
     // MARK: The query
 
-    /// Takes the query apart, once: there is room for what is decoded once. On the way of a call that comes last: what
-    /// the path leads to is on its way from memory then.
+    /// Parses the query. Must be called at most once, since there is memory for only one decoding. During a call it
+    /// comes last, so that the data that the path leads to is fetched from memory meanwhile.
     ///
-    /// - Throws: `invalidURL`, with the position of what is wrong.
+    /// - Throws: `invalidURL`, with the position of the error.
     @inline(__always)
     mutating func takeQuery() throws(PluginError) {
         let query = rawQuery

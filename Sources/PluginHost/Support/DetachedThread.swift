@@ -2,19 +2,20 @@ import CPluginHost
 package import PluginABI
 import PluginFile
 
-/// A thread that nobody waits for.
+/// A thread whose end nothing waits for.
 ///
-/// Foundation's `Thread` says nothing when there is no thread to be had: whoever waits for its work would wait for ever.
+/// Foundation's `Thread` does not report that a thread could not be created, so code that waits for its work would wait
+/// forever.
 package enum DetachedThread {
     private final class Work {
         let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 
-    /// Starts a thread that runs `body`, and ends with it.
+    /// Starts a thread that runs `body` and then ends.
     ///
-    /// - Parameter name: For debuggers, at most 15 bytes.
-    /// - Throws: `outOfResources`, naming the limits, when the kernel refuses a thread.
+    /// - Parameter name: The name for debuggers, at most 15 bytes.
+    /// - Throws: `outOfResources`, naming the limits, if the kernel refuses to create a thread.
     package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) throws(PluginError) {
         let error = tryStart(name, body)
         guard error != 0 else { return }
@@ -23,9 +24,9 @@ package enum DetachedThread {
             "The thread \(name) cannot be started: \(describe(errno: error)). \(ProcessLimits.ofThreads)")
     }
 
-    /// Starts a thread that runs `body`, and ends with it. Returns 0, or the error of `pthread_create`.
+    /// Starts a thread that runs `body` and then ends. Returns 0, or the error of `pthread_create`.
     static func tryStart(_ name: String, _ body: @escaping @Sendable () -> Void) -> Int32 {
-        let work = Unmanaged.passRetained(Work(body))  // Taken back by the thread, or here when there is none.
+        let work = Unmanaged.passRetained(Work(body))  // Released by the thread, or here if there is none.
         let error = plugin_host_thread_start(
             name,
             { data in

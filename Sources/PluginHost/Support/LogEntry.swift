@@ -1,21 +1,18 @@
 public import PluginABI
 
-/// A line for the log.
+/// An entry of the log.
 public struct LogEntry: Sendable {
-    /// How much it matters.
+    /// The severity.
     public var level: LogLevel
-    /// The module that wrote it, or that it is about; nil for the host itself.
+    /// The module that wrote it, or that it is about; `nil` for the host itself.
     public var module: String?
-    /// Target and action of the call that it is about; nil where it is about none that still runs.
+    /// Target and action of the running call that it is about; `nil` if there is none.
     public var call: String?
-    /// What there is to say.
+    /// The text.
     public var message: String
 
-    /// Makes a line.
+    /// Creates an entry.
     public init(level: LogLevel, module: String? = nil, call: String? = nil, message: String) {
-        self.level = level
-        self.module = module
-        self.call = call
-        self.message = message
+        (self.level, self.module, self.call, self.message) = (level, module, call, message)
     }
 }

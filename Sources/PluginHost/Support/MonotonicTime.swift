@@ -4,21 +4,21 @@ import Dispatch
 import Glibc
 import PluginABI
 
-/// CLOCK_MONOTONIC, in nanoseconds.
+/// Returns the time of CLOCK_MONOTONIC, in nanoseconds.
 func monotonicNow() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 
-/// What CLOCK_MONOTONIC_COARSE is behind CLOCK_MONOTONIC at most, in nanoseconds: one tick, of 100 in a second or more.
-/// It is read several times faster.
+/// The maximum time by which CLOCK_MONOTONIC_COARSE is behind CLOCK_MONOTONIC, in nanoseconds: one tick, at 100 or more
+/// per second. It is several times faster to read.
 private let coarseError: Int64 = 10_000_000
 
-/// The time of CLOCK_MONOTONIC at which a timeout has passed; 0, which means never, where there is none. Timeouts of a
-/// second or more may pass a tick late.
+/// Returns the time of CLOCK_MONOTONIC at which a timeout has passed; 0, which means never, if there is no timeout. A
+/// timeout of a second or more may be detected one tick late.
 ///
-/// - Parameter coarseNow: CLOCK_MONOTONIC_COARSE, as it has just been read.
+/// - Parameter coarseNow: The time of CLOCK_MONOTONIC_COARSE, read just before.
 @inline(__always)
 func deadline(in timeout: Int64, from coarseNow: Int64) -> Int64 {
     guard timeout > 0 else { return 0 }
@@ -27,7 +27,7 @@ func deadline(in timeout: Int64, from coarseNow: Int64) -> Int64 {
     return overflow ? 0 : sum
 }
 
-/// Whether a deadline, 0 for none, has passed.
+/// Returns whether a deadline has passed; 0 means that there is none.
 @inline(__always)
 func isOver(_ deadline: Int64) -> Bool {
     guard deadline != 0, plugin_host_coarse_now() + coarseError > deadline else { return false }
@@ -35,6 +35,6 @@ func isOver(_ deadline: Int64) -> Bool {
 }
 
 extension Duration {
-    /// At most about 292 years.
+    /// The duration as an interval, at most about 292 years.
     var dispatchInterval: DispatchTimeInterval { .nanoseconds(Int(nanoseconds)) }
 }

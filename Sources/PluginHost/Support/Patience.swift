@@ -1,22 +1,22 @@
 import Dispatch
 import PluginABI
 
-/// How somebody waits for code of a module: until a deadline, and not in silence.
+/// A wait for code of a module, with a timeout and with log lines while it lasts.
 struct Patience: Sendable {
-    /// For how long nothing is said. After that it is said again whenever the time has doubled.
+    /// The time before the first log line. Each further line follows when the time has doubled.
     static let silence = Duration.seconds(2)
 
-    /// What is waited for: `activate of ModuleA 1.0.0 (plugins/a.so)`.
+    /// The code that is waited for: `activate of ModuleA 1.0.0 (plugins/a.so)`.
     let subject: String
-    /// The name of the module, where it is known.
+    /// The name of the module, if it is known.
     let module: String?
-    /// Of the whole wait; nil for none.
+    /// The timeout of the whole wait; `nil` for none.
     let timeout: Duration?
-    /// What the wait means for others.
+    /// A sentence for the log about what the wait means for others.
     var consequence = ""
     let log: @Sendable (LogEntry) -> Void
 
-    /// Waits until the semaphore is signalled. False when the time is over.
+    /// Waits until the semaphore is signalled. Returns false if the timeout has passed.
     func wait(for semaphore: DispatchSemaphore) -> Bool {
         let start = DispatchTime.now()
         let deadline = timeout.map { start + $0.dispatchInterval } ?? .distantFuture
@@ -25,7 +25,7 @@ struct Patience: Sendable {
             let next = min(deadline, start + silence.dispatchInterval)
             if semaphore.wait(timeout: next) == .success { return true }
             if next == deadline { return false }
-            let limit = timeout.map { " It has \($0) in all." } ?? ""
+            let limit = timeout.map { " Its timeout is \($0)." } ?? ""
             log(
                 LogEntry(
                     level: .warning, module: module,

@@ -1,12 +1,13 @@
 import Foundation
 import Glibc
 
-/// What the system allows this process and how much of it is used, for errors that say which limit was reached.
+/// The system's limits for this process and how much of them is used, for errors that name the limit that was reached.
 package enum ProcessLimits {
-    /// The memory maps that the kernel allows a process; nil where it does not say.
+    /// The number of memory maps that the kernel allows a process; `nil` if it is unknown.
     static var mapsLimit: Int? { number(in: "/proc/sys/vm/max_map_count") }
 
-    /// The memory maps of this process; nil without `/proc`. Takes about a microsecond for each.
+    /// Returns the number of memory maps of this process; `nil` without `/proc`. Takes about a microsecond for each
+    /// map.
     static func countMaps() -> Int? {
         let file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
@@ -25,7 +26,7 @@ package enum ProcessLimits {
         }
     }
 
-    /// The limits of threads and processes, and what to do when one is reached.
+    /// The limits of threads and processes, and what to do if one is reached.
     package static var ofThreads: String {
         let threads = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count
         let limits: [String?] = [
@@ -50,12 +51,12 @@ package enum ProcessLimits {
         "The limit is RLIMIT_NOFILE, \(soft(RLIMIT_NOFILE)) (ulimit -n), or fs.file-max for all processes."
     }
 
-    /// What a message of the dynamic linker means, where a limit is behind it.
+    /// Explains a message of the dynamic linker, if a limit is the cause.
     static func explanation(of reason: String) -> String {
         if reason.contains("Too many open files") { return " \(ofDescriptors)" }
         let signs = ["failed to map", "allocate memory", "cannot create", "out of memory", "cannot map"]
         guard signs.contains(where: reason.localizedCaseInsensitiveContains) else { return "" }
-        return " Memory, or the right to map it, is used up. Limits: \(ofMemory). Restart the host, which gives back "
+        return " The process has no memory left, or no memory maps. Limits: \(ofMemory). Restart the host, which frees "
             + "the memory of replaced modules, or raise the limit that is reached."
     }
 

@@ -1,8 +1,8 @@
 import CPluginHost
 
-/// The words that the process was started with.
+/// The arguments with which the process was started.
 package enum ProgramArguments {
-    /// `CommandLine.arguments`, also where `/proc` is not mounted, as in some containers.
+    /// Like `CommandLine.arguments`, but works even if `/proc` is not mounted, as in some containers.
     package static let all: [String] = {
         if !CommandLine.arguments.isEmpty { return CommandLine.arguments }
         var count: CInt = 0

@@ -4,20 +4,20 @@ import Glibc
 import PluginABI
 import Synchronization
 
-/// A serial queue with a thread of its own, which blocked threads elsewhere cannot take away.
+/// A serial queue with a thread of its own, which does not depend on threads that may be blocked elsewhere.
 ///
-/// Work runs one piece at a time, in the order in which it came: asynchronous work on the queue's thread, synchronous
-/// work on the thread of its caller. The thread is made by ``hold()``, or by the first asynchronous work; while nobody
-/// holds the queue it ends as soon as there is nothing to do.
+/// Work runs one piece at a time, in the order in which it was added: asynchronous work on the queue's thread,
+/// synchronous work on the thread of its caller. The thread is created by ``retainThread()`` or by the first
+/// asynchronous work; while it is not retained, it ends as soon as there is nothing to do.
 package final class SerialThread: Sendable {
     private enum Entry {
         case work(@Sendable () -> Void)
-        /// A thread that waits until the queue is its own.
+        /// A thread that waits for its turn on the queue.
         case turn(DispatchSemaphore)
     }
 
     private struct Delayed {
-        /// CLOCK_MONOTONIC nanoseconds.
+        /// The time in nanoseconds of CLOCK_MONOTONIC.
         let due: Int64
         let number: Int
         let work: @Sendable () -> Void
@@ -25,19 +25,19 @@ package final class SerialThread: Sendable {
 
     private struct State {
         var entries: [Entry] = []
-        /// The earliest first.
+        /// The delayed work, the earliest first.
         var delayed: [Delayed] = []
         var lastNumber = 0
-        /// Whether somebody has the queue, and which thread, once it knows that it has.
+        /// Whether a thread has the queue, and which one, once that thread has noticed.
         var isTaken = false
         var holder: pthread_t = 0
         var hasThread = false
         var users = 0
-        /// Whether the thread waits, and has not been woken yet.
+        /// Whether the thread waits and has not been woken yet.
         var isAsleep = false
         var watched: Watched?
-        /// The eventfds of what is not watched any more. The thread closes them: until it has come back it may be about
-        /// to wait for one.
+        /// The eventfds of watches that have ended. The thread closes them, because it may be about to wait for one
+        /// until it returns here.
         var unused: [Int32] = []
     }
 
@@ -46,7 +46,7 @@ package final class SerialThread: Sendable {
         /// An eventfd that wakes the thread while it waits for the descriptor.
         let wake: Int32
         let handler: @Sendable () -> Void
-        /// Whether the handler is queued.
+        /// Whether a call of the handler is queued.
         var isTold = false
     }
 
@@ -58,9 +58,9 @@ package final class SerialThread: Sendable {
 
     // MARK: Lifetime
 
-    /// Makes the thread, and keeps it until ``releaseThread()``. Counted.
+    /// Creates the thread, and keeps it until ``releaseThread()``. Counted.
     ///
-    /// - Returns: Whether there is a thread; else it is made when one can be had.
+    /// - Returns: Whether there is a thread; if not, it is created as soon as that is possible.
     @discardableResult
     package func retainThread() -> Bool {
         state.withLock { state in
@@ -76,7 +76,7 @@ package final class SerialThread: Sendable {
         }
     }
 
-    /// Whether there is one, for tests.
+    /// Whether there is a thread, for tests.
     var hasThread: Bool { state.withLock { $0.hasThread } }
 
     @discardableResult
@@ -98,7 +98,7 @@ package final class SerialThread: Sendable {
 
     // MARK: Work
 
-    /// Whether this thread has the queue: it runs work of it.
+    /// Whether this thread has the queue, which means that it runs work of the queue.
     package var isCurrent: Bool { state.withLock { $0.isTaken && $0.holder == pthread_self() } }
 
     /// Runs work on the queue's thread.
@@ -109,7 +109,7 @@ package final class SerialThread: Sendable {
         }
     }
 
-    /// Runs work on the queue's thread when a time has passed. Returns what ``cancel(_:)`` takes.
+    /// Runs work on the queue's thread after a time. Returns the number for ``cancel(_:)``.
     @discardableResult
     package func async(after time: Duration, _ work: @escaping @Sendable () -> Void) -> Int {
         async(at: monotonicNow().addingReportingOverflow(max(0, time.nanoseconds)).partialValue, work)
@@ -127,7 +127,7 @@ package final class SerialThread: Sendable {
         }
     }
 
-    /// Takes work back whose time has not come.
+    /// Cancels delayed work that has not become due.
     package func cancel(_ number: Int) {
         state.withLock { state in
             state.delayed.removeAll { $0.number == number }
@@ -135,7 +135,7 @@ package final class SerialThread: Sendable {
         }
     }
 
-    /// Runs work on this thread when all has run that was there before. Not from work of the queue itself.
+    /// Runs work on this thread after all work that was added before. Must not be called from work of the queue itself.
     package func sync<Result>(_ work: () -> Result) -> Result {
         take()
         defer { giveBack() }
@@ -154,7 +154,7 @@ package final class SerialThread: Sendable {
             return turn
         }
         guard let turn else { return }
-        // Where no thread can be had, this one does what comes before.
+        // If no thread can be created, this one does the work that is ahead.
         while let work = state.withLock({ makeThread(&$0) ? nil : takeWork(&$0) }) {
             work()
             giveBack()
@@ -186,9 +186,9 @@ package final class SerialThread: Sendable {
 
     // MARK: A descriptor
 
-    /// Runs a handler on the queue's thread whenever a descriptor can be read, until ``unwatch()``. One at a time.
+    /// Runs a handler on the queue's thread whenever a descriptor can be read, until ``unwatch()``. One call at a time.
     ///
-    /// - Returns: 0, or the code of the error: there may be no descriptor left for what wakes the thread.
+    /// - Returns: 0, or the error code: there may be no descriptor left for the eventfd that wakes the thread.
     package func watch(_ descriptor: Int32, _ handler: @escaping @Sendable () -> Void) -> Int32 {
         let made = plugin_host_wake_create()
         guard made >= 0 else { return errno }
@@ -199,7 +199,7 @@ package final class SerialThread: Sendable {
         return 0
     }
 
-    /// Ends what ``watch(_:_:)`` began. The descriptor may be closed then.
+    /// Ends the watch that ``watch(_:_:)`` began. The descriptor may be closed afterwards.
     package func unwatch() {
         state.withLock { state in
             guard let watched = state.watched else { return }
@@ -222,7 +222,7 @@ package final class SerialThread: Sendable {
 
     private func run() { while let step = state.withLock({ next(&$0) }) { step() } }
 
-    /// What the thread does next: work, or waiting. Nil where it is to end.
+    /// Returns the thread's next step: work, or waiting. `nil` if the thread should end.
     private func next(_ state: inout State) -> (@Sendable () -> Void)? {
         for descriptor in state.unused { close(descriptor) }
         state.unused = []
@@ -249,9 +249,9 @@ package final class SerialThread: Sendable {
         }
     }
 
-    /// Waits until a time, or until the thread is woken, or a descriptor can be read, where there is one.
+    /// Waits until a time, until the thread is woken, or until the descriptor, if there is one, can be read.
     ///
-    /// - Parameter due: CLOCK_MONOTONIC nanoseconds.
+    /// - Parameter due: The time in nanoseconds of CLOCK_MONOTONIC.
     private func wait(until due: Int64, _ descriptor: Int32, _ wake: Int32) {
         let remaining = due == .max ? due : max(0, due - monotonicNow())
         guard descriptor >= 0 else {
@@ -263,11 +263,11 @@ package final class SerialThread: Sendable {
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
         ]
-        // Rounded up: what is due in part of a millisecond is not waited for in a loop.
+        // Rounded up, so that work due within a fraction of a millisecond does not cause a busy loop.
         let milliseconds = due == .max ? -1 : Int32(min(remaining / 1_000_000 + 1, 60_000))
         guard poll(&polled, 2, milliseconds) > 0 else { return }
         state.withLock { state in
-            // Another file may have their numbers when nobody watches any more.
+            // If the watch has ended, other files may have these descriptors by now.
             guard let watched = state.watched, watched.descriptor == descriptor, watched.wake == wake else { return }
             if polled[1].revents != 0 { plugin_host_wake_clear(wake) }
             if polled[0].revents != 0 { tell(watched, &state) }

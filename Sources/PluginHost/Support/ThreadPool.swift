@@ -1,12 +1,13 @@
 import Dispatch
 import Synchronization
 
-/// Threads for work that may block. Each piece of work gets an idle thread or a new one; beyond the limit it waits for
-/// one. A thread without work ends after a second.
+/// A pool of threads for work that may block. Each piece of work gets an idle thread or a new one; beyond the limit it
+/// waits for one. An idle thread ends after a second.
 package final class ThreadPool: Sendable {
-    /// For code of modules that is nobody's own: steps of asynchronous interceptors, calls that were let in or held back.
+    /// For code of modules that has no thread of its own: steps of asynchronous interceptors, and calls that had to
+    /// wait for a gate or a barrier.
     package static let shared = ThreadPool("pluginhost.pool", limit: 512)
-    /// For telling callers that their time is over.
+    /// For reporting to callers that their deadline has passed.
     static let deliveries = ThreadPool("pluginhost.tell", limit: 64)
 
     private final class Worker: Sendable {
@@ -16,7 +17,7 @@ package final class ThreadPool: Sendable {
 
     private struct State {
         var waiting: [@Sendable () -> Void] = []
-        /// The last one has worked most recently.
+        /// The idle threads; the last one has worked most recently.
         var idle: [Worker] = []
         var count = 0
         var users = 0
@@ -26,10 +27,10 @@ package final class ThreadPool: Sendable {
     private let limit: Int
     private let state = Mutex(State())
 
-    /// - Parameter limit: How many threads there are at most.
+    /// - Parameter limit: The maximum number of threads.
     package init(_ name: String, limit: Int) { (self.name, self.limit) = (name, limit) }
 
-    /// Makes a thread, and keeps one until ``releaseThread()``. Counted.
+    /// Creates a thread, and keeps one until ``releaseThread()``. Counted.
     package func retainThread() {
         state.withLock { state in
             state.users += 1
@@ -44,7 +45,7 @@ package final class ThreadPool: Sendable {
         }
     }
 
-    /// Runs work on a thread of the pool; on this one where the pool has none, and the system has none left.
+    /// Runs work on a thread of the pool; on this thread if the pool has none and the system cannot create one.
     package func run(_ work: @escaping @Sendable () -> Void) {
         let hasThread = state.withLock { state in
             if let worker = state.idle.popLast() {
@@ -60,7 +61,7 @@ package final class ThreadPool: Sendable {
         if !hasThread { work() }
     }
 
-    /// Whether the next piece of work finds a thread, unless other work comes first.
+    /// Whether a thread is available for the next piece of work, unless other work is added first.
     package var hasThread: Bool {
         state.withLock { state in
             !state.idle.isEmpty || state.waiting.isEmpty && state.count < limit && makeThread(&state, {})
@@ -79,7 +80,7 @@ package final class ThreadPool: Sendable {
         while let next = next(worker) { next() }
     }
 
-    /// The next piece of work for a worker; nil where it is to end.
+    /// Returns the next piece of work for a worker; `nil` if it should end.
     private func next(_ worker: Worker) -> (@Sendable () -> Void)? {
         let waiting: (@Sendable () -> Void)? = state.withLock { state in
             if !state.waiting.isEmpty { return state.waiting.removeFirst() }
@@ -106,12 +107,12 @@ package final class ThreadPool: Sendable {
 }
 
 extension SerialThread {
-    /// What the process does when a time has passed: nothing on it may block.
+    /// The process's timers. Nothing on this thread may block.
     static let timers = SerialThread("host.deadlines")
 }
 
 extension ThreadPool {
-    /// Runs code that may block when a time has passed.
+    /// Runs code that may block after a time.
     static func run(after time: Duration, _ work: @escaping @Sendable () -> Void) {
         SerialThread.timers.async(after: time) { shared.run(work) }
     }

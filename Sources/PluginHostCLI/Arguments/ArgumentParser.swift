@@ -1,9 +1,8 @@
 internal import Glibc
 internal import PluginABI
 internal import PluginFile
-internal import PluginHost
 
-/// What a command was given.
+/// The parsed arguments of a command.
 struct ParsedArguments: Sendable {
     var positionals: [String] = []
     /// The values of each option by its name; a flag has one empty value.
@@ -13,10 +12,10 @@ struct ParsedArguments: Sendable {
     func value(of option: OptionSpecification) -> String? { values[option.name]?.last }
     func values(of option: OptionSpecification) -> [String] { values[option.name] ?? [] }
 
-    /// The whole number of an option; nil where the option is not given.
+    /// Returns the whole number of an option; `nil` if the option is not given.
     ///
-    /// - Parameter unit: What is counted.
-    /// - Throws: `usage` for what is no whole number in the range.
+    /// - Parameter unit: The unit, for the error message.
+    /// - Throws: `usage` if the value is not a whole number in the range.
     func wholeNumber<Number: FixedWidthInteger & Sendable>(
         of option: OptionSpecification, _ unit: String? = nil, in range: ClosedRange<Number>
     ) throws(PluginError) -> Number? {
@@ -24,7 +23,7 @@ struct ParsedArguments: Sendable {
         guard let number = Number(text), range.contains(number) else {
             let what = unit.map { "whole number of \($0)" } ?? "whole number"
             throw .usage(
-                "The value '\(text.shortened)' of '\(option.name)' is no \(what) from \(range.lowerBound) to "
+                "The value '\(text.shortened)' of '\(option.name)' is not a \(what) from \(range.lowerBound) to "
                     + "\(range.upperBound).")
         }
         return number
@@ -35,7 +34,7 @@ struct ParsedArguments: Sendable {
 struct ArgumentParser: Sendable {
     let command: CommandSpecification
 
-    /// Options may stand anywhere until `--`. Stops early, without further checks, where help is asked for.
+    /// Parses arguments. Options may be anywhere before `--`. At `--help`, parsing stops without further checks.
     func parse(_ arguments: [String]) throws(PluginError) -> ParsedArguments {
         var parsed = ParsedArguments()
         var rest = arguments[...]
@@ -98,13 +97,13 @@ struct ArgumentParser: Sendable {
         }
     }
 
-    /// Refuses a path that the system could not resolve: messages show paths as they are.
+    /// Refuses a path that is too long for the system to resolve, because messages show paths in full.
     ///
-    /// - Parameter kind: What help calls the value.
+    /// - Parameter kind: The name of the value in help pages.
     static func checkPath(_ value: String, _ kind: String, _ what: String) throws(PluginError) {
         guard ["dir", "file", "path"].contains(kind), value.utf8.count >= PATH_MAX else { return }
         throw .usage(
-            "The path of \(what) has \(value.utf8.count) bytes, and paths have at most \(PATH_MAX - 1): "
+            "The path of \(what) has \(value.utf8.count) bytes, but paths can have at most \(PATH_MAX - 1): "
                 + "'\(value.shortened)'.")
     }
 }

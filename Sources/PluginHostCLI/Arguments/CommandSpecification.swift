@@ -1,27 +1,27 @@
-/// An option as it is declared: the parser and the help page read the same declaration.
+/// The declaration of an option, for the parser and for help pages.
 struct OptionSpecification: Sendable {
-    /// With its two dashes.
+    /// The name with its two dashes.
     let name: String
     var short: String? = nil
-    /// What the help calls the value; nil for a flag.
+    /// The name of the value in help pages; `nil` for a flag.
     var value: String? = nil
     var repeats = false
     let help: String
 
-    /// How the help lists the option.
+    /// The option as help pages list it.
     var label: String { (short.map { "\($0), " } ?? "") + name + (value.map { " <\($0)>" } ?? "") }
 }
 
-/// What a command takes besides options.
+/// The declaration of a positional argument of a command.
 struct ArgumentSpecification: Sendable {
     let name: String
     var isRequired = true
-    /// Takes all that follow; only the last argument of a command can.
+    /// Whether the argument takes all following words. Only the last argument of a command can.
     var repeats = false
     let help: String
 }
 
-/// One command of the program.
+/// The declaration of a command of the program.
 struct CommandSpecification: Sendable {
     let name: String
     let overview: String

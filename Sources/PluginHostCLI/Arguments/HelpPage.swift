@@ -1,24 +1,23 @@
-/// The help of the program and of its commands, in the layout that Swift programs have; 80 columns.
+/// The help pages of the program and of its commands, in the usual layout of Swift programs, 80 columns wide.
 struct HelpPage: Sendable {
     static let width = 80
     private static let indent = 26
 
-    /// Stands in front of each command; empty where the commands stand alone.
+    /// The program's name, which precedes each command; empty at the prompt, where commands are typed without it.
     let program: String
 
-    /// The program's own page.
+    /// Returns the program's own page.
     func overview(_ text: String, commands: [CommandSpecification]) -> String {
-        let subcommands = commands.map { ($0.name, $0.overview) }
         return [
             Self.wrap("OVERVIEW: \(text)", indent: 0),
             "USAGE: \(program) <subcommand>",
             section("OPTIONS", rows: [OptionSpecification.version, .help].map { ($0.label, $0.help) }),
-            section("SUBCOMMANDS", rows: subcommands),
+            section("SUBCOMMANDS", rows: commands.map { ($0.name, $0.overview) }),
             "  See '\(program) help <subcommand>' for detailed help.",
         ].joined(separator: "\n\n")
     }
 
-    /// The page of one command.
+    /// Returns the page of one command.
     func page(of command: CommandSpecification) -> String {
         var parts = [Self.wrap("OVERVIEW: \(command.overview)", indent: 0)]
         if !command.discussion.isEmpty { parts.append(Self.wrap(command.discussion, indent: 0)) }
@@ -30,7 +29,7 @@ struct HelpPage: Sendable {
         return parts.joined(separator: "\n\n")
     }
 
-    /// Its parts, within which no line is broken.
+    /// Returns the parts of a command's usage. Lines are broken only between parts.
     func usage(of command: CommandSpecification) -> [String] {
         let options = command.options.map { option in
             let value = option.value.map { " <\($0)>" } ?? ""
@@ -40,8 +39,7 @@ struct HelpPage: Sendable {
             let name = "<\(argument.name)>\(argument.repeats ? " ..." : "")"
             return argument.isRequired ? name : "[\(name)]"
         }
-        let name = program.isEmpty ? [command.name] : [program, command.name]
-        return name + options + arguments
+        return (program.isEmpty ? [] : [program]) + [command.name] + options + arguments
     }
 
     private func section(_ title: String, rows: [(label: String, help: String)]) -> String {
@@ -55,12 +53,12 @@ struct HelpPage: Sendable {
         return "\(title):\n" + lines.joined(separator: "\n")
     }
 
-    /// Breaks at spaces; what follows the first line is indented.
+    /// Breaks a text into lines at spaces. All lines but the first are indented.
     static func wrap(_ text: String, indent: Int) -> String {
         wrap(text.split(separator: " ", omittingEmptySubsequences: false).map(String.init), indent: indent)
     }
 
-    /// Breaks between words.
+    /// Breaks a text into lines between words. All lines but the first are indented.
     static func wrap(_ words: [String], indent: Int) -> String {
         var lines: [String] = []
         var line: String?

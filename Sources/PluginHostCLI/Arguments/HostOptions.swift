@@ -5,37 +5,37 @@ extension OptionSpecification {
         name: "--plugins", value: "dir", repeats: true,
         help: "A folder with modules; can be given more than once. (default: $PLUGINHOST_PATH, then ./plugins)")
     static let recursive = OptionSpecification(
-        name: "--recursive", help: "Look also into the folders below the plugins folders.")
+        name: "--recursive", help: "Include the subfolders of the plugins folders.")
     static let trust = OptionSpecification(
-        name: "--trust", help: "Load also what other users could have written.")
+        name: "--trust", help: "Also load files that other users could have written.")
     static let retry = OptionSpecification(
-        name: "--retry", help: "Load also files that were in progress when the host died.")
+        name: "--retry", help: "Also load files that were being loaded when a host died.")
     static let maxFileSize = OptionSpecification(
         name: "--max-file-size", value: "bytes",
-        help: "How long a module may be, together with the libraries beside it. (default: 268435456)")
+        help: "The maximum size of a module together with the libraries beside it. (default: 268435456)")
     static let config = OptionSpecification(
         name: "--config", value: "file",
-        help: "A JSON object with the configuration of each module by its name; 'run' follows its changes.")
+        help: "A file with a JSON object of module configurations by module name; 'run' applies changes of the file.")
     static let log = OptionSpecification(
         name: "--log", value: "form",
-        help: "How the log stands on standard error: 'text', or 'json', an object on each line. (default: text)")
+        help: "The form of the log on standard error: 'text', or 'json' with an object on each line. (default: text)")
     static let logLevel = OptionSpecification(
         name: "--log-level", value: "level",
-        help: "The least level that is logged: debug, info, warning or error. (default: info for 'run', else warning)")
+        help: "The lowest level that is logged: debug, info, warning or error. (default: info for 'run', else warning)")
     static let scheme = OptionSpecification(
         name: "--scheme", value: "name", repeats: true,
         help: "A URL scheme whose URLs name target and action; can be given more than once. (default: app)")
     static let urlLength = OptionSpecification(
         name: "--url-length", value: "bytes",
-        help: "How long a URL may be, 256 to 262144 bytes. (default: maximumURLLength in the configuration, else 16384)"
+        help: "The maximum length of a URL, 256 to 262144. (default: maximumURLLength in the configuration, else 16384)"
     )
     static let timeout = OptionSpecification(
         name: "--timeout", value: "seconds", help: "The deadline, a positive number.")
     static let json = OptionSpecification(name: "--json", help: "Print JSON, for programs.")
     static let attach = OptionSpecification(
-        name: "--attach", value: "path", help: "Ask the running host that listens on this socket.")
+        name: "--attach", value: "path", help: "Use the running host that listens on this socket.")
 
-    /// What configures a host of the command's own.
+    /// The options that configure a host of the command's own.
     static let hosting: [OptionSpecification] = [
         .plugins, .recursive, .trust, .retry, .maxFileSize, .config, .scheme, .urlLength, .log, .logLevel,
     ]
@@ -47,7 +47,7 @@ extension ParsedArguments {
         get throws(PluginError) {
             guard let text = value(of: .timeout) else { return nil }
             guard let seconds = Double(text), let timeout = Duration(timeout: seconds) else {
-                throw .usage("The value '\(text.shortened)' of '--timeout' is no positive number of seconds.")
+                throw .usage("The value '\(text.shortened)' of '--timeout' is not a positive number of seconds.")
             }
             return timeout
         }
@@ -58,7 +58,7 @@ extension ParsedArguments {
         get throws(PluginError) { try wholeNumber(of: .urlLength, "bytes", in: 256...262_144) }
     }
 
-    /// The plugins folders: as given, else of the environment, else `./plugins`.
+    /// Returns the plugins folders: those given, or those of the environment, or `./plugins`.
     func folders(environment: [String: String]) throws(PluginError) -> [String] {
         let given = values(of: .plugins)
         if !given.isEmpty { return given }
@@ -67,18 +67,19 @@ extension ParsedArguments {
         return path.isEmpty ? ["./plugins"] : path
     }
 
-    /// The URL schemes, in small letters; nil where none is given.
+    /// The URL schemes in lower case; `nil` if none is given.
     var schemes: Set<String>? {
         get throws(PluginError) {
             guard has(.scheme) else { return nil }
             for scheme in values(of: .scheme) where !Self.isURLScheme(scheme) {
-                throw .usage("'\(scheme.shortened)' is no URL scheme: a letter, then letters, digits, '+', '-' or '.'.")
+                throw .usage(
+                    "'\(scheme.shortened)' is not a URL scheme: use a letter, then letters, digits, '+', '-' or '.'.")
             }
             return Set(values(of: .scheme).map { $0.lowercased() })
         }
     }
 
-    /// As RFC 3986 says.
+    /// Returns whether a text is a URL scheme as defined by RFC 3986.
     private static func isURLScheme(_ text: String) -> Bool {
         text.first?.isPlainLetter == true
             && text.allSatisfy { $0.isPlainLetter || $0.isPlainDigit || "+-.".contains($0) }
@@ -86,7 +87,7 @@ extension ParsedArguments {
 }
 
 extension Duration {
-    /// A timeout of so many seconds; nil where that is no positive number, or more than thirty years.
+    /// Makes a timeout; `nil` if `seconds` is not a positive number, or is more than thirty years.
     init?(timeout seconds: Double) {
         guard seconds > 0, seconds < 1e9 else { return nil }
         self = .seconds(seconds)
@@ -94,7 +95,7 @@ extension Duration {
 }
 
 extension [String: Value] {
-    /// With the `--timeout` that was given.
+    /// Returns the entries with the timeout of `--timeout` added, if it was given.
     func withTimeout(of arguments: ParsedArguments) throws(PluginError) -> [String: Value] {
         var fields = self
         fields["timeout"] = try arguments.timeout.map { .double($0 / .seconds(1)) }

@@ -1,13 +1,13 @@
 internal import Glibc
 internal import PluginABI
 
-/// The lines of standard input, be it a terminal or a pipe.
+/// The lines of standard input, which may be a terminal or a pipe.
 struct InputLines {
-    /// What was read, and belongs to lines that nobody has asked for yet.
+    /// The bytes that were read but not yet returned as lines.
     private var rest: [UInt8] = []
 
-    /// Takes commands, each a line of words, for which a terminal is asked; reports why one of them failed. Returns at the
-    /// end of the input, and after `quit` or `exit`. Blocks this thread while nothing is typed.
+    /// Reads and performs commands, each a line of words, and reports those that fail. On a terminal, it shows the prompt.
+    /// Returns at the end of the input, and after `quit` or `exit`. Blocks this thread while it waits for input.
     mutating func takeCommands(
         _ prompt: String, _ console: Console, asJSON: Bool,
         perform: (_ name: String, _ words: [String]) async throws(PluginError) -> Void
@@ -28,7 +28,7 @@ struct InputLines {
         }
     }
 
-    /// The next line without its end; nil at the end of the input.
+    /// Returns the next line without its line feed; `nil` at the end of the input.
     private mutating func next() -> String? {
         while true {
             if let end = rest.firstIndex(of: UInt8(ascii: "\n")) {

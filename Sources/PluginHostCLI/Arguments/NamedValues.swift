@@ -1,7 +1,7 @@
 internal import PluginABI
 internal import PluginHost
 
-/// Parameters that are written `name=value`: JSON where they can be, else text.
+/// Reads parameters of the form `name=value`. A value is read as JSON if it is valid JSON, otherwise as text.
 ///
 /// - Throws: `usage`.
 func namedValues(_ words: some Sequence<String>) throws(PluginError) -> [String: Value] {
@@ -9,7 +9,7 @@ func namedValues(_ words: some Sequence<String>) throws(PluginError) -> [String:
     for word in words {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 2, !parts[0].isEmpty else {
-            throw .usage("'\(word.shortened)' is no parameter; write it as 'name=value'.")
+            throw .usage("'\(word.shortened)' is not a parameter; write it as 'name=value'.")
         }
         guard values[parts[0]] == nil else {
             throw .usage("The parameter '\(parts[0].shortened)' is given twice.")

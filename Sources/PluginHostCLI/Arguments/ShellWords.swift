@@ -1,6 +1,6 @@
 internal import PluginABI
 
-/// Splits a line into words as a shell does: spaces separate; quotes of both kinds and backslashes keep them.
+/// Splits a line into words at white space, as a shell does. Single and double quotes and backslashes protect characters.
 func shellWords(_ line: String) throws(PluginError) -> [String] {
     var words: [String] = []
     var word: String?

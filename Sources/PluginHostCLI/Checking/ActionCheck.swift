@@ -1,25 +1,25 @@
 internal import PluginABI
 internal import PluginHost
 
-/// Performs the actions of a module, in one of several ways.
+/// Performs the actions of a module in various ways, one for each check.
 struct ActionCheck: Sendable {
     private static let threads = 4
 
     let module: CheckedModule
     let host: PluginHost
-    /// Is told what comes next, so that somebody knows when it is the last.
+    /// Called with a description of each call before the call, so that the last one is known if the process dies.
     let progress: @Sendable (String) -> Void
 
     private var manifest: CheckedManifest { module.manifest }
     private var seed: UInt64 { module.check.seed }
     private var timeout: Duration { module.callTimeout }
 
-    /// Something that answers every call, for parameters that are objects.
+    /// An object that answers every call, for parameters that are objects.
     private var callback: Object { host.callback { arguments in arguments.first ?? nil }.object }
 
     // MARK: Calls
 
-    /// What a call has come to.
+    /// Performs a call and returns its outcome.
     private func outcome(_ call: CheckedCall, _ parameters: [String: Value]) async -> Result<Value, PluginError> {
         progress("\(call.title) with \(Value.map(parameters).json.prefix(300))")
         return await call.perform(parameters, in: host, timeout: timeout)
@@ -31,7 +31,7 @@ struct ActionCheck: Sendable {
 
     private var targetCalls: [CheckedCall] { manifest.actions.map { CheckedCall($0.target, $0.action) } }
 
-    /// All actions of targets, and those of the objects that actions give: one object of each type.
+    /// Returns all actions of targets, and those of the objects that actions return: one object of each type.
     private func calls(_ values: inout SeededValues) async -> [CheckedCall] {
         var calls = targetCalls
         var types: Set<String> = []
@@ -47,9 +47,9 @@ struct ActionCheck: Sendable {
         return calls
     }
 
-    /// The actions of the module's objects in a value.
+    /// Returns the actions of the module's objects in a value.
     ///
-    /// - Parameter types: Those that have had their turn.
+    /// - Parameter types: The types that were already included. New ones are added.
     private func objectCalls(of value: Value, _ types: inout Set<String>) -> [CheckedCall] {
         if let values = value.list ?? value.map.map({ Array($0.values) }) {
             return values.prefix(100).flatMap { objectCalls(of: $0, &types) }
@@ -61,11 +61,7 @@ struct ActionCheck: Sendable {
     }
 
     private func ordinary(_ action: CheckedManifest.Action, _ values: inout SeededValues) -> [String: Value] {
-        var parameters: [String: Value] = [:]
-        for parameter in action.parameters {
-            parameters[parameter.name] = values.ordinary(parameter.kind, object: callback)
-        }
-        return parameters
+        action.parameters.reduce(into: [:]) { $0[$1.name] = values.ordinary($1.kind, object: callback) }
     }
 
     // MARK: Names
@@ -77,7 +73,7 @@ struct ActionCheck: Sendable {
             let hasFallback = target.actions.contains { $0.name == "notFound" }
             let error = await error(CheckedCall(target.name, CheckedManifest.Action(named: name)), [:])
             if !hasFallback, error?.code != .unknownAction {
-                result.fail("\(target.name)/\(name) does not exist, and the call was not refused as unknown.")
+                result.fail("\(target.name)/\(name) does not exist, but the call was not refused as unknown.")
             }
             if hasFallback, error?.code == .unknownParameter || error?.code == .mistypedParameter {
                 result.fail(
@@ -89,9 +85,9 @@ struct ActionCheck: Sendable {
         }
         let nowhere = CheckedCall(values.name(), CheckedManifest.Action(named: "act"))
         if await error(nowhere, [:])?.code != .unknownTarget {
-            result.fail("A target that does not exist was called, and the call was not refused as unknown.")
+            result.fail("A target that does not exist was called, but the call was not refused as unknown.")
         }
-        result.summary = "names that are not there, in \(counted(manifest.targets.count, "target"))"
+        result.summary = "unknown names in \(counted(manifest.targets.count, "target"))"
     }
 
     // MARK: Parameters
@@ -128,7 +124,7 @@ struct ActionCheck: Sendable {
                         .mistypedParameter, good.merging([parameter.name: wrong]) { $1 },
                         "a “\(parameter.name.shortened)” of another type")
                 } else {
-                    // Everything fits: also what the action does not know.
+                    // Every value fits, also of types that the action does not expect.
                     for value: Value in [nil, [:], .bytes([]), 1.5] {
                         await accept(good.merging([parameter.name: value]) { $1 })
                     }
@@ -144,18 +140,17 @@ struct ActionCheck: Sendable {
         var count = 0
         for call in await calls(&values) where !call.action.parameters.isEmpty {
             for _ in 0..<24 {
-                var parameters: [String: Value] = [:]
-                for parameter in call.action.parameters {
+                let parameters: [String: Value] = call.action.parameters.reduce(into: [:]) { parameters, parameter in
                     parameters[parameter.name] = values.hostile(parameter.kind, object: callback)
                 }
                 count += 1
                 examine(await outcome(call, parameters), call, &result)
             }
         }
-        result.summary = "\(counted(count, "call")) with values that nobody expects"
+        result.summary = "\(counted(count, "call")) with unusual values"
     }
 
-    /// What is wrong whatever the parameters were.
+    /// Adds a finding for an outcome that is wrong regardless of the parameters.
     private func examine(
         _ outcome: Result<Value, PluginError>, _ call: CheckedCall, _ result: inout CheckResult
     ) {
@@ -163,10 +158,10 @@ struct ActionCheck: Sendable {
         switch outcome {
         case .success(let value):
             guard action.result != .any, value.kind != action.result else { return }
-            // A number that JSON writes alike.
+            // JSON writes both numbers alike.
             if action.result == .double, value.kind == .int { return }
             result.fail(
-                "\(call.title) is declared to give \(action.result), and gave a value of type \(value.kind). "
+                "\(call.title) is declared to return \(action.result), but returned a value of type \(value.kind). "
                     + "Correct its \"result\".")
         case .failure(let error):
             switch error.code {
@@ -175,8 +170,8 @@ struct ActionCheck: Sendable {
             default:
                 guard error.source == manifest.name, error.message.isEmpty else { return }
                 result.warn(
-                    "\(call.title) failed with the code “\(error.code)” and no message. Say what happened, and "
-                        + "what to do.")
+                    "\(call.title) failed with the code “\(error.code)” and no message. Add a message that says what "
+                        + "happened, and what to do.")
             }
         }
     }
@@ -215,11 +210,11 @@ struct ActionCheck: Sendable {
             if case .failure(let error) = outcome, error.code == .deadlineExceeded {
                 result.fail(
                     "\(call.title) did not reply within \(inSeconds(timeout)). Answer every call; if it "
-                        + "takes longer by intention, give a longer '--timeout', of which one call has a quarter.")
+                        + "intentionally takes longer, pass a longer '--timeout'; one call gets a quarter of it.")
             }
             if log.staleReplies > before {
                 result.fail(
-                    "\(call.title) replied twice, or to a call that is not its own. Answer each call once.")
+                    "\(call.title) replied twice, or to another action's call. Answer each call once.")
             }
             if case .success(let value) = outcome { calls += objectCalls(of: value, &types) }
         }
@@ -231,35 +226,35 @@ struct ActionCheck: Sendable {
                 result.fail("The subscription to the event \(event.name) replied twice. Answer each call once.")
             }
         }
-        // From other threads it may take a moment; how long is nobody's promise.
+        // A second reply from another thread may arrive a little later. There is no upper bound; wait for one second.
         for _ in 0..<100 where log.staleReplies == 0 { try? await Task.sleep(for: .milliseconds(10)) }
         if log.staleReplies > 0, result.findings.isEmpty {
             result.fail("A call was answered a second time, later, by another thread. Answer each call once.")
         }
-        result.summary = "\(counted(calls.count, "action")), each with one answer, and with what it declares"
+        result.summary = "\(counted(calls.count, "action")), each with one answer of the declared type"
     }
 
     func objects(_ result: inout CheckResult) async {
-        result.summary = "objects go when nobody holds them"
+        result.summary = "objects are destroyed when they have no holders"
         var counts: [Int] = []
         for round in 0..<4 {
             await performRound(SeededValues(seed: seed &+ UInt64(round)))
-            // What runs on other threads lets go a moment later.
+            // Code on other threads may release its objects a moment later.
             for _ in 0..<30 where module.objects(in: host) > 0 { try? await Task.sleep(for: .milliseconds(10)) }
             counts.append(module.objects(in: host))
         }
         if counts[3] > counts[2], counts[2] > counts[1] {
             result.fail(
-                "\(counts[3] - counts[2]) of its objects stay after each round of calls, though nobody else holds them. "
-                    + "Release what object_create returns when it has been passed on.")
+                "\(counts[3] - counts[2]) of its objects stay after each round of calls, although they have no other "
+                    + "holders. Release the object that object_create returns after passing it on.")
         } else if counts[3] > 0 {
             result.warn(
                 "It holds \(counts[3]) objects of its own after all calls: its generation cannot be torn down before they "
-                    + "go. Let go of them in 'willStop'.")
+                    + "are released. Release them in 'willStop'.")
         }
     }
 
-    /// All actions once, and all actions of the objects that they give.
+    /// Performs all actions once, and all actions of the objects that they return.
     private func performRound(_ seeded: SeededValues) async {
         var values = seeded
         for call in targetCalls {

@@ -1,29 +1,28 @@
 internal import Foundation
-internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
-/// What the child process of a check does: runs one step, reports, and ends.
+/// The child process of a check: runs one step, reports its result, and ends.
 struct CheckChild: Codable, Sendable {
-    /// The hidden word in front of its only argument: a folder of its own, in which what it does is written down. Arguments
-    /// are bounded, and manifests may be longer.
+    /// The hidden command of the child process. Its only argument is a folder of its own with a file that describes the
+    /// task: the length of arguments is limited, and manifests may be longer.
     static let word = "check-in-this-process"
 
     let step: CheckStep
-    /// After how many seconds the parent ends the process.
+    /// The number of seconds after which the parent ends the process.
     let seconds: UInt32
     let seed: UInt64
     let trustsEveryone: Bool
-    /// The module's file, and those of modules that it requires.
+    /// The module's file, followed by the files of modules that it requires.
     let files: [String]
-    /// As JSON.
+    /// The manifest as JSON.
     let manifest: String
 
     private static func file(in folder: String) -> String { "\(folder)/check.json" }
 
     func write(to folder: String) throws(PluginError) {
         guard let text = try? JSONEncoder().encode(self) else {
-            throw PluginError(.checkFailed, "The check of \(files[0]) cannot be written down.")
+            throw PluginError(.checkFailed, "The description of the check of \(files[0]) cannot be encoded.")
         }
         try writeFile(text, to: Self.file(in: folder), mode: 0o600)
     }
@@ -40,20 +39,20 @@ struct CheckChild: Codable, Sendable {
         let module = CheckedModule(manifest: CheckedManifest(manifest), check: child, folder: folder)
         let output = CheckedOutput(folder: folder)
         var result = await perform(step, module)
-        // Once is enough to say.
+        // Output is examined in two steps only, so that it is not reported for each step.
         if step == .lifecycle || step == .replies { output.examine(&result) }
         ChildReport.end(with: result.record)
     }
 
-    /// When the parent is gone, whatever has ended it, this process and all that the module has started go, too, and
-    /// the folder with them.
+    /// Removes the folder and ends this process, with all processes that the module has started, when the parent has
+    /// ended for any reason.
     private static func endWithParent(removing folder: String) {
-        // Without a thread the parent's deadline ends this process, as long as there is a parent.
+        // If no thread can be created, the parent's deadline ends this process, as long as the parent lives.
         try? DetachedThread.start("pluginhost.parent") {
             var parent = pollfd(fd: ChildProcess.reportDescriptor, events: 0, revents: 0)
             while poll(&parent, 1, -1) < 0, errno == EINTR {}
             guard parent.revents & Int16(POLLHUP) != 0 else { return }
-            // Again while the host, which runs on, makes something in it.
+            // Repeated, because the host is still running and may create files in the folder.
             for _ in 0..<100 where access(folder, F_OK) == 0 { try? FileManager.default.removeItem(atPath: folder) }
             kill(0, SIGKILL)
         }

@@ -1,20 +1,20 @@
 internal import PluginABI
 
-/// What came out of one check.
+/// The result of one check.
 struct CheckResult: Sendable {
     enum Outcome: String, Sendable {
         case pass, warning, failure, skipped
     }
 
-    /// Something that is wrong, and what to do about it.
+    /// A problem, and what to do about it.
     struct Finding: Sendable, Hashable {
         var isFailure: Bool
         var message: String
     }
 
-    /// A word for what was checked.
+    /// The name of the check.
     let check: String
-    /// What was done, where nothing is wrong.
+    /// What was done; shown if there are no findings.
     var summary = ""
     var findings: [Finding] = []
     var isSkipped = false
@@ -32,10 +32,10 @@ struct CheckResult: Sendable {
         if !findings.contains(finding) { findings.append(finding) }
     }
 
-    /// The findings with the worst first.
+    /// The findings, failures first.
     private var sorted: [Finding] { findings.filter(\.isFailure) + findings.filter { !$0.isFailure } }
 
-    /// For people.
+    /// Returns the result as text for people.
     func line(_ style: Style) -> String {
         let word =
             switch outcome {
@@ -46,14 +46,14 @@ struct CheckResult: Sendable {
             }
         let name = check + String(repeating: " ", count: max(1, 12 - check.count))
         let messages = findings.isEmpty ? [summary] : sorted.prefix(Self.lineLimit).map(\.message)
-        // Those behind the first stand below it.
+        // Further findings are indented below the first.
         let indent = "\n" + String(repeating: " ", count: 9 + name.count + 1)
         let rest =
             findings.count > Self.lineLimit ? "\(indent)and \(findings.count - Self.lineLimit) more: see --json" : ""
         return "\(word)  \(name) \(messages.map(\.printable).joined(separator: indent))\(rest)"
     }
 
-    /// How many findings people see of one check.
+    /// The number of findings of one check that are shown as text.
     private static let lineLimit = 5
 
     var record: Value {
@@ -67,7 +67,7 @@ struct CheckResult: Sendable {
 }
 
 extension CheckResult {
-    /// As the child tells it.
+    /// Reads the result that the child process has reported.
     init(_ check: String, told: Value) {
         self.check = check
         summary = told.text("summary")

@@ -1,47 +1,45 @@
-internal import PluginABI
-
-/// A check for which code of the module runs: each in a process of its own.
+/// A check that runs code of the module, in a process of its own.
 enum CheckStep: String, CaseIterable, Codable, Sendable {
-    /// It is activated and torn down again and again.
+    /// Activates the module and tears it down, repeatedly.
     case lifecycle
-    /// Actions and targets that it does not have; a `notFound` takes their place.
+    /// Calls actions and targets that the module does not have; a `notFound` may answer for them.
     case unknown
-    /// Missing, superfluous and mistyped parameters.
+    /// Passes missing, superfluous and mistyped parameters.
     case parameters
-    /// Values of the right type that nobody expects.
+    /// Passes unusual values of the right types.
     case hostile
-    /// All actions on several threads at once.
+    /// Performs all actions on several threads at once.
     case concurrent
-    /// Each call is answered once, with what the manifest declares.
+    /// Verifies that each call is answered once, with a value of the declared type.
     case replies
-    /// Objects go when nobody holds them.
+    /// Verifies that objects are destroyed when they have no holders.
     case objects
 
-    /// Whether it performs actions.
+    /// Whether the step performs actions.
     var callsActions: Bool { self != .lifecycle }
 
-    /// How long one asynchronous call may take, of the time that the whole step has.
+    /// Returns how long one asynchronous call may take if the whole step may take `deadline`.
     func callTimeout(of deadline: Duration) -> Duration {
         switch self {
-        // With such parameters an action may sleep for a year.
+        // With such parameters, an action may sleep for a year.
         case .parameters, .hostile: .milliseconds(200)
-        // It performs everything several times.
+        // This step performs every action several times.
         case .objects: deadline / 16
         case .lifecycle, .unknown, .concurrent, .replies: deadline / 4
         }
     }
 
-    /// What to do when the process died or hung in this step.
+    /// The advice if the process died or hung in this step.
     var advice: String {
         switch self {
         case .lifecycle: "Look at activate and at the hooks; a module is activated once in each of its copies."
-        case .unknown: "A 'notFound' must take every name."
-        case .parameters: "Parameters of type 'any' can hold everything, null included: look before you read."
-        case .hostile: "Numbers can be as large, texts as long and bytes as few as their types allow."
+        case .unknown: "A 'notFound' must accept every name."
+        case .parameters: "Parameters of type 'any' can be of any type, including null: check the type before reading."
+        case .hostile: "Numbers, strings and bytes can have any value and any length that their types allow."
         case .concurrent:
             "Actions run on several threads at once: guard what they share, or declare \"concurrency\": \"serial\"."
         case .replies: "Each call must be answered, also a failing one."
-        case .objects: "An object's 'destroy' is called once, from whatever thread."
+        case .objects: "An object's 'destroy' is called once, on any thread."
         }
     }
 }

@@ -1,9 +1,9 @@
 internal import PluginABI
 internal import PluginHost
 
-/// An action that a check performs: one of a target, or one of an object that an action has given.
+/// An action that a check performs: one of a target, or one of an object that an action has returned.
 struct CheckedCall: Sendable {
-    /// What people read: `Target/action`, `Type#action`.
+    /// The action as messages show it: `Target/action`, `Type#action`.
     let title: String
     let action: CheckedManifest.Action
     private let receiver: Receiver

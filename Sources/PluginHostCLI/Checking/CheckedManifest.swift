@@ -1,6 +1,6 @@
 internal import PluginABI
 
-/// What the checks need of a manifest that a host has taken already.
+/// The parts of a manifest that the checks need. A host has already accepted the manifest.
 struct CheckedManifest: Sendable {
     struct Parameter: Sendable {
         fileprivate let record: Value
@@ -18,7 +18,7 @@ struct CheckedManifest: Sendable {
         var parameters: [Parameter] { record.list("parameters").map(Parameter.init) }
     }
 
-    /// A target or a type of objects.
+    /// A target or an object type.
     struct Group: Sendable {
         fileprivate let record: Value
         var name: String { record.text("name") }
@@ -35,13 +35,13 @@ struct CheckedManifest: Sendable {
     var types: [Group] { record.list("types").map(Group.init) }
     var events: [Action] { record.list("events").map(Action.init) }
 
-    /// The modules and services without which it does not start.
+    /// The modules and services that the module requires to start.
     var requires: [String] {
         record.list("requires").filter { $0["optional"] != true }
             .compactMap { $0["module"]?.string ?? $0["service"]?.string }
     }
 
-    /// Every action of a target that others call, with the target's name.
+    /// Every action of a target except `notFound`, with the target's name.
     var actions: [(target: String, action: Action)] {
         targets.flatMap { target in
             target.actions.filter { $0.name != "notFound" }.map { (target.name, $0) }
@@ -50,7 +50,7 @@ struct CheckedManifest: Sendable {
 }
 
 extension CheckedManifest.Action {
-    /// One of which no more than the name is known.
+    /// Makes an action of which only the name is known.
     init(named name: String) { record = ["name": .string(name)] }
 }
 

@@ -1,15 +1,14 @@
 internal import Foundation
-internal import Glibc
 internal import PluginABI
 internal import PluginHost
 internal import Synchronization
 
-/// A module in a host of its own, with those that it requires, in the child process of a check.
+/// A module in a host of its own, with the modules that it requires, in the child process of a check.
 struct CheckedModule: Sendable {
     let manifest: CheckedManifest
-    /// What is checked, and how.
+    /// The check, with its settings.
     let check: CheckChild
-    /// A folder of this check's own, which its parent removes.
+    /// The check's own folder, which the parent process removes.
     let folder: String
 
     private var files: [String] { check.files }
@@ -17,13 +16,13 @@ struct CheckedModule: Sendable {
     /// How long an asynchronous call may take.
     var callTimeout: Duration { check.step.callTimeout(of: .seconds(Int(check.seconds))) }
 
-    /// What the host has written to its log.
+    /// The entries that the host has written to its log.
     final class Log: Sendable {
         private let entries = Mutex<[LogEntry]>([])
 
         func add(_ entry: LogEntry) { entries.withLock { $0.append(entry) } }
 
-        /// What has gone wrong, said of calls that were answered twice, or by another module.
+        /// The number of log entries about calls that were answered twice, or by another module.
         var staleReplies: Int {
             entries.withLock { $0.count { $0.message.contains("replied to a call that is over") } }
         }
@@ -31,8 +30,8 @@ struct CheckedModule: Sendable {
 
     /// Starts a host.
     ///
-    /// - Parameter shutdownTimeout: How long the host waits at its end for calls that go on.
-    /// - Throws: Why the module is not active.
+    /// - Parameter shutdownTimeout: How long the host waits for running calls when it is shut down.
+    /// - Throws: The reason why the module is not active.
     func start(log: Log, shutdownTimeout: Duration = .milliseconds(200)) throws(PluginError) -> PluginHost {
         var configuration = PluginHost.Configuration(
             folders: Array(Set(files.map { ($0 as NSString).deletingLastPathComponent })).sorted())
@@ -56,18 +55,19 @@ struct CheckedModule: Sendable {
         }
         guard let status = host.modules.first(where: { $0.file == files[0] }) else {
             throw host.problems.first
-                ?? PluginError(.unreadable, "\(files[0]) is not looked at: a host takes '*.so', and nothing hidden.")
+                ?? PluginError(
+                    .unreadable, "\(files[0]) is ignored: a host loads only files named '*.so' that are not hidden.")
         }
         guard status.state == .active else {
             host.shutdown()
             let error = status.error ?? PluginError(.activationFailed, "It is \(status.state). \(status.note ?? "")")
             throw manifest.requires.isEmpty || status.state != .waiting
-                ? error : PluginError(error.code, error.message + " Give its file with '--with'.")
+                ? error : PluginError(error.code, error.message + " Pass its file with '--with'.")
         }
         return host
     }
 
-    /// How many objects of the module somebody holds.
+    /// Returns the number of the module's objects that have holders.
     func objects(in host: PluginHost) -> Int {
         host.generations.filter { $0.name == manifest.name }.reduce(0) { $0 + $1.objects }
     }

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// What a module writes to standard output, which is the program's own.
+/// The output of a module to standard output, which belongs to the program.
 struct CheckedOutput {
     private let descriptor: CInt
 
-    /// Takes the process's standard output to a file of a folder.
+    /// Redirects the process's standard output to a file in a folder.
     init(folder: String) {
         descriptor = open(folder + "/output", O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         if descriptor >= 0 { dup2(descriptor, 1) }
@@ -17,7 +17,7 @@ struct CheckedOutput {
         guard count > 0 else { return }
         let text = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n").first ?? ""
         result.warn(
-            "It writes to standard output (“\(text)”), which belongs to the program: what others read from it breaks. Use "
-                + "the host's log.")
+            "It writes to standard output (“\(text)”), which belongs to the program: this breaks readers of the program's "
+                + "output. Use the host's log instead.")
     }
 }

@@ -1,9 +1,9 @@
 internal import Glibc
 internal import PluginABI
 
-/// The checks that look at a file and its manifest, and run nothing of it.
+/// The checks of a file and its manifest that run no code of the module.
 enum FileChecks {
-    /// All of them, of what `inspect` says about a file.
+    /// Returns the results of these checks, given the output of `inspect` for a file.
     static func all(_ report: Value, file: String) -> [CheckResult] {
         [
             libraries(report["elf"] ?? nil, file), symbols(report["elf"] ?? nil),
@@ -28,20 +28,20 @@ enum FileChecks {
             let places = elf.texts("runpath").filter { !$0.hasPrefix("$ORIGIN") }
             let place = places.first { access("\($0)/\(library)", R_OK) == 0 }
             result.warn(
-                "\(library) is found \(place.map { "in \($0)" } ?? "by chance"), and perhaps not on other machines. Put it "
-                    + "beside the module (\(folder)), and link with -Wl,-rpath,'$ORIGIN'.")
+                "\(library) is found \(place.map { "in \($0)" } ?? "by chance"), and may be missing on other machines. Put it "
+                    + "next to the module (\(folder)), and link with -Wl,-rpath,'$ORIGIN'.")
         }
         return result
     }
 
-    /// Whether the program has it, so that every module finds it.
+    /// Returns whether the program has loaded a library, so that every module finds it.
     private static func isInProgram(_ library: String) -> Bool {
         guard let handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD) else { return false }
         dlclose(handle)
         return true
     }
 
-    /// Whether a module could not be opened because a library is not there.
+    /// Returns whether a module could not be opened because a library is missing.
     static func isMissingLibrary(_ error: PluginError) -> Bool {
         error.code == .openFailed && error.message.contains("cannot open shared object file")
     }
@@ -50,18 +50,18 @@ enum FileChecks {
 
     private static func symbols(_ elf: Value) -> CheckResult {
         let exports = elf.texts("exports")
-        var result = CheckResult(check: "symbols", summary: "nothing but the entry function is exported")
+        var result = CheckResult(check: "symbols", summary: "only the entry function is exported")
         let clashing = exports.filter { dlsym(nil, $0) != nil }
         if !clashing.isEmpty {
             result.fail(
-                "It exports \(listed(clashing)), and so does the program: its own calls go to the program's. Make them "
-                    + "static, or compile with -fvisibility=hidden.")
+                "It exports \(listed(clashing)), and so does the program: the module's calls would reach the program's "
+                    + "functions. Make them static, or compile with -fvisibility=hidden.")
         }
         let others = exports.filter { !clashing.contains($0) }
         if !others.isEmpty {
             result.warn(
-                "It exports \(listed(others)), which clash where modules are linked into one program. Make them static, "
-                    + "or compile with -fvisibility=hidden.")
+                "It exports \(listed(others)), which can clash when several modules are linked into one program. Make "
+                    + "them static, or compile with -fvisibility=hidden.")
         }
         return result
     }
@@ -74,11 +74,11 @@ enum FileChecks {
     // MARK: Names
 
     private static func names(_ manifest: CheckedManifest, _ file: String) -> CheckResult {
-        var result = CheckResult(check: "names", summary: "all can be said in URLs, on command lines and in Swift")
+        var result = CheckResult(check: "names", summary: "all are usable in URLs, on command lines and in Swift")
         let fileName = file.split(separator: "/").last.map(String.init) ?? file
         if !fileName.hasSuffix(".so") || fileName.hasPrefix(".") {
             result.fail(
-                "Hosts look at files that end in '.so' and are not hidden, and not at '\(fileName.shortened)'. Give it another name."
+                "Hosts ignore '\(fileName.shortened)': they load only files that end in '.so' and are not hidden. Rename it."
             )
         }
         compare(manifest.targets.map(\.name), "targets", &result)
@@ -90,28 +90,29 @@ enum FileChecks {
         }
         for target in manifest.targets where target.actions.contains(where: \.isRemote) && !isHostName(target.name) {
             result.warn(
-                "The target \(target.name) has remote actions, and its name cannot be the host of a URL everywhere: "
-                    + "letters, digits and '-' can, up to 63.")
+                "The target \(target.name) has remote actions, but not every tool accepts its name as the host of a URL. "
+                    + "Use at most 63 letters, digits and '-'.")
         }
         return result
     }
 
-    /// Whether it is an action by which a page takes a property, or an object an event of the chain.
+    /// Returns whether a name is that of an action that sets a page's property, or handles an event of the chain.
     private static func isConventional(_ name: String) -> Bool { name.hasPrefix("set.") || name.hasPrefix("handle.") }
 
-    /// Names of one scope that tools without case, or with letters and digits only, cannot tell apart or not say.
+    /// Warns of names of one scope that some tools cannot express or cannot tell apart, because they ignore case or know
+    /// only letters and digits.
     private static func compare(_ names: [String], _ what: String, _ result: inout CheckResult) {
         var seen: [String: String] = [:]
         for name in names {
             let plain = name.lowercased().filter { !"-._".contains($0) }
             if let other = seen.updateValue(name, forKey: plain) {
                 result.warn(
-                    "The \(what) “\(other.shortened)” and “\(name.shortened)” differ in case or in '-', '.', '_' only: some tools take them for "
-                        + "one. Rename one.")
+                    "The \(what) “\(other.shortened)” and “\(name.shortened)” differ only in case or in '-', '.', '_': some "
+                        + "tools cannot tell them apart. Rename one.")
             } else if !isConventional(name), name.contains(where: { "-.".contains($0) }) {
                 result.warn(
-                    "Among the \(what), “\(name.shortened)” is no identifier: façades spell it otherwise. Use letters, digits and _."
-                )
+                    "Among the \(what), “\(name.shortened)” is not an identifier: façades spell it differently. Use letters, "
+                        + "digits and _.")
             } else if name.count > 63 {
                 result.warn("Among the \(what), “\(name.prefix(20))…” is longer than 63 letters. Shorten it.")
             }

@@ -2,12 +2,12 @@ internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
-/// Activates a module and tears it down, again and again.
+/// Activates a module and tears it down repeatedly.
 struct LifecycleCheck {
     static let rounds = 8
 
     let module: CheckedModule
-    /// Is called when it is active for the first time.
+    /// Called when the module is active for the first time.
     let started: () -> Void
 
     func run(_ result: inout CheckResult) {
@@ -23,24 +23,24 @@ struct LifecycleCheck {
                     generation.state != .retired
                 {
                     result.fail(
-                        "It was not torn down when the host ended: it \(generation.reason) Answer every call, and let go "
-                            + "of objects in 'tearDown'.")
+                        "It was not torn down when the host was shut down: it \(generation.reason) Answer every call, and "
+                            + "release objects in 'tearDown'.")
                     return
                 }
             } catch {
                 let again = round == 1 ? "" : "The \(ordinal(round)) time: "
                 result.fail(
                     again + error.message
-                        + (round == 1 ? "" : " 'tearDown' must give back what 'setUp' and activate take."))
+                        + (round == 1 ? "" : " 'tearDown' must release what 'setUp' and activate acquire."))
                 return
             }
             descriptors.append(Self.openDescriptors)
         }
-        // The first rounds open what stays open for the process.
+        // The first rounds may open files that stay open for the lifetime of the process.
         let growth = descriptors[Self.rounds - 1] - descriptors[2]
         if growth >= Self.rounds - 3 {
             result.warn(
-                "Each time it leaves a file, a socket or the like open. Close in 'tearDown' what was opened before.")
+                "Each time, it leaves a file, a socket or the like open. Close in 'tearDown' what was opened before.")
         }
     }
 

@@ -1,36 +1,35 @@
 internal import Foundation
-internal import Glibc
 internal import PluginABI
 internal import PluginFile
 internal import PluginHost
 
-/// All checks of one file, each step that runs its code in a process of its own: a module that crashes or hangs has
-/// failed a check, and the others go on.
+/// All checks of one file. Each step that runs its code does so in a process of its own: if the module crashes or hangs,
+/// that check has failed, and the others go on.
 struct ModuleCheck: Sendable {
     static let defaultDeadline = Duration.seconds(30)
 
     let file: String
-    /// Files of modules that it requires.
+    /// The files of modules that it requires.
     let others: [String]
     let trustsEveryone: Bool
     let seed: UInt64
     let callsActions: Bool
-    /// For each step.
+    /// The time that each step may take.
     let deadline: Duration
 
     struct Report: Sendable {
         var module: CheckedManifest?
         var results: [CheckResult] = []
         var failures: Int { results.count { $0.outcome == .failure } }
-        /// Whether something failed that depends on the seed.
+        /// Whether a check that depends on the seed has failed.
         var failsBySeed: Bool {
             results.contains { $0.outcome == .failure && CheckStep(rawValue: $0.check)?.callsActions == true }
         }
     }
 
-    /// - Parameter tell: Is called with each result as it comes.
-    /// - Throws: `fileNotFound`; and what is wrong with one of the other files.
-    func run(_ tell: (CheckResult) -> Void) async throws(PluginError) -> Report {
+    /// - Parameter tell: Called with each result as soon as it is known.
+    /// - Throws: `fileNotFound`; the error of one of the other files.
+    func run(_ tell: (CheckResult) -> Void) throws(PluginError) -> Report {
         var report = Report()
         func add(_ result: CheckResult) {
             report.results.append(result)
@@ -39,19 +38,19 @@ struct ModuleCheck: Sendable {
         try Self.requireFile(path)
         let inspected: Value
         do throws(PluginError) {
-            inspected = try await Inspection(file: path, trustsEveryone: trustsEveryone, deadline: deadline).run()
+            inspected = try Inspection(file: path, trustsEveryone: trustsEveryone, deadline: deadline).run()
         } catch {
             for result in Self.results(of: error) { add(result) }
             return report
         }
         let manifest = CheckedManifest(inspected["manifest"] ?? nil)
         report.module = manifest
-        for other in others { try await examine(other, besides: manifest.name) }
+        for other in others { try examine(other, besides: manifest.name) }
         add(CheckResult(check: "description", summary: "\(manifest.name) \(manifest.version)"))
-        add(CheckResult(check: "manifest", summary: "fits its schema and the functions"))
+        add(CheckResult(check: "manifest", summary: "matches its schema and the functions"))
         let ofFile = FileChecks.all(inspected, file: path)
         for result in ofFile { add(result) }
-        // A host does not look at a file of such a name.
+        // A host ignores a file whose name is wrong.
         var starts = !ofFile.contains { $0.check == "names" && $0.outcome == .failure }
         for step in CheckStep.allCases {
             let isLeftOut = step.callsActions && !callsActions
@@ -70,7 +69,7 @@ struct ModuleCheck: Sendable {
 
     private var path: String { Self.absolute(file) }
 
-    /// As the host calls it: without `.`, `..` and slashes that say nothing.
+    /// Returns a path in the form that the host uses: absolute, without `.`, `..` and redundant slashes.
     private static func absolute(_ path: String) -> String { URL(filePath: path).standardizedFileURL.path }
 
     private static func requireFile(_ path: String) throws(PluginError) {
@@ -78,35 +77,33 @@ struct ModuleCheck: Sendable {
         let isLink = fileStatus(path, followingLink: false) != nil
         throw PluginError(
             .fileNotFound,
-            isLink ? "\(path) is a link to a file that is not there." : "There is no file \(path.shortened).")
+            isLink ? "\(path) is a link to a file that does not exist." : "There is no file \(path.shortened).")
     }
 
-    /// Looks at a file of '--with'.
-    private func examine(_ other: String, besides name: String) async throws(PluginError) {
+    /// Checks a file of '--with'.
+    private func examine(_ other: String, besides name: String) throws(PluginError) {
         let path = Self.absolute(other)
         do throws(PluginError) {
             try Self.requireFile(path)
             let inspection = Inspection(file: path, trustsEveryone: trustsEveryone, deadline: deadline)
-            guard CheckedManifest(try await inspection.run()["manifest"] ?? nil).name == name else { return }
+            guard CheckedManifest(try inspection.run()["manifest"] ?? nil).name == name else { return }
         } catch {
             throw PluginError(error.code, "'--with \(other)': \(error.message)")
         }
         throw PluginError(
             .invalidFile,
-            "'--with \(other)': this file has the name of the module under test, \(name). Give only modules that it "
-                + "requires.")
+            "'--with \(other)': this module has the same name as the module under test, \(name). Pass only modules that "
+                + "it requires.")
     }
 
-    /// What keeps a file from being a module at all.
+    /// Returns the results for a file that is not a valid module.
     private static func results(of error: PluginError) -> [CheckResult] {
         func failed(_ check: String, _ message: String) -> CheckResult {
-            var result = CheckResult(check: check)
-            result.fail(message)
-            return result
+            CheckResult(check: check, findings: [CheckResult.Finding(isFailure: true, message: message)])
         }
         if FileChecks.isMissingLibrary(error) {
             return [
-                failed("libraries", error.message + " Put it beside the module, and link with -Wl,-rpath,'$ORIGIN'.")
+                failed("libraries", error.message + " Put it next to the module, and link with -Wl,-rpath,'$ORIGIN'.")
             ]
         }
         guard error.code == .invalidManifest || error.code == .invalidPattern else {
@@ -117,7 +114,8 @@ struct ModuleCheck: Sendable {
 
     // MARK: One step
 
-    /// The result of a step, and whether the module was active in it, which `lifecycle` tells.
+    /// Runs a step in a child process. Returns its result, and whether the module has become active, which only
+    /// `lifecycle` reports.
     private func perform(
         _ step: CheckStep, manifest: String
     ) throws(PluginError) -> (result: CheckResult, hasStarted: Bool) {
@@ -146,11 +144,11 @@ struct ModuleCheck: Sendable {
             let count = lines.count { $0.hasPrefix("{\"at\":") }
             let progress = call.map { ", after \(counted(count, "call")); the last to begin was \($0)" } ?? ""
             result.fail(
-                "It came to no end in the \(inSeconds(deadline)) that each check has\(progress). If all of them take "
-                    + "longer by intention, give a longer '--timeout'.\(advice)")
+                "It did not end within the \(inSeconds(deadline)) that each check may take\(progress). If the calls "
+                    + "intentionally take longer, pass a longer '--timeout'.\(advice)")
         case .exited(let code):
             result.fail(
-                "It ends the process with exit code \(code)\(place): a host would end with it. Never call exit.")
+                "It ends the process with exit code \(code)\(place): this would end the host, too. Never call exit.")
         }
         return (result, hasStarted)
     }

@@ -1,6 +1,6 @@
 internal import PluginABI
 
-/// Values for calls, the same ones for the same seed.
+/// Values for calls, determined by a seed.
 struct SeededValues {
     private var state: UInt64
 
@@ -19,7 +19,7 @@ struct SeededValues {
         elements[Int(next() % UInt64(elements.count))]
     }
 
-    /// What people pass.
+    /// Returns a value as callers usually pass it.
     mutating func ordinary(_ kind: Value.Kind, object: Object) -> Value {
         switch kind {
         case .bool: .bool(next() & 1 == 0)
@@ -34,7 +34,7 @@ struct SeededValues {
         }
     }
 
-    /// What fits the type, and what nobody thinks of.
+    /// Returns an unusual value of a type.
     mutating func hostile(_ kind: Value.Kind, object: Object) -> Value {
         switch kind {
         case .bool: return .bool(next() & 1 == 0)
@@ -64,7 +64,7 @@ struct SeededValues {
 
     private func nested(depth: Int) -> Value { (0..<depth).reduce([]) { value, _ in [value] } }
 
-    /// A value of another type, that nothing converts without loss; nil where every value fits.
+    /// Returns a value of another type that cannot be converted without loss; `nil` if every value fits.
     mutating func mistyped(_ kind: Value.Kind) -> Value? {
         switch kind {
         case .bool, .bytes, .object: pick([7, "text", [1]])
@@ -77,6 +77,6 @@ struct SeededValues {
         }
     }
 
-    /// A name that no module has.
+    /// Returns a name that no module uses.
     mutating func name() -> String { "unknown" + String(next(), radix: 36) }
 }

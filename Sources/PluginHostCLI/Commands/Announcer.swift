@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import PluginABI
 internal import PluginHost
 
-/// Tells what happens to a running host: in lines with the time for people, in objects for programs.
+/// Prints the changes of a running host: as lines with the time for people, as JSON objects for programs.
 struct Announcer: Sendable {
     let console: Console
     let asJSON: Bool
@@ -29,7 +29,7 @@ struct Announcer: Sendable {
 
     func stopping() { announce(["event": "stopping"], "Stopping") }
 
-    /// Something that the ``EventLog`` of a host has remembered.
+    /// Prints a change from the ``EventLog`` of a host.
     func remembered(_ event: Value) {
         guard !asJSON else { return console.print(event.json) }
         let time = (event["time"]?.string).flatMap { try? Date($0, strategy: .iso8601) }
@@ -38,7 +38,7 @@ struct Announcer: Sendable {
 
     func missed(_ count: Int) {
         let record: Value = ["event": "missed", "count": .int(count)]
-        console.print(asJSON ? record.json : "\(count) changes came faster than they were asked for.")
+        console.print(asJSON ? record.json : "\(count) changes were missed: they happened faster than they were read.")
     }
 
     private func announce(_ record: Value, _ text: String) {

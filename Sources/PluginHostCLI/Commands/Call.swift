@@ -3,20 +3,20 @@ internal import PluginABI
 /// `pluginhost call TARGET ACTION [name=value …]`
 enum Call: Question {
     static let service = OptionSpecification(
-        name: "--service", help: "The first argument is the name of a service: whatever implements it is called.")
+        name: "--service", help: "The first argument is the name of a service, and its implementation is called.")
     static let version = OptionSpecification(
-        name: "--from", value: "version", help: "The smallest version of the service that will do. (default: any)")
+        name: "--from", value: "version", help: "The lowest acceptable version of the service. (default: any)")
 
     static let object = OptionSpecification(
         name: "--object",
-        help: "The first argument is an object that a call has returned: the number behind \"object\". A running host "
-            + "holds what it has shown; see 'release'.")
+        help: "The first argument is an object that a call has returned: the number after \"object\". A running host "
+            + "keeps the objects that it has shown; see 'release'.")
 
     static let specification = CommandSpecification(
         name: "call",
         overview: "Perform an action of a target, as a local caller, and print the result.",
-        discussion: "A value is read as JSON where it is JSON, else as text: 'page=2' is a number, 'key=x' a string, "
-            + "'key=\"2\"' (with the quotes) a string again.",
+        discussion: "A value is read as JSON if it is valid JSON, otherwise as text: 'page=2' is a number, 'key=x' a "
+            + "string, and 'key=\"2\"' (with the quotes) a string, too.",
         arguments: [
             ArgumentSpecification(
                 name: "target", help: "The name of the target or the service, or the number of the object."),
@@ -34,11 +34,11 @@ enum Call: Question {
         ].withTimeout(of: arguments)
         let version = arguments.value(of: version)
         guard arguments.has(service) || version == nil else {
-            throw .usage("'--from' is for services: give '--service', too.")
+            throw .usage("'--from' is for services: pass '--service', too.")
         }
         switch (arguments.has(object), arguments.has(service)) {
         case (true, true):
-            throw .usage("'--object' and '--service' do not go together: the first argument is one of them.")
+            throw .usage("'--object' and '--service' exclude each other: the first argument is one or the other.")
         case (true, false): parameters["object"] = .int(try handle(receiver))
         case (false, true):
             parameters["service"] = .string(receiver)
@@ -48,10 +48,10 @@ enum Call: Question {
         return parameters
     }
 
-    /// The handle of an object, as people write it.
+    /// Reads the handle of an object.
     static func handle(_ text: String) throws(PluginError) -> Int {
         guard let handle = Int(text) else {
-            throw .usage("'\(text.shortened)' is no object; write the number that a result shows behind \"object\".")
+            throw .usage("'\(text.shortened)' is not an object; use the number that a result shows after \"object\".")
         }
         return handle
     }
@@ -64,7 +64,7 @@ enum Call: Question {
         }
     }
 
-    /// The error of a word that was meant as text and read as JSON, with what to write instead.
+    /// Adds to an error, if a word may have been meant as text but was read as JSON, what to write instead.
     private static func hinting(_ error: PluginError, _ parameters: [String: Value]) -> PluginError {
         guard error.code == .mistypedParameter, error.source == nil, error.message.contains("is declared string"),
             let (name, value) = parameters.first(where: { error.message.contains("“\($0.key.shortened)”") })

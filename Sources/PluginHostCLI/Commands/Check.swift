@@ -3,35 +3,36 @@ internal import PluginABI
 /// `pluginhost check FILE`
 enum Check: Command {
     static let seed = OptionSpecification(
-        name: "--seed", value: "number", help: "Where the generated parameters begin; a run prints its own.")
+        name: "--seed", value: "number",
+        help: "The seed of the generated parameters. Each run prints its seed. (default: random)")
     static let noCalls = OptionSpecification(
-        name: "--no-calls", help: "Perform no action: for modules whose actions change things outside of them.")
+        name: "--no-calls", help: "Perform no actions: for modules whose actions have effects outside of the module.")
     static let with = OptionSpecification(
         name: "--with", value: "file", repeats: true,
         help: "A module that this one requires; can be given more than once.")
 
     static let specification = CommandSpecification(
         name: "check",
-        overview: "Check a module before it is shipped: what it says, and what it does when it is called.",
+        overview: "Check a module before you ship it: its description, and its behavior when it is called.",
         discussion:
-            "It performs every action of targets and of the objects that they give, many times, with parameters that are "
-            + "generated: give '--no-calls' for a module that must not do what it can. Hooks for replacement "
+            "This performs every action of targets, and of the objects that they return, many times with generated "
+            + "parameters. Use '--no-calls' for a module whose actions must not be performed. Hooks for replacement "
             + "('suspend', 'resume', 'unsuspend') and interceptors are not run. Each check runs in a process of its "
-            + "own, so that a crash is a finding. It says for each check: pass, warning, FAILURE and what to do, or "
-            + "skipped and why. The exit code is 0 without a failure, warnings or not, 65 with one, and 66 where there "
-            + "is no such file.",
+            + "own, so that a crash is a finding. The result of a check is: pass; warning or FAILURE, with what to do; "
+            + "or skipped, with the reason. The exit code is 0 if no check fails, with or without warnings, 65 if one "
+            + "fails, and 66 if there is no such file.",
         arguments: [ArgumentSpecification(name: "file", help: "The shared library.")],
         options: [
             seed, noCalls, with, .trust,
             OptionSpecification(
                 name: "--timeout", value: "seconds",
-                help: "The deadline of each check; one asynchronous call has a quarter. (default: 30)"), .json,
+                help: "The deadline of each check; one asynchronous call gets a quarter of it. (default: 30)"), .json,
         ])
 
     static func run(_ invocation: Invocation) async throws(PluginError) {
         let (arguments, console) = (invocation.arguments, invocation.console)
         let check = try moduleCheck(arguments)
-        let report = try await check.run { result in
+        let report = try check.run { result in
             if !invocation.isJSON { console.print(result.line(console.outputStyle)) }
         }
         console.print(invocation.isJSON ? record(of: report, check).json : "seed \(check.seed)")
@@ -45,7 +46,7 @@ enum Check: Command {
 
     private static func moduleCheck(_ arguments: ParsedArguments) throws(PluginError) -> ModuleCheck {
         guard arguments.positionals[0] != "" else {
-            throw .usage("The name of the file is empty. Give the path of a shared library.")
+            throw .usage("The name of the file is empty. Pass the path of a shared library.")
         }
         let seed = try arguments.wholeNumber(of: seed, in: 0...UInt64.max)
         return ModuleCheck(

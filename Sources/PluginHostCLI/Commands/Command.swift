@@ -1,25 +1,26 @@
 internal import PluginABI
 
-/// One of the program's commands.
+/// A command of the program.
 protocol Command: SendableMetatype {
     static var specification: CommandSpecification { get }
 
-    /// Does the work as a program of its own.
+    /// Runs the command as a program of its own.
     static func run(_ invocation: Invocation) async throws(PluginError)
 }
 
-/// A command that asks a host something and prints the answer; it works on its own, attached, and at the prompt.
+/// A command that sends a request to a host and prints the answer. It works on its own, attached, and at the prompt.
 ///
-/// What it asks is the method that is named like the command (``HostMethod``), unless it has an `ask` of its own.
+/// It calls the method that is named like the command (``HostMethod``), unless it has an `ask` of its own.
 protocol Question: Command {
-    /// What the method is given.
+    /// Returns the parameters of the method.
     ///
     /// - Throws: `usage`.
     static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value]
 
-    /// The answer, where it takes no host.
+    /// Returns the answer if no host is needed for it; otherwise `nil`.
     static func answerWithoutHost(_ arguments: ParsedArguments) async throws(PluginError) -> Value?
 
+    /// Sends the request, and prints the answer.
     static func ask(_ host: any HostService, _ invocation: Invocation) async throws(PluginError)
 
     /// Prints the answer for people or for programs.
@@ -42,7 +43,7 @@ extension Question {
         try await ask(host, invocation)
     }
 
-    /// With what the host's method is given.
+    /// Returns the invocation with the parameters of the host's method.
     static func prepare(_ invocation: Invocation) throws(PluginError) -> Invocation {
         var invocation = invocation
         invocation.parameters = try parameters(invocation.arguments)

@@ -3,17 +3,17 @@ internal import PluginABI
 /// `pluginhost events`
 enum Events: Command {
     static let follow = OptionSpecification(
-        name: "--follow", short: "-f", help: "Go on with what happens, until the host ends.")
+        name: "--follow", short: "-f", help: "Continue with new changes until the host ends.")
 
     static let specification = CommandSpecification(
         name: "events",
-        overview: "Show what has happened to the modules of a running host.",
-        discussion: "The last \(EventLog.limit) changes, each on a line; with '--json' as an object.",
+        overview: "Show the changes of modules of a running host.",
+        discussion: "Prints the last \(EventLog.limit) changes, one per line; with '--json', each as an object.",
         options: [follow, .attach, .json])
 
     static func run(_ invocation: Invocation) async throws(PluginError) {
         guard invocation.has(.attach) else {
-            throw .usage("'events' asks a running host; name its socket with '\(OptionSpecification.attach.name)'.")
+            throw .usage("'events' needs a running host; pass its socket with '\(OptionSpecification.attach.name)'.")
         }
         let host = try invocation.host()
         var answer = try await host.request("events", [:])

@@ -4,9 +4,9 @@ internal import PluginABI
 enum Inspect: Question {
     static let specification = CommandSpecification(
         name: "inspect",
-        overview: "Show everything that one file says about itself, without registering it.",
-        discussion: "The file's code runs in a process of its own: one that crashes, or does not come to an end within "
-            + "the timeout (default: 10 seconds), is reported as a bad file.",
+        overview: "Show the description of a module file, without registering it.",
+        discussion: "The file's code runs in a process of its own. If it crashes, or does not end within the timeout "
+            + "(default: 10 seconds), the file is reported as bad.",
         arguments: [ArgumentSpecification(name: "file", help: "The shared library.")],
         options: [.trust, .timeout, .json])
 
@@ -15,7 +15,7 @@ enum Inspect: Question {
     }
 
     static func answerWithoutHost(_ arguments: ParsedArguments) async throws(PluginError) -> Value? {
-        try await Inspection(
+        try Inspection(
             file: arguments.positionals[0], trustsEveryone: arguments.has(.trust), deadline: arguments.timeout
         ).run()
     }

@@ -1,24 +1,24 @@
 internal import PluginABI
 internal import PluginHost
 
-/// What a command was asked, and what it finds around itself.
+/// The arguments and the surroundings of a command.
 struct Invocation: Sendable {
     let arguments: ParsedArguments
     let console: Console
-    /// The program's environment.
+    /// The program's environment variables.
     let variables: [String: String]
-    /// What a question gives to the host's method.
+    /// The parameters of the host's method, for a question.
     var parameters: [String: Value] = [:]
 
     var isJSON: Bool { arguments.has(.json) }
 
     func has(_ option: OptionSpecification) -> Bool { arguments.has(option) }
 
-    /// The host that a command asks: one that runs already, or one of its own.
+    /// Returns the host that the command uses: a running one, or one of its own.
     func host() throws(PluginError) -> any HostService {
         if let path = arguments.value(of: .attach) {
             for option in OptionSpecification.hosting where has(option) {
-                throw .usage("'\(option.name)' has no effect on a host that runs already ('--attach').")
+                throw .usage("'\(option.name)' has no effect on a host that is already running ('--attach').")
             }
             return try AttachedHost(path: path)
         }

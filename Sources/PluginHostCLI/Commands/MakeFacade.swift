@@ -1,26 +1,24 @@
 internal import PluginABI
 internal import PluginFacades
 internal import PluginFile
-internal import PluginHost
 
 /// `pluginhost facade MODULE_OR_FILE`
 enum MakeFacade: Question {
     static let name = OptionSpecification(
         name: "--name", value: "type",
-        help: "The name of the enum that everything stands in. (default: that of the module, and 'Facade')")
+        help: "The name of the enum that contains everything. (default: the module's name followed by 'Facade')")
     static let isPublic = OptionSpecification(name: "--public", help: "Make everything public, for a library.")
 
     static let specification = CommandSpecification(
         name: "facade",
         overview: "Print a Swift file with a function for each action of a module.",
         discussion:
-            "The file compiles in modules and in programs: it needs PluginABI alone. It has a type for each target, "
-            + "for each type of objects and for each service, and an enum of the URLs. Make it again when the "
-            + "module has "
+            "The file compiles in modules and in programs: it needs only PluginABI. It has a type for each target, "
+            + "each object type and each service, and an enum of the URLs. Generate it again when the module has "
             + "changed: 'pluginhost facade libA.so > Sources/B/AFacade.swift'.",
         arguments: [
             ArgumentSpecification(
-                name: "module", help: "A shared library, if there is a '/' or a '.so' in it; else the name of a module."
+                name: "module", help: "The name of a module, or a shared library (contains '/' or ends in '.so')."
             )
         ],
         options: [name, isPublic] + OptionSpecification.hosting + [.timeout, .attach])
@@ -43,7 +41,7 @@ enum MakeFacade: Question {
         try show(await host.request("inspect", parameters), invocation)
     }
 
-    /// The file of the module that serves under a name, or else of one that would.
+    /// Returns the file of the active module of a name; if none is active, the file of any module of that name.
     private static func file(of name: String, _ host: any HostService) async throws(PluginError) -> String {
         let modules = try await host.request("list", [:]).list ?? []
         let named = modules.filter { $0["name"]?.string == name }
@@ -56,7 +54,7 @@ enum MakeFacade: Question {
         let file = module.text("file")
         guard !file.hasPrefix("(") else {
             throw PluginError(
-                .unknownModule, "\(name) is a part of the program: there is no file to read its manifest from.")
+                .unknownModule, "\(name) is part of the program: there is no file to read its manifest from.")
         }
         return file
     }

@@ -5,8 +5,8 @@ internal import PluginHost
 enum Match: Command {
     static let specification = CommandSpecification(
         name: "match",
-        overview: "Show whether a URL matches the pattern of a route, and what its groups take.",
-        discussion: "Where pattern and URL are both without a scheme they are plain paths. The exit code is 0 whether "
+        overview: "Show whether a URL matches the pattern of a route, and the values of the pattern's groups.",
+        discussion: "If neither the pattern nor the URL has a scheme, they are plain paths. The exit code is 0 whether "
             + "the URL matches or not.",
         arguments: [
             ArgumentSpecification(name: "pattern", help: "The pattern, for instance 'app://shop/detail/:key'."),

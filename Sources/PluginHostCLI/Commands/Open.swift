@@ -3,7 +3,7 @@ internal import PluginABI
 /// `pluginhost open URL`
 enum Open: Question {
     static let local = OptionSpecification(
-        name: "--local", help: "Open it as this program itself would, not as a remote caller.")
+        name: "--local", help: "Open the URL as a local caller, not as a remote caller.")
 
     static let specification = CommandSpecification(
         name: "open",

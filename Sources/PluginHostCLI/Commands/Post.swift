@@ -3,11 +3,11 @@ internal import PluginABI
 /// `pluginhost post EVENT [name=value …]`
 enum Post: Question {
     static let sticky = OptionSpecification(
-        name: "--sticky", help: "Keep the event for modules that come later.")
+        name: "--sticky", help: "Keep the event for later subscribers.")
 
     static let specification = CommandSpecification(
         name: "post",
-        overview: "Post an event to everybody who subscribes to it, and print what has become of it.",
+        overview: "Post an event to all its subscribers, and print the outcome.",
         discussion:
             "Waits until asynchronous subscribers have ended. A subscriber that fails does not stop the others.",
         arguments: [

@@ -1,9 +1,8 @@
 internal import Glibc
 internal import PluginABI
 internal import PluginFile
-internal import PluginHost
 
-/// Takes commands from the person at the terminal, for the host that runs here.
+/// The prompt that reads commands from a terminal, for the host of this process.
 struct Prompt: Sendable {
     private static let text = "pluginhost> "
     private static let commands: [any Question.Type] = [
@@ -14,10 +13,10 @@ struct Prompt: Sendable {
     let host: any HostService
     let console: Console
 
-    /// Standard input is a terminal, and this program is in its foreground.
+    /// Whether standard input is a terminal, with this program in its foreground.
     static var isPossible: Bool { isatty(0) == 1 && tcgetpgrp(0) == getpgrp() }
 
-    /// Returns when the person wants to quit.
+    /// Runs the prompt. Returns at `quit`, and at the end of the input.
     func run() async {
         var lines = InputLines()
         await lines.takeCommands(Self.text, console, asJSON: false) { name, words async throws(PluginError) in
@@ -41,7 +40,7 @@ struct Prompt: Sendable {
         }
     }
 
-    /// The command without the options that choose a host.
+    /// Returns the command without the options that choose a host.
     private static func atPrompt(_ command: CommandSpecification) -> CommandSpecification {
         let choosing = (OptionSpecification.hosting + [.attach]).map(\.name)
         var command = command

@@ -4,9 +4,9 @@ internal import PluginABI
 enum Release: Question {
     static let specification = CommandSpecification(
         name: "release",
-        overview: "Let go of an object that a call has returned; who else holds it keeps it.",
-        discussion: "A running host holds the objects that it has shown, so that 'call --object' finds them.",
-        arguments: [ArgumentSpecification(name: "object", help: "The number that stands behind \"object\".")],
+        overview: "Release an object that a call has returned; other holders keep it.",
+        discussion: "A running host keeps the objects that it has shown, so that 'call --object' finds them.",
+        arguments: [ArgumentSpecification(name: "object", help: "The number after \"object\" in the result.")],
         options: OptionSpecification.hosting + [.attach, .json])
 
     static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value] {

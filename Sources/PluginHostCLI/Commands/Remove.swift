@@ -3,14 +3,14 @@ internal import PluginABI
 /// `pluginhost remove NAME`
 enum Remove: Question {
     static let force = OptionSpecification(name: "--force", help: "Do it even if other modules depend on it.")
-    static let dryRun = OptionSpecification(name: "--dry-run", help: "Say what would be done, and do nothing.")
+    static let dryRun = OptionSpecification(name: "--dry-run", help: "Print what would be done, without doing it.")
 
     static let specification = CommandSpecification(
         name: "remove",
-        overview: "Move a module out of its folder to the store of kept versions.",
+        overview: "Move a module out of its folder into the version store.",
         discussion:
-            "Refuses while others depend on it, and says who and why. All of it is done, or nothing. 'rollback' "
-            + "puts it back.",
+            "This is refused, with the reason, while other modules depend on it. Either everything is done or nothing. "
+            + "'rollback' puts the module back.",
         arguments: [ArgumentSpecification(name: "name", help: "The name of the module.")],
         options: OptionSpecification.hosting + [force, dryRun, .attach, .json])
 
@@ -21,9 +21,9 @@ enum Remove: Question {
         ]
     }
 
-    /// What a removal or a rollback has done, or would do.
+    /// Prints what a removal or a rollback has done, or would do.
     static func show(_ answer: Value, _ invocation: Invocation) {
-        if invocation.has(dryRun) { invocation.console.print("Nothing is done now. Otherwise it") }
+        if invocation.has(dryRun) { invocation.console.print("Nothing was done. Without '--dry-run', this command") }
         let indent = invocation.has(dryRun) ? "  " : ""
         for step in answer.texts("steps") { invocation.console.print(indent + step.printable) }
     }

@@ -3,14 +3,14 @@ internal import PluginABI
 /// `pluginhost rollback NAME`
 enum Rollback: Question {
     static let version = OptionSpecification(
-        name: "--to", value: "version", help: "One of the 'versions' instead of the one before.")
+        name: "--to", value: "version", help: "Another kept version (see 'versions') instead of the previous one.")
 
     static let specification = CommandSpecification(
         name: "rollback",
-        overview: "Put the version before of a module back into its folder.",
+        overview: "Put the previous version of a module back into its folder.",
         discussion:
-            "What is replaced is kept, so that another rollback goes forward again. If the version does not start, "
-            + "everything is put back as it was. A module that was removed comes back.",
+            "The replaced version is kept, so that another rollback goes forward again. If the previous version does not "
+            + "start, everything is restored as it was. A module that was removed is added again.",
         arguments: [ArgumentSpecification(name: "name", help: "The name of the module.")],
         options: OptionSpecification.hosting + [version, Remove.force, Remove.dryRun, .attach, .json])
 

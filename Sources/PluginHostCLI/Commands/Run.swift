@@ -1,5 +1,4 @@
 internal import FoundationEssentials
-internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
@@ -10,30 +9,30 @@ enum Run: Command {
 
     static let maxCalls = OptionSpecification(
         name: "--max-calls", value: "count",
-        help: "How many calls of the socket run at a time, besides the first one of each client; more of them end with "
-            + "'overloaded'. (default: \(CallSlots.Limits().shared))")
+        help: "The number of calls from the socket that run at a time, besides the first one of each client. Calls "
+            + "beyond it end with 'overloaded'. (default: \(CallSlots.Limits().shared))")
 
     static let timeout = OptionSpecification(
         name: OptionSpecification.timeout.name, value: "seconds",
-        help: "The deadline of asynchronous calls that bring none of their own.")
+        help: "The deadline of asynchronous calls that have none of their own.")
 
     static let trace = OptionSpecification(
-        name: "--trace", value: "file", help: "At the end, write where the time has gone, as a Chrome trace.")
+        name: "--trace", value: "file", help: "At the end, write how time was spent, as a Chrome trace.")
 
     static let profile = OptionSpecification(
-        name: "--profile", help: "At the end, print where the time has gone.")
+        name: "--profile", help: "At the end, print how time was spent.")
 
     static let navigate = OptionSpecification(
         name: "--navigate",
         help:
-            "Take commands from standard input that open and close pages of the modules, and show them. (at the prompt: "
-            + "help)")
+            "Read commands from standard input that open and close pages of the modules, and show the pages. (at the "
+            + "prompt: help)")
 
     static let specification = CommandSpecification(
         name: "run",
         overview: "Load the modules, watch their folders, and serve until SIGINT or SIGTERM.",
-        discussion: "Prints what is loaded and each change as it happens. On a terminal it takes the other commands "
-            + "at a prompt.",
+        discussion: "Prints the loaded modules, and each change as it happens. On a terminal, it accepts the other "
+            + "commands at a prompt.",
         options: OptionSpecification.hosting + [socket, maxCalls, timeout, trace, profile, navigate, .json])
 
     static func run(_ invocation: Invocation) async throws(PluginError) {
@@ -60,7 +59,7 @@ enum Run: Command {
         defer { watcher?.stop() }
         let suspension = host.installSignalEvents()
         defer { suspension.cancel() }
-        // The threads that write stop with the rest: what modules have said to it is written before.
+        // Suspension also stops the threads that write. The output of modules so far is therefore written first.
         let flushing = host.on("host.suspended") { _ in console.flush() }
         defer { flushing.cancel() }
         let changes = host.changes
@@ -99,7 +98,8 @@ enum Run: Command {
         if let traceFile { try write(host.profile.chromeTrace, to: traceFile) }
     }
 
-    /// A module that ignores SIGTERM must not make the program immortal.
+    /// Restores the handling of signals that a module has changed: a module that ignores SIGTERM must not keep the program
+    /// from ending.
     private static func takeBackSignals(_ log: @Sendable (LogEntry) -> Void) {
         let names = StopRequest.takeBack()
         guard !names.isEmpty else { return }
@@ -107,14 +107,14 @@ enum Run: Command {
             LogEntry(
                 level: .warning,
                 message:
-                    "A module has changed what \(names.joined(separator: " and ")) does. It ends the program again."))
+                    "A module has changed the handling of \(names.joined(separator: " and ")). It was restored."))
     }
 
-    /// A module that logs must not wait for whoever reads.
+    /// Buffers output, so that a module that logs does not wait for the reader.
     private static func beginBuffering(_ invocation: Invocation) {
         let asJSON = invocation.isJSON
         let logsJSON = invocation.arguments.value(of: .log) == "json"
-        let reason = "nobody read them in time (\(ConsoleStream.bufferLimit) bytes wait at most)"
+        let reason = "they were not read in time (at most \(ConsoleStream.bufferLimit) bytes are buffered)"
         invocation.console.beginBuffering { lines in
             asJSON
                 ? Value.map(["event": "lost", "lines": .int(lines)]).json : "\(lines) lines were lost here: \(reason)."

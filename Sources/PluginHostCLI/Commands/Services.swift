@@ -4,7 +4,7 @@ internal import PluginABI
 enum Services: Question {
     static let specification = CommandSpecification(
         name: "services",
-        overview: "Show the services with the modules that implement them; of each name the one that serves first.",
+        overview: "Show the services with the modules that implement them; for each name, the preferred one first.",
         options: OptionSpecification.hosting + [.attach, .json])
 
     static func show(_ answer: Value, _ invocation: Invocation) { invocation.console.print(.services, of: answer) }

@@ -3,40 +3,40 @@ internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
-/// The wish that the program ends: by SIGINT, by SIGTERM, or at the prompt.
+/// The request to end the program: by SIGINT, by SIGTERM, or at the prompt.
 ///
-/// A second signal ends it at once, whatever hangs; so does a thread that was made for that, when the orderly end has not
-/// begun within ``patience``.
+/// A second signal ends the program at once, even if something hangs. A separate thread does the same if the orderly end
+/// has not begun within ``patience`` of the first signal.
 struct StopRequest: Sendable {
-    /// How many seconds after a signal the end must have begun.
+    /// The number of seconds after a signal within which the orderly end must have begun.
     static let patience: UInt32 = 5
 
-    /// Returns when signals are taken note of; until then they end the program as usual.
+    /// Installs the signal handlers. Before, signals end the program as usual.
     ///
-    /// - Throws: `outOfResources` where no thread can be had.
+    /// - Throws: `outOfResources` if no thread can be created.
     init() throws(PluginError) {
         let code = plugin_host_stop_install(Self.patience)
         guard code == 0 else {
             throw PluginError(
                 .outOfResources,
-                "No thread can be had that ends the program when a signal asks for it: \(String(cString: strerror(code))). "
+                "The thread that ends the program at a signal cannot be created: \(String(cString: strerror(code))). "
                     + ProcessLimits.ofThreads)
         }
     }
 
     func stop() { plugin_host_stop_ask() }
 
-    /// Takes the signals again that a module has taken from the program.
+    /// Installs the program's signal handlers again where a module has replaced them.
     ///
-    /// - Returns: Their names.
+    /// - Returns: The names of these signals.
     static func takeBack() -> [String] {
         let taken = plugin_host_stop_take_back()
         return [(1, "SIGINT"), (2, "SIGTERM")].filter { taken & $0.0 != 0 }.map(\.1)
     }
 
-    /// Blocks this thread until somebody wants the program to end.
+    /// Blocks this thread until the end of the program is requested.
     func wait() { plugin_host_stop_wait() }
 
-    /// Tells that the orderly end has begun.
+    /// Reports that the orderly end has begun.
     func hasBegun() { plugin_host_stop_begun() }
 }

@@ -4,8 +4,8 @@ internal import PluginABI
 enum Versions: Question {
     static let specification = CommandSpecification(
         name: "versions",
-        overview: "Show the versions of a module that are kept, the newest first.",
-        discussion: "They were replaced, removed or rolled back; 'rollback' puts one back.",
+        overview: "Show the kept versions of a module, the newest first.",
+        discussion: "They were replaced, removed or rolled back. 'rollback' puts one back.",
         arguments: [ArgumentSpecification(name: "name", help: "The name of the module.")],
         options: OptionSpecification.hosting + [.attach, .json])
 

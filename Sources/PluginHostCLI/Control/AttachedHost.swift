@@ -1,11 +1,10 @@
 internal import Glibc
 internal import PluginABI
 internal import PluginFile
-internal import PluginHost
 
 /// A running host, reached over its control socket.
 final class AttachedHost: HostService {
-    /// How much longer than the timeout that the host was given an answer is waited for.
+    /// How long to wait for an answer beyond the timeout that the host was given.
     private static let grace = Duration.seconds(5)
 
     private let path: String
@@ -14,14 +13,12 @@ final class AttachedHost: HostService {
     private let descriptor: CInt
 
     /// - Parameters:
-    ///   - patience: How long an answer is waited for that needs no code of modules.
-    ///   - answerLimit: How long an answer may be, in bytes.
+    ///   - patience: How long to wait for an answer that does not depend on code of modules.
+    ///   - answerLimit: The maximum size of an answer, in bytes.
     init(
         path: String, patience: Duration = .seconds(120), answerLimit: Int = 256 << 20
     ) throws(PluginError) {
-        self.path = path
-        self.patience = patience
-        self.answerLimit = answerLimit
+        (self.path, self.patience, self.answerLimit) = (path, patience, answerLimit)
         descriptor = UnixSocket.make()
         let error = UnixSocket.connect(descriptor, to: path)
         guard error == 0 else {
@@ -29,7 +26,7 @@ final class AttachedHost: HostService {
             let reason =
                 switch error {
                 case ENOENT: "there is no such socket. Start a host with 'pluginhost run --socket \(path)'"
-                case ECONNREFUSED: "its host is gone. Start it again with 'pluginhost run --socket \(path)'"
+                case ECONNREFUSED: "its host has ended. Start it again with 'pluginhost run --socket \(path)'"
                 case ENAMETOOLONG: "its path is empty or longer than \(UnixSocket.pathLimit) bytes"
                 default: String(cString: strerror(error))
                 }
@@ -37,7 +34,7 @@ final class AttachedHost: HostService {
         }
         guard UnixSocket.hasTrustedPeer(descriptor) else {
             close(descriptor)
-            throw PluginError(.untrusted, "The host that listens on \(path) is another user's.")
+            throw PluginError(.untrusted, "The host that listens on \(path) belongs to another user.")
         }
     }
 
@@ -45,21 +42,22 @@ final class AttachedHost: HostService {
 
     func end() {}
 
-    /// One request at a time: the commands have no more. Blocks this thread, which is one of the program's own.
+    /// Sends a request and waits for the answer. There is one request at a time. Blocks this thread, which belongs to the
+    /// program.
     func request(_ method: String, _ parameters: [String: Value]) async throws(PluginError) -> Value {
         let message: Value = ["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": .map(parameters)]
         let error = UnixSocket.send(message.json + "\n", to: descriptor)
-        // What the host said before it closed can still be read.
+        // If the host has closed the connection, its last answer can still be read.
         guard error == 0 || error == EPIPE else { throw gone }
         let line = try readLine(within: deadline(method, parameters))
         guard let answer = try? Value(jsonMessage: line) else {
-            throw PluginError(.cannotAttach, "What listens on \(path) does not answer as a host does.")
+            throw PluginError(.cannotAttach, "The program that listens on \(path) does not answer like a host.")
         }
         if let result = answer["result"] { return result }
         throw RPCError(answer["error"]).reported
     }
 
-    /// Nil where the answer may take as long as code of modules does.
+    /// Returns how long to wait for the answer; `nil` if it may take as long as code of modules does.
     private func deadline(_ method: String, _ parameters: [String: Value]) -> Duration? {
         if let timeout = parameters["timeout"]?.double.flatMap(Duration.init(timeout:)) { return timeout + Self.grace }
         return HostMethod.named[method]?.waits == true ? nil : patience

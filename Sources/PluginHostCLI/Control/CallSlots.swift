@@ -2,26 +2,26 @@ internal import PluginABI
 internal import PluginHost
 internal import Synchronization
 
-/// The bounded number of calls that the control socket runs at a time, shared fairly among its clients.
+/// Limits the number of calls that the control socket runs at a time, and shares them fairly among its clients.
 ///
-/// A client's first call always runs: that place is the client's own. The others share ``Limits/shared`` places, of which
-/// one client gets half at most. A call that finds none waits for ``Limits/patience``, by turns among the clients, and
-/// ends with `overloaded` then; at once when too many wait.
+/// A client's first call always runs, in a slot of the client's own. All other calls share ``Limits/shared`` slots, of
+/// which one client gets at most half. If no slot is free, a call waits for ``Limits/patience`` (the clients take turns),
+/// and then ends with `overloaded`. It ends so at once if too many calls wait.
 ///
-/// A call whose client has gone goes on, since code is never interrupted, and takes one of the shared places from then on.
-/// When ``Limits/orphans`` of them run, new calls are refused: the modules that they are in do not return.
+/// A call whose client has gone goes on, because code is never interrupted, and uses a shared slot from then on. While
+/// ``Limits/orphans`` such calls run, new calls are refused: the code of their modules does not return.
 final class CallSlots: Sendable {
     struct Limits: Sendable {
-        /// How many calls run at a time besides the first one of each client.
+        /// The number of calls that run at a time besides the first one of each client.
         var shared = 64
-        /// How many calls run at most whose clients have gone.
+        /// The maximum number of running calls whose clients have gone.
         var orphans = 256
-        /// How many wait for a place.
+        /// The maximum number of calls that wait for a slot.
         var waiting = 256
-        /// How long each of them waits.
+        /// How long a call waits for a slot.
         var patience = Duration.milliseconds(100)
 
-        /// How many calls one client runs at a time: its own place, and half of the shared ones.
+        /// The number of calls that one client can run at a time: its own slot, and half of the shared ones.
         var perClient: Int { 1 + max(1, shared / 2) }
     }
 
@@ -39,17 +39,17 @@ final class CallSlots: Sendable {
     private struct State {
         let limits: Limits
         var clients: [Int: Client] = [:]
-        /// Clients with calls that wait; the one whose turn it is comes first.
+        /// The clients with waiting calls, the next one first.
         var turns: [Int] = []
         var sharedRunning = 0
-        /// The calls whose clients have gone; each counts among `sharedRunning`, too.
+        /// The number of running calls whose clients have gone. They are also part of `sharedRunning`.
         var orphans = 0
         var waiting = 0
         var lastWaiter = 0
 
         init(_ limits: Limits) { self.limits = limits }
 
-        /// The client, which is forgotten when it has neither calls that run nor such that wait.
+        /// The client of a number. It is removed when it has neither running nor waiting calls.
         subscript(_ number: Int) -> Client {
             get { clients[number] ?? Client() }
             set { clients[number] = newValue.running == 0 && newValue.waiters.isEmpty ? nil : newValue }
@@ -73,7 +73,7 @@ final class CallSlots: Sendable {
             if hadGone || self[client].running > 0 { sharedRunning -= 1 }
         }
 
-        /// Returns those that wait for the client.
+        /// Marks a client as gone, and returns its waiting calls.
         mutating func abandon(_ client: Int) -> [Waiter] {
             let waiters = self[client].waiters
             waiting -= waiters.count
@@ -99,13 +99,13 @@ final class CallSlots: Sendable {
             return self[client].waiters.remove(at: place)
         }
 
-        /// Lets in whom there is a place for, by turns.
+        /// Admits waiting calls while there are free slots. The clients take turns.
         mutating func admitNext() -> [Waiter] {
             var admitted: [Waiter] = []
             while let client = turns.first(where: hasPlace) {
                 admitted.append(removeWaiter(of: client, at: 0))
                 begin(client)
-                // Whoever waits further on stands behind the others.
+                // A client with more waiting calls moves behind the others.
                 if let place = turns.firstIndex(of: client) { turns.append(turns.remove(at: place)) }
             }
             return admitted
@@ -121,7 +121,7 @@ final class CallSlots: Sendable {
         state = Mutex(State(limits))
     }
 
-    /// Enters, now or after a short wait. Whoever has entered leaves.
+    /// Acquires a slot, now or after a short wait. After it has returned, the caller must call ``leave(_:)``.
     ///
     /// - Throws: `overloaded`.
     func enter(_ client: Int) async throws(PluginError) {
@@ -130,13 +130,13 @@ final class CallSlots: Sendable {
         guard orphans < limits.orphans else {
             throw PluginError(
                 .overloaded,
-                "\(orphans) calls still run whose clients have gone, and no more calls begin before some of them end: "
-                    + "'list --all' shows which modules they are in.")
+                "\(orphans) calls whose clients have gone are still running, and no new calls begin before some of them "
+                    + "end. 'list --all' shows which modules they are in.")
         }
         throw PluginError(
             .overloaded,
-            "\(limits.shared) calls run already, which is the limit of the control socket ('--max-calls'), besides the "
-                + "first one of each client; one client runs \(limits.perClient) at most. Try again when some "
+            "\(limits.shared) calls are already running besides the first one of each client, which is the limit of the "
+                + "control socket ('--max-calls'). One client can run at most \(limits.perClient). Try again when some "
                 + "have ended.")
     }
 
@@ -148,13 +148,13 @@ final class CallSlots: Sendable {
         for waiter in admitted { waiter.continuation.resume(returning: true) }
     }
 
-    /// Notes that a client has gone. Its calls that run give up the client's own place for a shared one, and those that
-    /// wait are refused.
+    /// Records that a client has gone. From now on, its running calls count only as shared ones; its waiting calls are
+    /// refused.
     func clientHasGone(_ client: Int) {
         for waiter in state.withLock({ $0.abandon(client) }) { waiter.continuation.resume(returning: false) }
     }
 
-    /// Answers at once whether a call may begin, or lets it wait.
+    /// Answers at once whether a call may begin, or makes it wait.
     private func ask(_ client: Int, _ continuation: UnsafeContinuation<Bool, Never>) {
         let (answer, number): (Bool?, Int) = state.withLock { state in
             if state[client].waiters.isEmpty, state.hasPlace(client) {

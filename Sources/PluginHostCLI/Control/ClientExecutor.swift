@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// Runs the tasks of one client of the control socket, one step at a time.
 ///
-/// So a client's lines are read and its answers written as text on one thread at most, and what takes long, such as a line
-/// of many megabytes, keeps nobody waiting but that client.
+/// A client's lines are therefore parsed, and its answers encoded, on at most one thread, and long work, such as a line of
+/// many megabytes, delays only that client.
 final class ClientExecutor: TaskExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
@@ -14,7 +14,7 @@ final class ClientExecutor: TaskExecutor {
     private let threads: ThreadPool
     private let state = Mutex(State())
 
-    /// - Parameter threads: There are as many as clients, so that none waits for another.
+    /// - Parameter threads: A pool with as many threads as there are clients, so that no client waits for another.
     init(_ threads: ThreadPool) { self.threads = threads }
 
     func enqueue(_ job: consuming ExecutorJob) {

@@ -1,15 +1,14 @@
-internal import PluginABI
 internal import Synchronization
 
-/// How many bytes of answers wait for clients to read them, of one client and of all, and how many may.
+/// Counts and limits the bytes of answers that one client, and all clients together, have not read yet.
 final class ClientLoad: Sendable {
-    /// Of all clients of a server.
+    /// The bytes of all clients of a server.
     final class Total: Sendable {
         fileprivate let bytes = Atomic(0)
     }
 
-    /// A client that has read all its answers always has room for one of this many bytes, however much other clients have
-    /// left unread.
+    /// A client that has read all its answers always has room for an answer of this many bytes, regardless of other
+    /// clients.
     private static let small = 1 << 20
 
     private let bytes = Atomic(0)
@@ -18,9 +17,7 @@ final class ClientLoad: Sendable {
     private let limitInAll: Int
 
     init(_ total: Total, limit: Int, limitInAll: Int) {
-        self.total = total
-        self.limit = limit
-        self.limitInAll = limitInAll
+        (self.total, self.limit, self.limitInAll) = (total, limit, limitInAll)
     }
 
     deinit { total.bytes.subtract(value, ordering: .relaxed) }
@@ -34,7 +31,7 @@ final class ClientLoad: Sendable {
 
     func remove(_ count: Int) { add(-count) }
 
-    /// Whether another request may begin.
+    /// Checks that another request may begin.
     ///
     /// - Throws: `overloaded`.
     func admit() throws(RPCError) {
@@ -44,10 +41,10 @@ final class ClientLoad: Sendable {
         }
     }
 
-    /// Adds an answer that will have at least so many bytes. An answer that is not long (``LongTexts``) always has room:
-    /// the number of requests that run bounds those.
+    /// Adds an answer that will have at least `count` bytes. There is always room for an answer that is not long
+    /// (``LongTexts``), because the number of running requests limits those.
     ///
-    /// - Throws: `overloaded` when there is no room for it; then nothing is added.
+    /// - Throws: `overloaded` if there is no room for the answer. Then nothing is added.
     func reserve(_ count: Int) throws(RPCError) {
         let mine = bytes.add(count, ordering: .relaxed).newValue
         let all = total.bytes.add(count, ordering: .relaxed).newValue
@@ -57,15 +54,15 @@ final class ClientLoad: Sendable {
         }
         remove(count)
         throw .overloaded(
-            "The request was carried out, and its answer is lost: it has \(count) bytes, and "
+            "The request was carried out, but its answer is lost: it has \(count) bytes, and "
                 + (isFull
-                    ? "\(mine - count) wait for this client to be read, where at most \(limit) may wait. "
-                    : "\(all - count) wait for all clients to be read, where at most \(limitInAll) may wait. ")
+                    ? "\(mine - count) bytes wait for this client to read them; at most \(limit) may wait. "
+                    : "\(all - count) bytes wait for all clients to read them; at most \(limitInAll) may wait. ")
                 + "Read the answers, or ask for less.")
     }
 
     private static func unread(_ clients: String, _ limit: Int) -> RPCError {
         .overloaded(
-            "More than \(limit) bytes of answers wait for \(clients) to be read. Read them, then try again.")
+            "More than \(limit) bytes of answers wait for \(clients) to read them. Read them, then try again.")
     }
 }

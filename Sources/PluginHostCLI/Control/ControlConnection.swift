@@ -1,47 +1,46 @@
 internal import Glibc
 
-/// One client of the control socket: its lines, its answers, and what it waits for. Only the server's thread uses it.
+/// One client of the control socket: its lines, its answers, and its running requests. Used only on the server's thread.
 final class ControlConnection {
     let descriptor: CInt
     private let limits: ControlServer.Limits
-    /// The answers that are made and not sent.
+    /// The bytes of answers that are made but not sent.
     let load: ClientLoad
     let executor: ClientExecutor
-    /// Whether it has one of the places that are kept for the host's own methods.
+    /// Whether the client has one of the connections that are reserved for the host's own methods.
     let isReserve: Bool
-    /// What runs for this client, by number, and how many bytes its line had.
+    /// The running requests of this client by number, each with the number of bytes of its line.
     private var tasks: [Int: (task: Task<Void, Never>, lineBytes: Int)] = [:]
     private(set) var lineBytes = 0
-    /// The client will send no more.
+    /// Whether the client has closed its side, and will send nothing more.
     private(set) var hasEnded = false
-    /// No more is read or answered; the client has until then to take what was written.
+    /// If set, nothing more is read or answered, and the connection is closed at this time. Until then, the client can read
+    /// what was written.
     private(set) var lingersUntil: ContinuousClock.Instant?
-    /// A whole line waits until those of other clients are answered.
+    /// Whether a complete line waits until lines of other clients are answered.
     var isDeferred = false
-    /// There are more whole lines than one turn takes.
+    /// Whether there are more complete lines than are processed in one turn.
     var hasMoreLines = false
-    /// When something was last received, sent or answered.
+    /// The time when something was last received, sent or answered.
     private(set) var lastActivity = ContinuousClock.now
-    /// When the client last took something, or had nothing to take.
+    /// The time when the client last read something, or had nothing to read.
     private var lastTaken = ContinuousClock.now
-    /// When the line began that has no end yet.
+    /// The time when the incomplete line began.
     private(set) var lineBegan: ContinuousClock.Instant?
 
     private var received: [UInt8] = []
-    /// Where the next line begins, and how far the search for its end has come.
+    /// The offset in `received` where the next line begins.
     private var lineStart = 0
+    /// The offset in `received` up to which the end of that line was searched.
     private var searched = 0
     private var pending: [String] = []
     private var pendingBytes = 0
-    /// How much of the first one is sent.
+    /// The number of bytes of the first pending text that are sent.
     private var sent = 0
 
     init(descriptor: CInt, limits: ControlServer.Limits, load: ClientLoad, executor: ClientExecutor, isReserve: Bool) {
-        self.descriptor = descriptor
-        self.limits = limits
-        self.load = load
-        self.executor = executor
-        self.isReserve = isReserve
+        (self.descriptor, self.limits, self.load) = (descriptor, limits, load)
+        (self.executor, self.isReserve) = (executor, isReserve)
     }
 
     var hasOutput: Bool { !pending.isEmpty }
@@ -49,7 +48,7 @@ final class ControlConnection {
     var receivedBytes: Int { received.count - lineStart }
     var unreadBytes: Int { pendingBytes - sent }
 
-    /// Another line may be begun: not too many run, and the client takes its answers.
+    /// Whether another line may be processed: not too many requests are running, and the client reads its answers.
     var takesLines: Bool {
         lingersUntil == nil && tasks.count < limits.requestsInFlight && unreadBytes < limits.pendingBytes
             && (tasks.isEmpty || lineBytes < limits.lineBytesInFlight)
@@ -57,13 +56,13 @@ final class ControlConnection {
 
     var wantsInput: Bool { !hasEnded && (takesLines && !isDeferred && !hasMoreLines || lingersUntil != nil) }
 
-    /// Nothing is left to do.
+    /// Whether nothing is left to do, because the client has ended.
     var isFinished: Bool { hasEnded && tasks.isEmpty && !hasOutput && lineStart == received.count }
 
-    /// Nothing runs and nothing waits: somebody else may have its place.
+    /// Whether nothing is running or waiting, so that the connection may be closed to make room for another client.
     var isIdle: Bool { tasks.isEmpty && !hasOutput && !hasMoreLines && !isDeferred }
 
-    /// When the client is to be closed, unless something happens before.
+    /// The time when the connection must be closed, unless something happens before.
     var due: ContinuousClock.Instant? {
         [lingersUntil, hasOutput ? lastTaken + limits.readTime : nil, lineBegan.map { $0 + limits.lineTime }]
             .compactMap(\.self).min()
@@ -74,7 +73,7 @@ final class ControlConnection {
 
     // Lines
 
-    /// Reads what is there; false where the connection broke.
+    /// Reads available bytes. Returns false if the connection is broken.
     func receive(_ chunk: UnsafeMutableRawBufferPointer) -> Bool {
         let count = recv(descriptor, chunk.baseAddress, chunk.count, Int32(MSG_DONTWAIT))
         if count < 0 { return errno == EAGAIN || errno == EINTR }
@@ -85,13 +84,13 @@ final class ControlConnection {
     }
 
     enum Line {
-        /// With so many bytes, without its end.
+        /// A complete line of this many bytes, without its line feed.
         case whole(Int)
         case tooLong
         case none
     }
 
-    /// Looks for the end of the next line. The last one needs none.
+    /// Finds the end of the next line. The last line does not need a line feed.
     func findLine() -> Line {
         let end = received.withUnsafeBytes { bytes -> Int? in
             guard searched < bytes.count, let start = bytes.baseAddress else { return nil }
@@ -107,11 +106,11 @@ final class ControlConnection {
         return .whole(searched - lineStart)
     }
 
-    /// Takes the line that was found.
+    /// Removes and returns the line that was found.
     func takeLine() -> [UInt8] {
         defer { searched = lineStart }
         if lineStart == 0, searched + 1 >= received.count {
-            // The usual case, and that of long lines: nothing is copied.
+            // The usual case, also for long lines: nothing is copied.
             var line = received
             received = []
             if line.count > searched { line.removeLast() }
@@ -140,7 +139,7 @@ final class ControlConnection {
 
     // Answers
 
-    /// Sends a line, which is in the load already.
+    /// Sends a line, whose bytes are already counted in the load.
     func send(_ line: consuming String) {
         let count = line.utf8.count
         guard lingersUntil == nil else { return load.remove(count) }
@@ -155,7 +154,7 @@ final class ControlConnection {
         }
     }
 
-    /// Writes as much as the client takes, and a bounded amount at a time; false where the connection broke.
+    /// Writes as much as the client accepts, up to a limit per call. Returns false if the connection is broken.
     func flush() -> Bool {
         var budget = 1 << 20
         while hasOutput, budget > 0 {
@@ -180,7 +179,7 @@ final class ControlConnection {
         return true
     }
 
-    /// Ends the conversation once what is pending has been written.
+    /// Stops reading and answering, and ends the connection when the pending answers are written.
     func linger() {
         lingersUntil = .now + limits.linger
         received = []

@@ -2,28 +2,28 @@ internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
-/// Where clients of the control socket come in, or are told why they cannot.
+/// Accepts clients of the control socket, or turns them away with the reason.
 final class ControlDoor {
     private let listener: ListeningSocket
     private let log: @Sendable (LogEntry) -> Void
-    /// Kept open for the moment in which there is no other: it is closed to accept a client, who is told.
+    /// A spare descriptor. If no other is free, it is closed in order to accept a client and send it the reason for turning
+    /// it away.
     private var spare: CInt = open("/dev/null", O_RDONLY | O_CLOEXEC)
-    /// Accepting failed, and is tried again then.
+    /// The time when accepting is tried again after a failure.
     private(set) var opensAgainAt: ContinuousClock.Instant?
-    /// When something was last told, by what it is about.
+    /// The times of the last log entries, by topic.
     private var told: [String: ContinuousClock.Instant] = [:]
 
     init(listener: ListeningSocket, log: @escaping @Sendable (LogEntry) -> Void) {
-        self.listener = listener
-        self.log = log
+        (self.listener, self.log) = (listener, log)
     }
 
-    /// What to wait at; -1 while nobody can be accepted.
+    /// The descriptor to wait for; -1 while no client can be accepted.
     var descriptor: CInt { opensAgainAt.map { $0 > .now } ?? false ? -1 : listener.descriptor }
 
-    /// The next client, of this user or of root.
+    /// Accepts the next client, which must belong to this user or to root. Returns `nil` if there is none.
     ///
-    /// - Parameter makeRoom: Closes a client when there is no descriptor left, and returns whether it has.
+    /// - Parameter makeRoom: Called if no descriptor is left. It closes a client, and returns whether it has closed one.
     func accept(makeRoom: () -> Bool) -> CInt? {
         opensAgainAt = nil
         if spare < 0 { spare = open("/dev/null", O_RDONLY | O_CLOEXEC) }
@@ -63,14 +63,14 @@ final class ControlDoor {
         opensAgainAt = .now + .milliseconds(100)
     }
 
-    /// Tells a client why it cannot be served, and closes it.
+    /// Sends a client the reason why it cannot be served, and closes the connection.
     func turnAway(_ descriptor: CInt, _ message: String) {
         var line = RPCError.overloaded(message).response(id: .null).json + "\n"
         line.withUTF8 { _ = send(descriptor, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)) }
         Glibc.close(descriptor)
     }
 
-    /// Logs something, but what was logged within the last minute.
+    /// Logs a message, unless one about the same topic was logged within the last minute.
     func tell(_ message: String, about topic: String, level: LogLevel) {
         if let last = told[topic], last + .seconds(60) > .now { return }
         told[topic] = .now

@@ -2,7 +2,7 @@ internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
-/// The control server's thread: waits for all connections at once, and blocks on none of them.
+/// The loop of the control server's thread. It waits for all connections at once, and blocks on none of them.
 final class ControlLoop {
     private let server: ControlServer
     private let limits: ControlServer.Limits
@@ -18,10 +18,7 @@ final class ControlLoop {
         server: ControlServer, listener: ListeningSocket, limits: ControlServer.Limits, requests: ControlRequests,
         log: @escaping @Sendable (LogEntry) -> Void
     ) {
-        self.server = server
-        self.limits = limits
-        self.requests = requests
-        self.log = log
+        (self.server, self.limits, self.requests, self.log) = (server, limits, requests, log)
         door = ControlDoor(listener: listener, log: log)
     }
 
@@ -62,7 +59,8 @@ final class ControlLoop {
         return (polled[1].revents != 0, zip(numbers, polled[2...]).filter { $1.revents != 0 }.map { ($0, $1.revents) })
     }
 
-    /// A client that has sent all, or that must wait, is only watched where its going away matters at once.
+    /// Returns the events to wait for. A client from which nothing is read, and to which nothing is written, is watched only
+    /// after it has ended its input, in order to notice that it closes the connection.
     private func interest(in connection: ControlConnection) -> pollfd {
         var events: Int16 = 0
         if connection.wantsInput, stopsAt == nil { events |= Int16(POLLIN) }
@@ -71,7 +69,7 @@ final class ControlLoop {
         return pollfd(fd: isWatched ? connection.descriptor : -1, events: events, revents: 0)
     }
 
-    /// Milliseconds until something falls due; -1 for never.
+    /// The number of milliseconds until something is due; -1 for never.
     private var timeout: CInt {
         if connections.values.contains(where: \.hasMoreLines) { return 0 }
         let due = connections.values.compactMap(\.due) + [stopsAt, door.opensAgainAt].compactMap(\.self)
@@ -89,8 +87,8 @@ final class ControlLoop {
         guard !isFull || connections.count < limits.connections + limits.reserve else {
             return door.turnAway(
                 descriptor,
-                "This host serves \(limits.connections) clients at a time, and none of them is idle. Close one of them, "
-                    + "or try again later.")
+                "This host serves at most \(limits.connections) clients at a time, and none of them is idle. Close one of "
+                    + "them, or try again later.")
         }
         connections[nextNumber] = ControlConnection(
             descriptor: descriptor, limits: limits, load: requests.newLoad(), executor: requests.newExecutor(),
@@ -98,13 +96,14 @@ final class ControlLoop {
         nextNumber += 1
     }
 
-    /// Closes the client that has been idle for longest. Returns whether there was one.
+    /// Closes the client that has been idle for the longest time. Returns whether there was one.
     private func makeRoom(_ reason: String) -> Bool {
         let idle = connections.filter(\.value.isIdle).min { $0.value.lastActivity < $1.value.lastActivity }
         guard let (number, connection) = idle else { return false }
         let seconds = (ContinuousClock.now - connection.lastActivity) / .seconds(1)
         door.tell(
-            "A client of the control socket that was idle for \(Int(seconds)) s made room for another: \(reason).",
+            "A client of the control socket was closed after \(Int(seconds)) s without activity, to make room for "
+                + "another: \(reason).",
             about: "room", level: .info)
         close(number, connection)
         return true
@@ -125,7 +124,7 @@ final class ControlLoop {
                     LogEntry(
                         level: .warning,
                         message: "A client of the control socket has read nothing for \(limits.readTime), while "
-                            + "\(connection.unreadBytes) bytes of answers wait for it: it is closed."))
+                            + "\(connection.unreadBytes) bytes of answers wait for it. It is disconnected."))
                 close(number, connection)
             } else if connection.doesNotEndLine {
                 refuse(number, connection, "The line has not ended within \(limits.lineTime).")
@@ -133,7 +132,7 @@ final class ControlLoop {
         }
     }
 
-    /// Tells a client why it is turned away, and no longer listens to it.
+    /// Sends a client the reason why it is disconnected, and stops reading from it.
     private func refuse(_ number: Int, _ connection: ControlConnection, _ message: String) {
         let line = RPCError.invalidRequest(message).response(id: .null).json
         connection.load.add(line.utf8.count)
@@ -156,7 +155,7 @@ final class ControlLoop {
         boundReceived()
     }
 
-    /// Lines without an end must not fill the memory: the one that began first goes.
+    /// Limits the memory of incomplete lines. Beyond the limit, the client with the oldest one is refused.
     private func boundReceived() {
         while connections.values.reduce(0, { $0 + $1.receivedBytes }) > limits.receivedBytesInAll {
             let oldest = connections.filter { $0.value.receivedBytes > limits.smallLineBytes }
@@ -164,8 +163,8 @@ final class ControlLoop {
             guard let (number, connection) = oldest else { return }
             refuse(
                 number, connection,
-                "Lines that have not ended, of all clients, have more than \(limits.receivedBytesInAll) bytes; this one "
-                    + "began first.")
+                "The incomplete lines of all clients have more than \(limits.receivedBytesInAll) bytes, and this one is "
+                    + "the oldest.")
         }
     }
 
@@ -190,7 +189,7 @@ final class ControlLoop {
     }
 
     private func begin(_ line: [UInt8], _ number: Int, _ connection: ControlConnection) {
-        // A line with nothing but what JSON takes for white space is no request.
+        // A line that consists only of JSON white space is not a request.
         guard line.contains(where: { !"\t\r ".utf8.contains($0) }) else { return }
         let task = nextNumber
         nextNumber += 1
@@ -220,7 +219,8 @@ final class ControlLoop {
         }
     }
 
-    /// Writes what can be written, begins what there is room for, and closes what is finished or broken.
+    /// Writes pending answers, processes lines as far as the limits allow, and closes the connection if it is finished or
+    /// broken.
     private func advance(_ number: Int, _ connection: ControlConnection, isAlive: Bool) {
         if isAlive, connection.flush() {
             takeLines(number, connection)

@@ -1,11 +1,11 @@
 internal import PluginABI
 internal import PluginHost
 
-/// Where requests of the control socket run, and how many of them.
+/// Decides on which threads requests of the control socket run, and how many run at a time.
 ///
-/// A client's lines are parsed, and its answers written, on one thread at a time; that is the client's own, so that none
-/// waits for another. The host's own methods run there, too, and never wait for code of modules. Everything else needs one
-/// of the ``CallSlots``, and gets a thread that it may block.
+/// A client's lines are parsed, and its answers encoded, on one thread at a time. This thread belongs to the client, so
+/// that no client waits for another. The host's own methods also run there, and never wait for code of modules. All other
+/// methods need one of the ``CallSlots``, and get a thread that they may block.
 final class ControlRequests: Sendable {
     private let limits: ControlServer.Limits
     private let handler: RPCEndpoint.Handler
@@ -17,8 +17,7 @@ final class ControlRequests: Sendable {
     private let longTexts = LongTexts()
 
     init(limits: ControlServer.Limits, handler: @escaping RPCEndpoint.Handler) {
-        self.limits = limits
-        self.handler = handler
+        (self.limits, self.handler) = (limits, handler)
         slots = CallSlots(limits.calls)
         clientThreads = ThreadPool("host.clients", limit: limits.connections + limits.reserve)
         callThreads = ThreadPool("host.calls", limit: limits.calls.shared + limits.connections + limits.calls.orphans)
@@ -38,20 +37,20 @@ final class ControlRequests: Sendable {
 
     func newExecutor() -> ClientExecutor { ClientExecutor(clientThreads) }
 
-    /// Notes that a client is closed.
+    /// Records that a client is closed.
     func clientHasGone(_ client: Int) { slots.clientHasGone(client) }
 
-    /// What answers the lines of a client.
+    /// Returns the endpoint that answers the lines of a client.
     ///
-    /// - Parameter isReserve: Whether the client has one of the places that are kept for the host's own methods.
+    /// - Parameter isReserve: Whether the client has one of the connections that are reserved for the host's own methods.
     func endpoint(
         for client: Int, _ load: ClientLoad, _ executor: ClientExecutor, isReserve: Bool = false
     ) -> RPCEndpoint {
         RPCEndpoint(
             handler: { [handler, calls] method, parameters async throws(RPCError) in
                 guard Self.runsModules(method) else { return try await handler(method, parameters) }
-                // A task of its own: a preference for other threads, within the same task, moves no function there that
-                // runs where its caller does.
+                // A new task: within the same task, an executor preference would not move functions that run on their
+                // caller's executor.
                 let call = Task(executorPreference: calls) { () async -> Result<Value, RPCError> in
                     do throws(RPCError) { return .success(try await handler(method, parameters)) } catch {
                         return .failure(error)
@@ -66,8 +65,9 @@ final class ControlRequests: Sendable {
             gate: { method async throws(RPCError) in
                 if isReserve, HostMethod.named[method]?.waits != false {
                     throw .overloaded(
-                        "This host serves \(self.limits.connections) clients, and none of them is idle. Until one ends, it "
-                            + "answers only \(HostMethod.all.filter { !$0.waits }.map(\.name).joined(separator: ", "))."
+                        "This host already serves \(self.limits.connections) clients, and none of them is idle. Until one "
+                            + "ends, this connection can use only "
+                            + "\(HostMethod.all.filter { !$0.waits }.map(\.name).joined(separator: ", "))."
                     )
                 }
                 return try await self.admit(method, of: client, load)
@@ -77,7 +77,7 @@ final class ControlRequests: Sendable {
 
     private static func runsModules(_ method: String) -> Bool { HostMethod.named[method]?.runsModules ?? true }
 
-    /// Lets a request begin. Returns what its end calls.
+    /// Admits a request. Returns a function that must be called when the request has ended.
     ///
     /// - Throws: `overloaded`.
     private func admit(
@@ -86,7 +86,7 @@ final class ControlRequests: Sendable {
         try load.admit()
         guard Self.runsModules(method) else { return {} }
         do throws(PluginError) { try await slots.enter(client) } catch { throw .host(error) }
-        if Task.isCancelled {  // The client has gone meanwhile, and its calls that run have been counted.
+        if Task.isCancelled {  // The client has gone, and its running calls are already counted: no more may begin.
             slots.leave(client)
             throw .host(PluginError(.cancelled, "The client has gone."))
         }

@@ -5,44 +5,50 @@ internal import PluginABI
 internal import PluginHost
 internal import Synchronization
 
-/// The control socket of a running host: JSON-RPC 2.0, one message a line.
+/// The control socket of a running host: JSON-RPC 2.0, one message per line.
 ///
-/// One thread owns all connections and never blocks on any of them. Each message is answered by a task of its own; where
-/// that runs is the matter of ``ControlRequests``.
+/// One thread owns all connections and never blocks on any of them. Each message is answered by a task of its own;
+/// ``ControlRequests`` decides on which thread the task runs.
 final class ControlServer: Sendable {
     struct Limits: Sendable {
+        /// The maximum number of bytes of a line.
         var lineBytes = 8 << 20
+        /// The maximum number of running requests of one client.
         var requestsInFlight = 64
-        /// One more closes the client that has been idle for longest; where none is, it has a place of the reserve.
+        /// The maximum number of clients. A further client replaces the one that has been idle for the longest time; if
+        /// none is idle, it gets a connection of the reserve.
         var connections = 128
-        /// How many clients more are served with methods of the host itself alone: whoever runs it can see what it does.
+        /// The number of further clients, which can use only methods of the host itself. This lets operators inspect a host
+        /// that is busy.
         var reserve = 8
-        /// The calls that run at a time, of all clients.
+        /// The limits of calls, for all clients together.
         var calls = CallSlots.Limits()
-        /// No more lines are taken from a client that leaves so many bytes of answers lying.
+        /// No more lines are read from a client that has left this many bytes of answers unread.
         var pendingBytes = 4 << 20
-        /// Requests that are begun all the same end with `overloaded` when so many bytes of answers wait for a client,
-        /// and for all.
+        /// Further requests of a client end with `overloaded` if this many bytes of answers wait for it.
         var unreadBytes = 64 << 20
+        /// Further requests end with `overloaded` if this many bytes of answers wait for all clients together.
         var unreadBytesInAll = 256 << 20
-        /// How many bytes the lines have whose requests run, of a client, and of all; a client's only line always runs.
+        /// The maximum number of bytes of the lines of a client's running requests. A client's only line always runs.
         var lineBytesInFlight = 16 << 20
+        /// The maximum number of bytes of the lines of all running requests.
         var lineBytesInAll = 64 << 20
-        /// How many bytes are received and not begun, of all clients; beyond, the line that began first is refused.
+        /// The maximum number of bytes that are received from all clients and not processed. Beyond it, the oldest line is
+        /// refused.
         var receivedBytesInAll = 64 << 20
-        /// Lines up to this size do not wait for those of other clients, nor make room for them.
+        /// Lines up to this size do not wait for lines of other clients, and are not refused to make room.
         var smallLineBytes = 64 << 10
-        /// How many lines are taken from one client before the others have their turn.
+        /// The number of lines that are processed for one client before the other clients get their turn.
         var linesInTurn = 256
-        /// A client that reads nothing for so long, while answers wait for it, is closed.
+        /// A client that reads nothing for this long while answers wait for it is disconnected.
         var readTime = Duration.seconds(10)
-        /// A line must have ended so long after its beginning.
+        /// The longest time from the beginning of a line to its end.
         var lineTime = Duration.seconds(60)
-        /// How long a client that is turned away has to read why.
+        /// How long a client that is disconnected has to read the reason.
         var linger = Duration.seconds(2)
     }
 
-    /// What tasks and callers hand to the thread.
+    /// The data that tasks and callers pass to the thread.
     struct Inbox {
         var answers: [Answer] = []
         var stopsAt: ContinuousClock.Instant?
@@ -52,7 +58,7 @@ final class ControlServer: Sendable {
 
     private let inbox = Mutex(Inbox())
     private let loopHasEnded = DispatchSemaphore(value: 0)
-    /// What the thread waits at, to be woken.
+    /// The descriptor that wakes the thread.
     let wakeDescriptor = plugin_host_wake_create()
 
     init(
@@ -77,14 +83,13 @@ final class ControlServer: Sendable {
 
     deinit { close(wakeDescriptor) }
 
-    /// Takes no more requests, removes the socket, and returns when all that run are answered or `grace` has passed.
-    ///
-    /// Blocks this thread.
+    /// Accepts no more requests, removes the socket, and returns when all running requests are answered or `grace` has
+    /// passed. Blocks this thread.
     func stop(grace: Duration = .seconds(2)) {
         inbox.withLock { $0.stopsAt = $0.stopsAt ?? .now + grace }
         plugin_host_wake(wakeDescriptor)
         loopHasEnded.wait()
-        // For others who stop it, too.
+        // For other callers of `stop`.
         loopHasEnded.signal()
     }
 

@@ -1,27 +1,27 @@
 internal import Glibc
 internal import PluginABI
 
-/// A Unix socket that this process listens on, as a file that only its user can use.
+/// A Unix socket that this process listens on, whose file only this user can access.
 struct ListeningSocket: Sendable {
     let path: String
     let descriptor: CInt
-    /// What the path must still name when it is removed.
+    /// The identity of the socket's file, which is checked before the file is removed.
     private let file: (device: dev_t, inode: ino_t)
 
-    /// Replaces the socket of a host that is gone; refuses to replace that of a living one, and any other file.
+    /// Creates the socket. Replaces the socket of a host that has ended, but not that of a running one, nor any other file.
     init(path: String) throws(PluginError) {
         guard !path.isEmpty, path.utf8.count <= UnixSocket.pathLimit, !path.utf8.contains(0) else {
             throw PluginError(
                 .cannotListen,
-                "The socket's path has \(path.utf8.count) bytes; the system allows 1 to \(UnixSocket.pathLimit). "
-                    + "Choose a shorter one: \(path)")
+                "The path of the socket has \(path.utf8.count) bytes, but the system allows only 1 to "
+                    + "\(UnixSocket.pathLimit). Choose another path than \(path)")
         }
-        // Two hosts that start at once take turns.
+        // The lock makes two hosts that start at the same time take turns.
         let folder = Self.lockFolder(of: path)
         defer { close(folder) }
         try Self.removeStale(path)
         let descriptor = UnixSocket.make(flags: __socket_type(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue))
-        // The file takes its mode from the socket, so it never has another one.
+        // The file gets its mode from the socket, so it never exists with another mode.
         guard descriptor >= 0, fchmod(descriptor, 0o600) == 0 else { throw Self.failure(path, errno) }
         let error = UnixSocket.bind(descriptor, to: path)
         guard error == 0, let file = fileStatus(path, followingLink: false), listen(descriptor, 64) == 0 else {
@@ -29,12 +29,10 @@ struct ListeningSocket: Sendable {
             close(descriptor)
             throw Self.failure(path, code)
         }
-        self.path = path
-        self.descriptor = descriptor
-        self.file = (file.st_dev, file.st_ino)
+        (self.path, self.descriptor, self.file) = (path, descriptor, (file.st_dev, file.st_ino))
     }
 
-    /// Stops listening and removes the file, unless it has become another one.
+    /// Stops listening and removes the file, unless another file has taken its path.
     func remove() {
         if let present = fileStatus(path, followingLink: false), (present.st_dev, present.st_ino) == file {
             unlink(path)
@@ -46,7 +44,7 @@ struct ListeningSocket: Sendable {
         guard let file = fileStatus(path, followingLink: false) else { return }
         guard file.st_mode & S_IFMT == S_IFSOCK else {
             throw PluginError(
-                .cannotListen, "\(path) exists and is no socket. Choose another path, or move the file away.")
+                .cannotListen, "\(path) exists and is not a socket. Choose another path, or move the file away.")
         }
         let probe = UnixSocket.make(flags: __socket_type(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue))
         defer { close(probe) }
@@ -54,13 +52,14 @@ struct ListeningSocket: Sendable {
         case ECONNREFUSED:
             guard unlink(path) == 0 else { throw failure(path, errno) }
         case 0, EAGAIN:
-            throw PluginError(.cannotListen, "Another host listens on \(path) already. Choose another path.")
+            throw PluginError(.cannotListen, "Another host already listens on \(path). Choose another path.")
         case let code:
             throw failure(path, code)
         }
     }
 
-    /// Waits for its turn for a second at most: whoever may read the folder could hold the lock for ever.
+    /// Locks the folder of a path. Waits for at most a second: any process that can read the folder could hold the lock
+    /// forever.
     private static func lockFolder(of path: String) -> CInt {
         let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         let folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -72,6 +71,6 @@ struct ListeningSocket: Sendable {
     }
 
     private static func failure(_ path: String, _ code: CInt) -> PluginError {
-        PluginError(.cannotListen, "The socket \(path) cannot be made: \(String(cString: strerror(code))).")
+        PluginError(.cannotListen, "The socket \(path) cannot be created: \(String(cString: strerror(code))).")
     }
 }

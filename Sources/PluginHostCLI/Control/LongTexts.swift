@@ -1,16 +1,15 @@
-internal import Dispatch
 internal import Foundation
 internal import PluginABI
 
-/// Lets as many threads read and write long JSON at a time as there are processors: more would be no faster, and keep the
-/// processors from short requests.
+/// Limits the number of threads that read and write long JSON at a time to the number of processors, at least two. More
+/// threads would not be faster, and would delay short requests.
 final class LongTexts: Sendable {
-    /// How many bytes are long.
+    /// A text of more bytes than this is long.
     static let limit = 64 << 10
 
     private let permits = DispatchSemaphore(value: max(2, ProcessInfo.processInfo.activeProcessorCount))
 
-    /// Does work on a text of so many bytes; blocks this thread until it is its turn.
+    /// Runs `body`, which works on a text of `bytes` bytes. If the text is long, blocks this thread until it is its turn.
     static func work<Result>(_ texts: LongTexts?, _ bytes: Int, _ body: () -> Result) -> Result {
         guard let texts, bytes > limit else { return body() }
         texts.permits.wait()
@@ -20,7 +19,7 @@ final class LongTexts: Sendable {
 }
 
 extension Value {
-    /// How many bytes its JSON has at least.
+    /// The minimum number of bytes of the value as JSON.
     var leastJSONBytes: Int {
         switch self {
         case .string(let text): 2 + text.utf8.count

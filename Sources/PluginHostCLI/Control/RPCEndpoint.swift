@@ -2,26 +2,26 @@ internal import PluginABI
 internal import PluginFile
 internal import PluginHost
 
-/// Answers JSON-RPC 2.0 messages, one a line: requests, notifications, and batches of them.
+/// Answers JSON-RPC 2.0 messages, one per line: requests, notifications, and batches of them.
 struct RPCEndpoint: Sendable {
     typealias Handler = @Sendable (_ method: String, _ parameters: Value?) async throws(RPCError) -> Value
 
     static let batchLimit = 1_000
     private static let batchConcurrency = 16
 
-    /// Lets a request of a method begin, and returns what is called when its answer is made.
+    /// Admits a request of a method, and returns a function that is called when the answer is made.
     typealias Gate = @Sendable (_ method: String) async throws(RPCError) -> @Sendable () -> Void
 
     let handler: Handler
     var gate: Gate = { _ in {} }
-    /// Where notifications run.
+    /// The executor of notifications.
     var executor: any TaskExecutor = BlockingExecutor.shared
-    /// Gets the bytes of each answer when it is made.
+    /// The load to which the bytes of each answer are added.
     var load: ClientLoad? = nil
-    /// Limits how much long text is read or written at a time; nil for no limit.
+    /// Limits how many long texts are read or written at a time; `nil` for no limit.
     var longTexts: LongTexts? = nil
 
-    /// The answer, without its line end; nil where nobody expects one.
+    /// Returns the answer without its line feed; `nil` if none is expected.
     func answer(_ line: some Collection<UInt8> & Sendable) async -> String? {
         let parsed = LongTexts.work(longTexts, line.count) {
             Result { () throws(PluginError) in try Value(jsonMessage: Array(line)) }
@@ -32,7 +32,7 @@ struct RPCEndpoint: Sendable {
         }
         guard case .list(let batch) = message else { return await answer(request: message) }
         if batch.isEmpty || batch.count > Self.batchLimit {
-            let message = "A batch holds 1 to \(Self.batchLimit) requests, not \(batch.count)."
+            let message = "A batch must have 1 to \(Self.batchLimit) requests, not \(batch.count)."
             return answerText(of: RPCError.invalidRequest(message).response(id: .null))
         }
         let answers = await answer(batch: batch)
@@ -41,12 +41,12 @@ struct RPCEndpoint: Sendable {
         return "[" + answers.joined(separator: ",") + "]"
     }
 
-    /// The text of an answer, which the client has to read from now on. An answer that there is no room for is replaced
-    /// by an error.
+    /// Returns an answer as text, and adds its bytes to the load. If there is no room for the answer, it is replaced by an
+    /// error.
     private func answerText(of answer: Value) -> String {
         var (answer, reserved) = (answer, answer.leastJSONBytes)
         do throws(RPCError) { try load?.reserve(reserved) } catch {
-            // Sent whatever its length: the id is of a line that had room.
+            // Sent regardless of its length: the line with this id was accepted, so its length is limited.
             (answer, reserved) = (error.response(id: answer["id"] ?? .null), 0)
         }
         let text = LongTexts.work(longTexts, reserved) { answer.json }
@@ -71,7 +71,7 @@ struct RPCEndpoint: Sendable {
         do {
             let (method, parameters) = try Self.check(request)
             guard let id else {
-                // Nobody waits for it, so nobody who goes away cancels it.
+                // A new task: no client waits for a notification, so it must not be cancelled when the client goes.
                 await Task(executorPreference: executor) { () async -> Void in
                     guard let leave = try? await gate(method) else { return }
                     defer { leave() }
@@ -80,7 +80,7 @@ struct RPCEndpoint: Sendable {
                 return nil
             }
             let leave = try await gate(method)
-            // Not before the answer is made: results take memory, too.
+            // The slot is kept until the answer is made, because results take memory, too.
             defer { leave() }
             return answerText(of: ["jsonrpc": "2.0", "id": id, "result": try await handler(method, parameters)])
         } catch {
@@ -89,13 +89,13 @@ struct RPCEndpoint: Sendable {
     }
 
     private static func check(_ request: Value) throws(RPCError) -> (method: String, parameters: Value?) {
-        guard case .map(let fields) = request else { throw .invalidRequest("A request is an object.") }
+        guard case .map(let fields) = request else { throw .invalidRequest("A request must be an object.") }
         guard fields["jsonrpc"] == "2.0" else { throw .invalidRequest("The request lacks \"jsonrpc\": \"2.0\".") }
-        if let id = fields["id"], !id.isRequestID { throw .invalidRequest("An id is a string, a number or null.") }
-        guard let method = fields["method"]?.string else { throw .invalidRequest("The request names no method.") }
+        if let id = fields["id"], !id.isRequestID { throw .invalidRequest("An id must be a string, a number or null.") }
+        guard let method = fields["method"]?.string else { throw .invalidRequest("The request lacks a method.") }
         switch fields["params"] {
         case nil, .map, .list: return (method, fields["params"])
-        default: throw .invalidRequest("The params are neither an object nor an array.")
+        default: throw .invalidRequest("The params must be an object or an array.")
         }
     }
 }

@@ -1,19 +1,21 @@
 internal import PluginABI
 
-/// The name of a module that is to be made: also that of its package, its target, its Swift module and its type.
+/// The name of a new module, and also of its package, its target, its Swift module and its type.
 struct ModuleName: Sendable {
     let text: String
 
-    /// - Throws: `usage`, saying what is wrong with the name.
+    /// - Throws: `usage` if the name is not valid.
     init(_ text: String) throws(PluginError) {
         let isWord = text.allSatisfy { $0.isPlainLetter || $0.isPlainDigit || $0 == "_" }
         guard isWord, text.first?.isPlainLetter == true else {
             let example = text.filter { $0.isPlainLetter || $0.isPlainDigit }.drop(while: \.isPlainDigit)
             let hint = example.isEmpty ? "" : " '\(example.prefix(1).uppercased() + example.dropFirst())' would do."
-            throw .usage("'\(text.shortened)' is no name for a module: a letter, then letters, digits and '_'.\(hint)")
+            throw .usage(
+                "'\(text.shortened)' is not a valid module name: use a letter, then letters, digits and '_'.\(hint)")
         }
         guard text.utf8.count <= 64 else {
-            throw .usage("The name of a module has 64 letters at most; '\(text.shortened)' has \(text.utf8.count).")
+            throw .usage(
+                "The name of a module can have at most 64 letters; '\(text.shortened)' has \(text.utf8.count).")
         }
         guard !Self.taken.contains(text.lowercased()), !text.lowercased().hasPrefix("plugin_") else {
             throw .usage(
@@ -22,10 +24,11 @@ struct ModuleName: Sendable {
         self.text = text
     }
 
-    /// For a URL.
+    /// The name as the host of a URL.
     var host: String { text.lowercased().replacing("_", with: "-") }
 
-    /// Words of Swift, modules of the toolchain and of this project, and what the code of a new module says itself.
+    /// Keywords and types of Swift, modules of the toolchain and of this project, and names that the code of a new module
+    /// uses.
     private static let taken: Set<String> = [
         "action", "any", "associatedtype", "as", "bool", "break", "bytes", "case", "catch", "class", "continue",
         "cpluginabi", "cpluginhost", "cxx", "default", "defer", "deinit", "differentiation", "dispatch", "distributed",

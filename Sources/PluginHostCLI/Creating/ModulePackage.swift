@@ -2,7 +2,7 @@ internal import Foundation
 internal import Glibc
 internal import PluginABI
 
-/// The package of a new module: its files and what is in them.
+/// The package of a new module: its files and their contents.
 struct ModulePackage: Sendable {
     enum Language: String, Sendable, CaseIterable {
         case swift, c
@@ -11,7 +11,7 @@ struct ModulePackage: Sendable {
     let name: ModuleName
     let language: Language
     let dependency: PackageDependency
-    /// Where the package is made; absolute.
+    /// The absolute path of the package's folder.
     let folder: String
 
     /// The files by their paths in the package.
@@ -28,14 +28,14 @@ struct ModulePackage: Sendable {
 
     /// Writes the files.
     ///
-    /// - Throws: `cannotCreate` where something is there already, and where it cannot be written.
+    /// - Throws: `cannotCreate` if the folder exists and is not empty, or if the files cannot be written.
     func write() throws(PluginError) {
         let manager = FileManager.default
         let present = (try? manager.contentsOfDirectory(atPath: folder)) ?? []
         let isFree = fileStatus(folder).map { $0.st_mode & S_IFMT == S_IFDIR } ?? true
         guard present.isEmpty, isFree else {
             throw PluginError(
-                .cannotCreate, "\(folder) is there already, and is not overwritten. Name another folder with '--at'.")
+                .cannotCreate, "\(folder) already exists, and is not overwritten. Choose another folder with '--at'.")
         }
         do {
             for (path, text) in files {
@@ -75,10 +75,10 @@ struct ModulePackage: Sendable {
     private var readme: String {
         let library = ".build/debug/lib\(name.text).so"
         let commands = [
-            ("swift test", "builds it, and tries it in a host"),
-            ("pluginhost check \(library)", "what to look at before it is shipped"),
-            ("install -D -m 755 -t plugins \(library)", "into a plugins folder"),
-            ("pluginhost call \(name.text) greet name=Ada", "from there"),
+            ("swift test", "builds it, and tests it in a host"),
+            ("pluginhost check \(library)", "checks it before you ship it"),
+            ("install -D -m 755 -t plugins \(library)", "installs it in a plugins folder"),
+            ("pluginhost call \(name.text) greet name=Ada", "calls it"),
         ]
         let width = commands.map(\.0.count).max() ?? 0
         let lines = commands.map { command, text in

@@ -1,14 +1,14 @@
 internal import Foundation
 internal import PluginABI
 
-/// How a package finds this project: by a path or by a URL.
+/// The dependency of a package on this project: a path or a URL.
 enum PackageDependency: Sendable {
-    /// Absolute.
+    /// An absolute path.
     case path(String)
     case url(String)
 
-    /// - Throws: `fileNotFound` for a path where no package is; `usage` where none is given, and the program does not lie
-    ///   in a clone.
+    /// - Throws: `fileNotFound` if there is no package at the path; `usage` if neither a path nor a URL is given, and the
+    ///   program is not in a clone.
     init(_ text: String?) throws(PluginError) {
         if let text, text.contains("://") || text.hasPrefix("git@") {
             self = .url(text)
@@ -28,7 +28,7 @@ enum PackageDependency: Sendable {
         self = .path(path)
     }
 
-    /// The clone in whose `.build` this program lies.
+    /// The clone whose `.build` contains this program.
     private static var cloneOfThisProgram: String? {
         var folder = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
         while folder.path != "/" {
@@ -39,7 +39,7 @@ enum PackageDependency: Sendable {
         return nil
     }
 
-    /// The entry in a `Package.swift` that lies in `folder`.
+    /// Returns the entry for a `Package.swift` in `folder`.
     func declaration(in folder: String) -> String {
         switch self {
         case .path(let path): ".package(name: \"PluginHost\", path: \(quoted(Self.relative(path, to: folder))))"
@@ -47,7 +47,7 @@ enum PackageDependency: Sendable {
         }
     }
 
-    /// What the package is called where its products are named.
+    /// The name of the package in references to its products.
     var identity: String {
         switch self {
         case .path: return "PluginHost"
@@ -61,7 +61,7 @@ enum PackageDependency: Sendable {
         "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }
 
-    /// A way from one folder to another that stays right when both are moved.
+    /// Returns the relative path from `folder` to `path`, which stays valid if both are moved.
     static func relative(_ path: String, to folder: String) -> String {
         let (to, from) = (path.split(separator: "/"), folder.split(separator: "/"))
         let shared = zip(to, from).prefix { $0 == $1 }.count

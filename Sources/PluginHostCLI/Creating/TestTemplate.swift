@@ -1,4 +1,4 @@
-/// The test of a new module, in whatever language that is: it loads what was built, as a host does.
+/// The source of a test for a new module in any language. It loads the built library as a host does.
 enum TestTemplate {
     /// The product that the test depends on.
     static let library = "PluginTestKit"

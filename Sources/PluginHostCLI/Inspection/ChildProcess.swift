@@ -3,8 +3,7 @@ internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
-/// A process that reports over a private pipe, and that is gone, with all its descendants in its group, when it has
-/// been collected.
+/// A child process that reports over a private socket. Collecting it also kills all other processes in its group.
 struct ChildProcess {
     /// The descriptor on which the child writes its report.
     static let reportDescriptor: CInt = 3
@@ -15,16 +14,16 @@ struct ChildProcess {
         case overdue
     }
 
-    /// How many bytes of a report are read.
+    /// The maximum number of bytes of a report that are read.
     private static let reportLimit = 64 << 20
 
     private let process: pid_t
     private let report: CInt
 
-    /// Starts this program, or another one. What it prints on standard output goes to this process's standard error.
+    /// Starts this program or another one. Its standard output goes to the standard error of this process.
     init(executable: String = "/proc/self/exe", arguments: [String]) throws(PluginError) {
         var environment = ProcessInfo.processInfo.environment
-        // A crash is an answer; a report by the Swift runtime would only delay it.
+        // A crash is an expected result; a backtrace by the Swift runtime would only delay it.
         environment["SWIFT_BACKTRACE"] = "enable=no"
         var pair: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &pair) == 0 else {
@@ -59,11 +58,10 @@ struct ChildProcess {
             close(pair[0])
             throw Self.failure(error)
         }
-        self.process = process
-        report = pair[0]
+        (self.process, report) = (process, pair[0])
     }
 
-    /// Reads the report and waits for the end; kills the whole group when `deadline` has passed.
+    /// Reads the report, and waits until the process has ended or `deadline` has passed. Then kills the whole group.
     consuming func collect(deadline: Duration) -> (report: [UInt8], ending: Ending) {
         let end = ContinuousClock.now + deadline
         var bytes: [UInt8] = []
@@ -79,7 +77,7 @@ struct ChildProcess {
             }
         }
         let isOverdue = !hasEnded
-        // The leader is not reaped yet, so the number still is this group's.
+        // The leader is not reaped yet, so the number cannot belong to another group.
         kill(-process, SIGKILL)
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0, errno == EINTR {}
@@ -95,7 +93,7 @@ struct ChildProcess {
         return waitid(P_PID, id_t(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_signo != 0
     }
 
-    /// Reads what is there without waiting; false at the end, where nothing is left, and beyond the limit.
+    /// Reads available bytes without waiting. Returns false if there are none, at the end, and beyond the limit.
     private func readReport(into bytes: inout [UInt8]) -> Bool {
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
         let count = recv(report, &chunk, chunk.count, Int32(MSG_DONTWAIT))
@@ -105,12 +103,11 @@ struct ChildProcess {
     }
 
     private static func failure(_ code: CInt) -> PluginError {
-        // The program starts itself by its link in /proc.
+        // The program starts itself through its link in /proc.
         if code == ENOENT, access("/proc/self", F_OK) != 0 {
             return PluginError(
                 .processFailed,
-                "A process cannot be started: /proc is not mounted. Mount it: mount -t proc "
-                    + "proc /proc")
+                "A process cannot be started: /proc is not mounted. Mount it: mount -t proc proc /proc")
         }
         let limits =
             switch code {

@@ -2,18 +2,18 @@ internal import CPluginHost
 internal import Glibc
 internal import PluginABI
 
-/// What a ``ChildProcess`` that runs code of modules tells its parent: a value on each line.
+/// The report of a ``ChildProcess`` that runs code of modules to its parent: a value on each line.
 enum ChildReport {
-    /// Prepares this process for that.
+    /// Prepares this process for reporting.
     ///
-    /// - Parameter seconds: When the kernel ends the process: should the parent be gone, or hang, too, nobody else ends a
-    ///   module that does.
+    /// - Parameter seconds: The number of seconds after which the kernel ends the process. This ends a module that hangs
+    ///   if the parent has ended or hangs, too.
     static func begin(endingAfter seconds: UInt32) {
         alarm(seconds)
         _ = fcntl(ChildProcess.reportDescriptor, F_SETFD, FD_CLOEXEC)
     }
 
-    /// Adds a line. When the parent is gone that does nothing: what ends this process then is not a signal.
+    /// Adds a line. Does nothing, and raises no signal, if the parent has ended.
     static func add(_ value: Value) { _ = UnixSocket.send(value.json + "\n", to: ChildProcess.reportDescriptor) }
 
     /// Ends the process with a last line.

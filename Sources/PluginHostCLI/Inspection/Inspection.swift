@@ -3,13 +3,13 @@ internal import PluginABI
 internal import PluginFile
 internal import PluginHost
 
-/// Looks at one file in a process of its own, so that a module that crashes or hangs is an answer and no accident.
+/// Inspects one file in a process of its own, so that a module that crashes or hangs only leads to an error.
 struct Inspection: Sendable {
     static let defaultDeadline = Duration.seconds(10)
 
     let file: String
     let deadline: Duration
-    /// What is started; it reports as ``InspectionChild`` does.
+    /// The program that is started. It must report as ``InspectionChild`` does.
     var executable = "/proc/self/exe"
     var arguments: [String]
 
@@ -20,18 +20,12 @@ struct Inspection: Sendable {
         arguments = ["pluginhost", InspectionChild.word, trustsEveryone ? "trust" : "check", "\(seconds)", file]
     }
 
-    /// What the file says about itself.
-    func run() async throws(PluginError) -> Value {
-        try await withTaskExecutorPreference(BlockingExecutor.shared) { () async throws(PluginError) in
-            try inspect()
-        }
-    }
-
-    private func inspect() throws(PluginError) -> Value {
+    /// Returns the description of the file. Blocks this thread until the process has ended, or the deadline has passed.
+    func run() throws(PluginError) -> Value {
         guard file.utf8.count < PATH_MAX else {
             throw PluginError(
                 .fileNotFound,
-                "There is no file “\(file.shortened)”: a path has at most \(PATH_MAX - 1) bytes, and this one has "
+                "There is no file “\(file.shortened)”: a path can have at most \(PATH_MAX - 1) bytes, but this one has "
                     + "\(file.utf8.count).")
         }
         if fileStatus(file) == nil, errno == ENOENT, fileStatus(file, followingLink: false) == nil {
@@ -46,15 +40,15 @@ struct Inspection: Sendable {
         case .overdue:
             throw PluginError(
                 .inspectionTimedOut,
-                "\(file) was not read in \(inSeconds(deadline)); its code hangs, or needs a longer '--timeout'.")
+                "\(file) was not read within \(inSeconds(deadline)). Its code hangs, or needs a longer '--timeout'.")
         case .killed(let signal):
             throw PluginError(
                 .inspectionCrashed,
-                "\(file) crashes when its code is run: \(SignalName.of(signal)). A host would die of it.")
+                "\(file) crashes when its code is run: \(SignalName.of(signal)). This would crash a host, too.")
         case .exited(let code):
             throw PluginError(
                 .inspectionCrashed,
-                "\(file) ends the process with exit code \(code) when its code is run. A host would end with it.")
+                "\(file) ends the process with exit code \(code) when its code is run. This would end a host, too.")
         }
     }
 }

@@ -2,21 +2,21 @@ internal import PluginABI
 internal import PluginFile
 internal import PluginHost
 
-/// Takes commands that open and close pages from standard input, for the host that runs here.
+/// The prompt that reads commands which open and close pages from standard input, for the host of this process.
 struct NavigationPrompt: Sendable {
     private static let text = "navigate> "
 
     private static let help = """
-        open <page> [<name=value> ...]     In a new stack where there is none, else push
-        push <page> [<name=value> ...]     On top of the page that is seen
-        present <page> [<name=value> ...]  In front of everything, alone
-        stack <page> [<name=value> ...]    In front of everything, as the first page of a new stack
+        open <page> [<name=value> ...]     Push a page, or open it in a new stack if nothing is open
+        push <page> [<name=value> ...]     Open a page on top of the visible page
+        present <page> [<name=value> ...]  Open a page in front of everything, alone
+        stack <page> [<name=value> ...]    Open a page in front of everything, as the first page of a new stack
         pop [<count>]                      Close the topmost pages of the stack
-        dismiss [<count>]                  Close what was presented last
-        root                               Close all pages of the stack but the first
-        do <action> [<name=value> ...]     Perform an action of the page that is seen
-        emit <event> [<name=value> ...]    Send an event up the chain, from the page that is seen
-        show                               Show the page that is seen again
+        dismiss [<count>]                  Close the page or stack that was presented last
+        root                               Close all pages of the stack except the first
+        do <action> [<name=value> ...]     Perform an action of the visible page
+        emit <event> [<name=value> ...]    Send an event up the chain, from the visible page
+        show                               Show the visible page again
         quit
         <page> is a URL, which is opened as by a remote caller, or target/action.
         """
@@ -34,7 +34,7 @@ struct NavigationPrompt: Sendable {
         try navigator.register()
     }
 
-    /// Returns when the person wants to quit, or the input ends.
+    /// Runs the prompt. Returns at `quit`, and at the end of the input.
     func run() async {
         var lines = InputLines()
         await lines.takeCommands(
@@ -77,7 +77,7 @@ struct NavigationPrompt: Sendable {
             try await navigator.open(page, parameters, by: transition, origin: .remote, onClose: onClose)
         } else {
             guard let names = page.targetAndAction else {
-                throw .usage("'\(page.shortened)' is no page; write a URL, or target/action.")
+                throw .usage("'\(page.shortened)' is not a page; write a URL, or target/action.")
             }
             try await navigator.open(names.target, names.action, parameters, by: transition, onClose: onClose)
         }
@@ -93,7 +93,7 @@ struct NavigationPrompt: Sendable {
     private static func count(_ words: [String]) throws(PluginError) -> Int {
         guard let word = words.first else { return 1 }
         guard words.count == 1, let count = Int(word), count > 0 else {
-            throw .usage("'\(words.joined(separator: " "))' is no number of pages.")
+            throw .usage("'\(words.joined(separator: " "))' is not a number of pages.")
         }
         return count
     }
@@ -101,11 +101,11 @@ struct NavigationPrompt: Sendable {
     private static func named(
         _ words: [String], _ what: String
     ) throws(PluginError) -> (name: String, parameters: [String: Value]) {
-        guard let name = words.first else { throw .usage("Say \(what). 'help' shows how.") }
+        guard let name = words.first else { throw .usage("The command needs \(what). See 'help'.") }
         return (name, try namedValues(words.dropFirst()))
     }
 
-    // MARK: What comes of it
+    // MARK: Output
 
     private func tell(_ page: String, _ backData: Result<Value, PluginError>) {
         switch backData {
@@ -121,7 +121,7 @@ struct NavigationPrompt: Sendable {
     private func tell(_ outcome: ChainOutcome) {
         guard !presenter.asJSON else { return console.print(outcome.value.json) }
         for failure in outcome.failures { console.report(failure, asJSON: false) }
-        console.print(outcome.handler.map { "handled by \($0.printable)" } ?? "nobody handles it")
+        console.print(outcome.handler.map { "handled by \($0.printable)" } ?? "not handled")
         if !outcome.result.isNull { console.print(outcome.result.readable.printable) }
     }
 }

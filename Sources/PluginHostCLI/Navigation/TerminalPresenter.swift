@@ -1,19 +1,19 @@
 internal import PluginABI
 internal import PluginHost
 
-/// Shows pages on a terminal: what lies over what, and the content of the page that is seen.
+/// Shows pages on a terminal: the open layers, and the content of the visible page.
 struct TerminalPresenter: Presenter {
     let console: Console
     let asJSON: Bool
 
-    /// A page whose content cannot be shown is not opened.
+    /// Shows a page that was opened. If its content cannot be read, the page is not opened.
     func opened(_ page: OpenPage, by transition: Transition, in layers: [PageLayer]) async throws {
         show(try await page.content(), in: layers)
     }
 
     func closed(_ pages: [OpenPage], in layers: [PageLayer]) async { await show(layers) }
 
-    /// Shows the page that is seen, as it is now.
+    /// Shows the present content of the visible page.
     func show(_ layers: [PageLayer]) async {
         guard let top = layers.last?.pages.last else { return show(nil, in: layers) }
         do throws(PluginError) { show(try await top.content(), in: layers) } catch {
@@ -35,7 +35,7 @@ struct TerminalPresenter: Presenter {
 }
 
 extension [PageLayer] {
-    /// `Basket > Article | Help`: what was pushed, and what was presented in front of it.
+    /// The types of the open pages, such as `Basket > Article | Help`: `>` precedes a pushed page, `|` a presented layer.
     fileprivate var path: String {
         map { $0.pages.map(\.type).joined(separator: " > ") }.joined(separator: " | ")
     }

@@ -6,12 +6,12 @@ internal import Synchronization
 final class Console: Sendable {
     let outputStyle: Style
     let errorStyle: Style
-    /// The columns of the terminal; nil where the output is none.
+    /// The number of columns of the terminal; `nil` if the output is not a terminal.
     let width: Int?
 
     private let output = ConsoleStream(1)
     private let errors = ConsoleStream(2)
-    /// What stands on the terminal's last line while a person is asked.
+    /// The prompt on the terminal's last line; empty if there is none.
     private let prompt = Mutex("")
 
     init(environment: [String: String]) {
@@ -23,14 +23,14 @@ final class Console: Sendable {
         width = isKnown ? Int(size.ws_col) : nil
     }
 
-    /// Some output was lost, on a full disk for instance.
+    /// Whether some output was lost, for example on a full disk.
     var hasFailed: Bool { output.hasFailed }
 
-    /// Nobody reads the output any more.
+    /// Whether the reader of the output has closed it.
     var isClosed: Bool { output.isClosed }
 
-    /// From now on nobody who prints waits for whoever reads: what does not fit into a buffer of
-    /// ``ConsoleStream/bufferLimit`` bytes is lost, and a line says how much was.
+    /// Makes printing independent of the reader from now on: output goes to a buffer of ``ConsoleStream/bufferLimit``
+    /// bytes. Lines that do not fit are lost, and a note says how many.
     func beginBuffering(
         _ outputNote: @escaping @Sendable (_ lines: Int) -> String,
         _ errorNote: @escaping @Sendable (_ lines: Int) -> String
@@ -39,7 +39,7 @@ final class Console: Sendable {
         errors.beginBuffering(errorNote)
     }
 
-    /// Waits until all is written, for a second at most.
+    /// Waits until everything is written, for at most a second.
     func flush() {
         let end = ContinuousClock.now + .seconds(1)
         _ = output.flush(until: end)
@@ -49,10 +49,10 @@ final class Console: Sendable {
     /// Writes a line to standard output.
     func print(_ line: String) { write(line.harmless, to: 1) }
 
-    /// Writes text to standard output: byte for byte where no terminal shows it.
+    /// Writes text to standard output, unchanged unless standard output is a terminal.
     func printUnchanged(_ text: String) { write(isatty(1) == 1 ? text.harmless : text, to: 1) }
 
-    /// Prints what an action has returned.
+    /// Prints the result of an action.
     func printResult(_ result: Value, asJSON: Bool) {
         if asJSON { print(Value.map(["result": result]).json) } else { printUnchanged(result.readable) }
     }
@@ -60,7 +60,7 @@ final class Console: Sendable {
     /// Writes a line to standard error.
     func diagnose(_ line: String) { write(line.harmless, to: 2) }
 
-    /// Reports why a command failed: in words on standard error or, for programs, on standard output.
+    /// Reports the error of a command: as text on standard error or, for programs, as JSON on standard output.
     func report(_ error: PluginError, asJSON: Bool) {
         if asJSON {
             print(Value.map(["error": error.record]).json)
@@ -69,7 +69,7 @@ final class Console: Sendable {
         }
     }
 
-    /// Shows `text` on the last line of the terminal, below whatever is printed, until it is empty.
+    /// Shows `text` on the last line of the terminal, below everything that is printed, until ``promptAnswered()``.
     func prompt(_ text: String) {
         prompt.withLock { prompt in
             prompt = text
@@ -77,13 +77,13 @@ final class Console: Sendable {
         }
     }
 
-    /// The person has typed a line, so the terminal is on a fresh one.
+    /// Removes the prompt. Called when a line was entered, so that the cursor is on a new line.
     func promptAnswered() { prompt.withLock { $0 = "" } }
 
     private func write(_ line: String, to descriptor: CInt) {
         let stream = descriptor == 1 ? output : errors
         guard isatty(descriptor) == 1 else { return stream.write(line + "\n") }
-        // The lock keeps the order in which prompt and lines are shown.
+        // The lock keeps the prompt and the lines in order.
         prompt.withLock { prompt in
             stream.write(prompt.isEmpty ? line + "\n" : "\r\u{1B}[K\(line)\n\(prompt)")
         }

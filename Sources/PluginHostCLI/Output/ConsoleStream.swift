@@ -4,19 +4,19 @@ internal import Synchronization
 
 /// Standard output or standard error.
 ///
-/// At first a line is written by the thread that prints it, which waits for whoever reads. From ``beginBuffering(_:)`` on
-/// a thread of the stream's own writes, and nobody else waits: what does not fit into the buffer is lost, and counted.
+/// At first, a thread that prints a line waits until the line is written. After ``beginBuffering(_:)``, a thread of the
+/// stream writes, and printing does not wait: lines that do not fit into the buffer are lost, and counted.
 final class ConsoleStream: Sendable {
-    /// How many bytes wait at most for whoever reads.
+    /// The size of the buffer in bytes.
     static let bufferLimit = 1 << 20
 
     private struct State {
-        /// Makes the line that stands where lines were lost; nil while there is no buffer.
+        /// Makes the line that replaces lost lines; `nil` while there is no buffer.
         var note: (@Sendable (Int) -> String)?
         var waiting: [String] = []
         var waitingBytes = 0
         var lost = 0
-        /// Whether the thread writes, or is about to.
+        /// Whether the stream's thread is writing, or about to.
         var isWriting = false
         var isClosed = false
         var hasFailed = false
@@ -28,10 +28,10 @@ final class ConsoleStream: Sendable {
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
 
-    /// Nobody reads any more.
+    /// Whether the reader has closed the stream.
     var isClosed: Bool { state.withLock(\.isClosed) }
 
-    /// Something could not be written, to a full disk for instance.
+    /// Whether output could not be written, for example to a full disk.
     var hasFailed: Bool { state.withLock(\.hasFailed) }
 
     func write(_ text: String) {
@@ -47,7 +47,7 @@ final class ConsoleStream: Sendable {
             defer { state.isWriting = true }
             return !state.isWriting
         }
-        // The queue is for whoever writes without a buffer, too: lines of different threads do not mix.
+        // Without a buffer, the queue is used, too, so that lines of different threads do not mix.
         guard let begins else { return thread.sync { put(text) } }
         if begins { thread.async { self.drain() } }
     }
@@ -57,13 +57,15 @@ final class ConsoleStream: Sendable {
         state.waitingBytes += text.utf8.count
     }
 
+    /// Begins buffering.
+    ///
     /// - Parameter note: Makes the line that says how many lines were lost.
     func beginBuffering(_ note: @escaping @Sendable (_ lines: Int) -> String) {
         thread.retainThread()
         state.withLock { $0.note = note }
     }
 
-    /// Waits until everything is written, at most until a time of the clock. Returns whether it is.
+    /// Waits until everything is written, at most until `end`. Returns whether everything is written.
     func flush(until end: ContinuousClock.Instant) -> Bool {
         while state.withLock(\.isWriting) {
             guard ContinuousClock.now < end else { return false }

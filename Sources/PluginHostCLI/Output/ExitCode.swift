@@ -1,21 +1,21 @@
 internal import PluginABI
 
-/// How the program ends: the numbers of `sysexits.h`.
+/// The exit codes of the program, which are those of `sysexits.h`.
 enum ExitCode: Int32, Sendable {
     case success = 0
     /// The command line cannot be understood.
     case usage = 64
-    /// A file, a URL or a parameter is not as it must be.
+    /// A file, a URL or a parameter is not valid.
     case badData = 65
-    /// A file that was named cannot be read.
+    /// A file cannot be read.
     case noInput = 66
-    /// What was asked for is not there, or no host answers.
+    /// A target, service, action or module does not exist, or no host answers.
     case unavailable = 69
-    /// An action failed, or the host did.
+    /// An action or the host failed.
     case failed = 70
-    /// The system gives no more threads, memory or memory maps.
+    /// The system is out of threads, memory or memory maps.
     case outOfResources = 71
-    /// The socket, or a new package, cannot be made.
+    /// The socket or a new package cannot be created.
     case cannotCreate = 73
     /// The output cannot be written.
     case cannotWrite = 74
@@ -25,10 +25,9 @@ enum ExitCode: Int32, Sendable {
     case refused = 77
     /// The configuration cannot be used.
     case badConfiguration = 78
-}
 
-extension ExitCode {
-    /// The code of an error. Codes that a module brings are its own and mean that its action failed.
+    /// Makes the exit code for an error. An error code of a module means that its action failed, even if the host has the
+    /// same code.
     init(_ error: PluginError) {
         self =
             switch error.code {

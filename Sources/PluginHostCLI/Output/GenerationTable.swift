@@ -1,7 +1,7 @@
 internal import PluginABI
 
 extension RecordTable {
-    /// The generations, from the records that `list --all` gives.
+    /// The table of generations, for the records of `list --all`.
     static let generations = RecordTable(
         whenEmpty: "No modules.",
         columns: [
@@ -25,7 +25,7 @@ extension RecordTable {
 }
 
 extension Console {
-    /// Prints the answer of `list --all`: the generations, and what the retired ones take in all.
+    /// Prints the answer of `list --all`: the generations, and the memory of all retired ones.
     func printGenerations(_ answer: Value) {
         let table = text(of: .generations, answer["generations"] ?? [])
         guard answer["generations"]?.list?.isEmpty == false, let retired = answer["retired"] else {

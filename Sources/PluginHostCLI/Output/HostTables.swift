@@ -1,6 +1,6 @@
 internal import PluginABI
 
-// What else a host has, from the records that the methods of these names give.
+// Further tables, for the records of the host's methods.
 extension RecordTable {
     static let routes = RecordTable(
         whenEmpty: "No routes.",
@@ -38,13 +38,13 @@ extension RecordTable {
             .text("ACTION", "action"),
         ])
 
-    /// The kept versions of a module.
+    /// The table of a module's kept versions.
     static let versions = RecordTable(columns: [
         .text("VERSION", "version"), .text("KEPT", "kept"), .size("SIZE", "bytes"),
         Column(title: "NOTE") { $0["serving"] == true ? "serves" : "-" }, .text("FILE", "file"),
     ])
 
-    /// Where the time has gone, from the entries of a profile.
+    /// The table of how time was spent, for the entries of a profile.
     static let profile = RecordTable(columns: [
         .text("PHASE", "phase"), .milliseconds("START MS", "start"), .milliseconds("TIME MS", "duration"),
         .text("MODULE", "module"), .text("NAME", "name"),
@@ -52,7 +52,7 @@ extension RecordTable {
 }
 
 extension Console {
-    /// Prints where the time has gone, from the record of a profile.
+    /// Prints the record of a profile.
     func printProfile(_ record: Value, asJSON: Bool) {
         if asJSON { return print(record.json) }
         let entries = record.list("entries").sorted { ($0["start"]?.double ?? 0) < ($1["start"]?.double ?? 0) }

@@ -2,7 +2,7 @@ internal import PluginABI
 internal import PluginHost
 
 extension Console {
-    /// Writes a line of the log for people.
+    /// Writes a log entry as text.
     func log(_ entry: LogEntry) {
         let about = [entry.module, entry.call.map { "(\($0))" }].compactMap(\.self).joined(separator: " ")
         let text = ((about.isEmpty ? "" : "\(about): ") + entry.message).printable

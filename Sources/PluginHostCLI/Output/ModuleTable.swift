@@ -1,7 +1,7 @@
 internal import PluginABI
 
 extension RecordTable {
-    /// The modules, from the records that `list` gives.
+    /// The table of modules, for the records of `list`.
     static let modules = RecordTable(
         whenEmpty: "No modules.",
         columns: [
@@ -18,7 +18,7 @@ extension RecordTable {
             return interceptors + [error].compactMap(\.self)
         })
 
-    /// What an interceptor stands around, and whether it has run past deadlines.
+    /// Returns a note about the calls that an interceptor intercepts, and whether it has run past deadlines.
     private static func note(of interceptor: Value) -> Note {
         let (scopes, overdue) = (interceptor.texts("scopes"), interceptor.texts("overdue"))
         var text = "interceptor \(interceptor.text("name"))"

@@ -1,7 +1,7 @@
 internal import PluginABI
 
 extension Value {
-    /// A value with everything in it as indented lines, for people.
+    /// The value and everything in it as indented lines, for people.
     var outline: String { outlineLines.joined(separator: "\n") }
 
     private var outlineLines: [String] {

@@ -1,11 +1,11 @@
 internal import PluginABI
 
-/// How records of one kind stand in a table for people: aligned columns, with notes below the rows. The last column is
-/// cut, at its beginning, where lines would be too long.
+/// A table of records for people, with aligned columns and notes below the rows. If lines are too long, the last column
+/// is cut at its beginning.
 struct RecordTable: Sendable {
     struct Column: Sendable {
         let title: String
-        /// What a record has in this column.
+        /// Returns the text of a record in this column.
         let cell: @Sendable (Value) -> String
         var colour: (@Sendable (Value) -> Style.Colour)? = nil
     }
@@ -15,13 +15,15 @@ struct RecordTable: Sendable {
         let colour: Style.Colour
     }
 
-    /// What stands in place of a table without rows; nil for the titles alone.
+    /// The text that replaces a table without rows; `nil` to print only the titles.
     var whenEmpty: String? = nil
     let columns: [Column]
-    /// What stands below the row of a record.
+    /// Returns the notes below the row of a record.
     var notes: @Sendable (Value) -> [Note] = { _ in [] }
 
-    /// - Parameter width: Where longer lines are cut; nil for never.
+    /// Returns the table as text.
+    ///
+    /// - Parameter width: The width to which lines are cut; `nil` for no limit.
     func text(_ records: [Value], style: Style = .plain, width: Int? = nil) -> String {
         if records.isEmpty, let whenEmpty { return whenEmpty }
         let titles = columns.map(\.title)
@@ -58,7 +60,7 @@ struct RecordTable: Sendable {
 }
 
 extension RecordTable.Column {
-    /// An entry that is text.
+    /// Makes a column for an entry that is text.
     static func text(_ title: String, _ key: String, absent: String = "") -> Self {
         Self(title: title) { $0[key]?.string ?? absent }
     }
@@ -67,22 +69,22 @@ extension RecordTable.Column {
         Self(title: title) { "\($0[key]?.int ?? 0)" }
     }
 
-    /// A number of bytes.
+    /// Makes a column for a number of bytes.
     static func size(_ title: String, _ key: String) -> Self {
         Self(title: title) { ($0[key]?.int ?? 0).inBytes }
     }
 
-    /// A number of seconds, or nothing.
+    /// Makes a column for a number of seconds, which may be missing.
     static func duration(_ title: String, _ key: String) -> Self {
         Self(title: title) { $0[key]?.double.map(inShort) ?? "-" }
     }
 
-    /// A number of seconds, as milliseconds.
+    /// Makes a column that shows a number of seconds as milliseconds.
     static func milliseconds(_ title: String, _ key: String) -> Self {
         Self(title: title) { inMilliseconds(seconds: $0[key]?.double ?? 0) }
     }
 
-    /// The state of a module.
+    /// The column of a module's state.
     static let state = Self(title: "STATE") {
         $0["state"]?.string ?? "-"
     } colour: {

@@ -2,33 +2,33 @@ internal import FoundationEssentials
 internal import PluginABI
 internal import PluginHost
 
-// What `--json` and the control socket say about modules, changes and errors.
+// The JSON records of modules, changes and errors, for `--json` and the control socket.
 
 extension Value {
-    /// Text of a record; empty where there is none.
+    /// Returns a text of a record; an empty one if there is none.
     func text(_ key: String) -> String { self[key]?.string ?? "" }
 
-    /// A number of a record; 0 where there is none.
+    /// Returns a number of a record; 0 if there is none.
     func number(_ key: String) -> Int { self[key]?.int ?? 0 }
 
     func list(_ key: String) -> [Value] { self[key]?.list ?? [] }
 
     func texts(_ key: String) -> [String] { list(key).compactMap(\.string) }
 
-    /// A map of the entries that there are.
+    /// Makes a map of those entries that are not `nil`.
     static func entries(_ entries: [String: Value?]) -> Value { .map(entries.compactMapValues(\.self)) }
 
-    /// Null where there is no text.
+    /// Makes a string; null if there is no text.
     static func text(_ text: String?) -> Value { text.map(Value.string) ?? .null }
 
     static func texts(_ texts: [String]) -> Value { .list(texts.map(Value.string)) }
 
     static func time(_ time: Date) -> Value { .string(time.ISO8601Format()) }
 
-    /// In seconds; null where there is no duration.
+    /// Makes a number of seconds; null if there is no duration.
     static func seconds(_ duration: Duration?) -> Value { duration.map { .double($0 / .seconds(1)) } ?? .null }
 
-    /// A result as people want to see it: text as it is, everything else as JSON.
+    /// A result as people see it: strings as they are, bytes as base64, everything else as JSON.
     var readable: String {
         switch self {
         case .string(let text): text
@@ -39,7 +39,7 @@ extension Value {
 }
 
 extension PluginError {
-    /// For people, on one line.
+    /// The error on one line, for people.
     var line: String {
         let text = code == .usage ? message : "\(message) (\(code))"
         return (source.map { "\($0): \(text)" } ?? text).printable
@@ -55,7 +55,7 @@ extension ModuleStatus {
         ])
     }
 
-    /// With the interceptors that it offers, and what those that take effect have done.
+    /// Returns the record with the interceptors that the module offers, and the status of those that are active.
     func record(with active: [InterceptorStatus]) -> Value {
         guard case .map(var entries) = record, !interceptors.isEmpty else { return record }
         entries["interceptors"] = .list(
@@ -185,7 +185,7 @@ extension HostProfile {
 }
 
 extension LogEntry {
-    /// For programs; written at this moment.
+    /// The entry as a record for programs, with the present time.
     var record: Value {
         [
             "time": .string(Date.now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))),

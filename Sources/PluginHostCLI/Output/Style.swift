@@ -1,6 +1,6 @@
 internal import PluginABI
 
-/// Colours, where the output is a terminal that has them.
+/// Colours for terminals that have them.
 struct Style: Sendable {
     enum Colour: String, Sendable {
         case red = "31"
@@ -17,7 +17,7 @@ struct Style: Sendable {
         isEnabled ? "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m" : text
     }
 
-    /// The colour of a module's state.
+    /// Returns the colour of a module's state.
     static func colour(ofState state: String) -> Colour {
         switch state {
         case "active": .green
@@ -28,13 +28,14 @@ struct Style: Sendable {
 }
 
 extension String {
-    /// The text as a terminal may get it: lines and columns, the sequences of ``Style``, and every other control
-    /// character as an escape. Names are made printable where a line is put together; this is what stands behind that.
+    /// The text in a form that is safe for terminals: line feeds, tabs and the sequences of ``Style`` are kept, all other
+    /// control characters are escaped. Names are already made printable when a line is composed; this is the second line of
+    /// defence.
     var harmless: String {
         guard unicodeScalars.contains(where: \.isHarmful) else { return self }
         let parts = split(separator: "\u{1B}", omittingEmptySubsequences: false)
         return parts.dropFirst().reduce(Self.escaped(parts[0])) { text, part in
-            // A sequence that sets colours, `ESC [ 31 m`, and no other one.
+            // Only sequences that set colours are kept, such as `ESC [ 31 m`.
             let isStyle = part.prefixMatch(of: /\[[0-9]{0,2}m/) != nil
             return text + (isStyle ? "\u{1B}" : "\u{1B}".printable) + Self.escaped(part)
         }

@@ -1,18 +1,18 @@
 internal import FoundationEssentials
 internal import Glibc
 
-// How counts, sizes and times are said to people.
+// Counts, sizes and times as text for people.
 
-/// "1 call", "2 calls".
+/// Returns a count with its noun: "1 call", "2 calls".
 func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 
-/// "8 s", "0.5 s".
+/// Returns a duration in seconds: "8 s", "0.5 s".
 func inSeconds(_ duration: Duration) -> String {
     let seconds = duration / .seconds(1)
     return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
 }
 
-/// Seconds with a unit that leaves one to three digits before the point.
+/// Returns seconds with a unit that leaves one to three digits before the point.
 func inShort(seconds: Double) -> String {
     for (unit, scale) in [("s", 1.0), ("ms", 1e3), ("µs", 1e6)] where seconds * scale >= 1 {
         let tenths = Int((seconds * scale * 10).rounded())
@@ -21,7 +21,7 @@ func inShort(seconds: Double) -> String {
     return "\(Int((seconds * 1e9).rounded())) ns"
 }
 
-/// Seconds as milliseconds with three digits behind the point.
+/// Returns seconds as milliseconds with three digits after the point.
 func inMilliseconds(seconds: Double) -> String {
     let microseconds = Int((seconds * 1e6).rounded())
     let rest = String(microseconds % 1000)
@@ -29,7 +29,7 @@ func inMilliseconds(seconds: Double) -> String {
 }
 
 extension Int {
-    /// A number of bytes: `1.4 MiB`.
+    /// The number as a size in bytes: `1.4 MiB`.
     var inBytes: String {
         var (size, unit) = (Double(self), 0)
         let units = ["B", "KiB", "MiB", "GiB", "TiB"]
@@ -41,7 +41,7 @@ extension Int {
 }
 
 extension Date {
-    /// In the local time zone: `17:04:59`.
+    /// The time of day in the local time zone: `17:04:59`.
     var timeOfDay: String {
         var seconds = time_t(timeIntervalSince1970)
         var parts = tm()

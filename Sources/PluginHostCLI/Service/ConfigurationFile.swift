@@ -4,21 +4,21 @@ import PluginFile
 internal import PluginHost
 internal import Synchronization
 
-/// The file of `--config`: a JSON object with the configuration of each module by its name, with the interceptors that
-/// take effect as the list `interceptors`, and with the number `maximumURLLength`, which is read at the start.
+/// The file of `--config`: a JSON object with the configuration of each module by its name, the list `interceptors` with
+/// the active interceptors, and the number `maximumURLLength`, which is read only at the start.
 struct ConfigurationFile: Sendable {
     let path: String
 
     struct Contents: Sendable {
         var modules: [String: Value]
         var interceptors: [InterceptorRule] = []
-        /// In bytes; nil where the file does not say.
+        /// The number of bytes; `nil` if the file does not state it.
         var maximumURLLength: Int?
     }
 
-    /// How long the file may be, in bytes.
+    /// The maximum size of the file, in bytes.
     static let sizeLimit = 16 << 20
-    /// How long the writer of a pipe may write nothing, in milliseconds.
+    /// How long the writer of a pipe may stay silent, in milliseconds.
     private static let pipePatience: CInt = 5000
 
     /// - Throws: `fileNotFound`, `unreadable`, `invalidConfiguration`.
@@ -30,7 +30,7 @@ struct ConfigurationFile: Sendable {
                 .invalidConfiguration,
                 "The configuration \(path) must be an object with an entry for each module, not a \(value.kind).")
         }
-        // Modules may be called like what is not for one: what a module is told is a map.
+        // A module may be named `interceptors` or `maximumURLLength`: the configuration of a module is a map.
         var contents = Contents(modules: modules)
         if let length = modules["maximumURLLength"]?.int {
             contents.modules["maximumURLLength"] = nil
@@ -42,9 +42,9 @@ struct ConfigurationFile: Sendable {
         return contents
     }
 
-    /// What is in the file, of whatever kind it is: a pipe has no size that could be looked at first.
+    /// Reads the file. It may be a pipe, whose size cannot be known in advance.
     private func bytes() throws(PluginError) -> [UInt8] {
-        // A pipe that nobody has opened for writing would keep a blocking open waiting.
+        // Non-blocking: opening a pipe that has no writer would block.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw unreadable(errno) }
         defer { close(descriptor) }
@@ -59,8 +59,8 @@ struct ConfigurationFile: Sendable {
             guard bytes.count <= Self.sizeLimit else {
                 throw PluginError(
                     .invalidConfiguration,
-                    "The configuration \(path) is too long: at most \(Self.sizeLimit) bytes are accepted. Give modules "
-                        + "the path of what is larger.")
+                    "The configuration \(path) is too long: at most \(Self.sizeLimit) bytes are accepted. For larger data, "
+                        + "pass the path of a file to the module.")
             }
         }
         return bytes
@@ -72,32 +72,31 @@ struct ConfigurationFile: Sendable {
             "The configuration \(path) cannot be read: \(String(cString: strerror(code))).")
     }
 
-    /// Changes whenever the file is replaced or written; nil where there is none.
+    /// The identity of the file, which changes whenever the file is replaced or written; `nil` if there is no file.
     fileprivate var identity: FileIdentity? { fileStatus(path).map(FileIdentity.init) }
 }
 
-/// Looks at the configuration four times a second, and gives what is new to the host. What cannot be read changes
-/// nothing, and the log says why.
+/// Checks the configuration file four times a second, and passes changes to the host. If the file cannot be read, nothing
+/// changes, and the reason is logged.
 ///
-/// Everything mutable but `isStopped` is touched on `queue` only, hence `@unchecked Sendable`.
+/// `@unchecked Sendable`: all mutable properties except `isStopped` are used only on `queue`.
 final class ConfigurationWatcher: @unchecked Sendable {
     private let file: ConfigurationFile
     private let host: PluginHost
     private let log: @Sendable (LogEntry) -> Void
     private let queue = SerialThread("host.config")
     private let isStopped = Atomic(false)
-    /// What was read last, and what was seen last: a file is read when it has stopped changing.
+    /// The identity of the file when it was last read.
     private var taken: FileIdentity?
+    /// The identity of the file when it was last checked. The file is read when it has stopped changing.
     private var seen: FileIdentity?
 
     init(_ file: ConfigurationFile, _ host: PluginHost, log: @escaping @Sendable (LogEntry) -> Void) {
-        self.file = file
-        self.host = host
-        self.log = log
+        (self.file, self.host, self.log) = (file, host, log)
         queue.async { [weak self] in self?.lookAgainAndAgain() }
     }
 
-    /// Ends the looking, without waiting for what runs: a subscriber to `configuration.changed` may hang.
+    /// Stops checking, without waiting for a running check: a subscriber to `configuration.changed` may hang.
     func stop() { isStopped.store(true, ordering: .relaxed) }
 
     private func lookAgainAndAgain() {
@@ -116,7 +115,7 @@ final class ConfigurationWatcher: @unchecked Sendable {
             try host.updateInterceptors(contents.interceptors)
             host.updateConfiguration(contents.modules)
         } catch {
-            log(LogEntry(level: .error, message: "\(error.line) The configuration in force stays."))
+            log(LogEntry(level: .error, message: "\(error.line) The previous configuration stays in effect."))
         }
     }
 }

@@ -3,9 +3,9 @@ internal import PluginABI
 internal import PluginHost
 internal import Synchronization
 
-/// The last changes of a host, numbered from 1, for those who ask again and again what has come since.
+/// The last changes of a host, numbered from 1, for clients that poll for new ones.
 final class EventLog: Sendable {
-    /// How many are remembered.
+    /// The number of changes that are kept.
     static let limit = 1_000
 
     private struct State {
@@ -30,10 +30,10 @@ final class EventLog: Sendable {
         }
     }
 
-    /// Nobody waits from now on.
+    /// Ends the log: no request waits from now on.
     func finish() { update { $0.isOver = true } }
 
-    /// Changes the state, and wakes whoever waits for that.
+    /// Changes the state, and wakes all waiting requests.
     private func update(_ change: (inout State) -> Void) {
         let waiters = state.withLock { state in
             change(&state)
@@ -43,10 +43,12 @@ final class EventLog: Sendable {
         for waiter in waiters.values { waiter.finish() }
     }
 
+    /// Returns the changes after a number.
+    ///
     /// - Parameters:
-    ///   - number: Of the last one that is known; nil for none.
-    ///   - timeout: How long to wait for one more; nil for not at all.
-    /// - Returns: `events`; the number of the `last` one; how many more were `missed`; whether it is `over`.
+    ///   - number: The number of the last change that the client knows; `nil` if it knows none.
+    ///   - timeout: How long to wait for another change; `nil` to return at once.
+    /// - Returns: `events`; the number of the `last` change; how many changes were `missed`; whether the log is `over`.
     func events(after number: Int?, waitingAtMost timeout: Duration?) async -> Value {
         if let timeout, let number { await waitForChange(after: number, timeout) }
         return state.withLock { state in
@@ -68,9 +70,9 @@ final class EventLog: Sendable {
             return state.lastWaiter
         }
         guard let waiter else { return }
-        // Not Task.sleep: it ends by way of the cooperative pool, all of whose threads code of modules can block.
+        // Not Task.sleep, which needs the cooperative pool: modules can block all its threads.
         let timer = timers.async(after: timeout) { continuation.finish() }
-        for await _ in stream {}  // Ends with the change, the time, or the client.
+        for await _ in stream {}  // Ends with a change, the timeout, or the client.
         timers.cancel(timer)
         state.withLock { $0.waiters[waiter] = nil }
     }

@@ -2,7 +2,7 @@ internal import PluginABI
 internal import PluginHost
 
 extension ParsedArguments {
-    /// What the options say about a host, with `log` as the place for its diagnostics.
+    /// Returns the host configuration that the options describe. The host's diagnostics go to `log`.
     func configuration(
         environment: [String: String], log: @escaping @Sendable (LogEntry) -> Void
     ) throws(PluginError) -> PluginHost.Configuration {
@@ -26,7 +26,7 @@ extension ParsedArguments {
         return configuration
     }
 
-    /// Where the host's log goes: to standard error, in the form and from the level of the options.
+    /// Returns the host's log, which writes to standard error in the form and from the level of the options.
     func log(
         to console: Console, from level: LogLevel
     ) throws(PluginError) -> @Sendable (LogEntry) -> Void {
@@ -34,14 +34,11 @@ extension ParsedArguments {
         guard ["text", "json"].contains(form) else {
             throw .usage("The value '\(form.shortened)' of '--log' is neither 'text' nor 'json'.")
         }
-        var least = level
-        if let word = value(of: .logLevel) {
-            guard let level = LogLevel.allCases.first(where: { "\($0)" == word }) else {
-                throw .usage("The value '\(word.shortened)' of '--log-level' is none of debug, info, warning, error.")
-            }
-            least = level
+        let word = value(of: .logLevel) ?? "\(level)"
+        guard let least = LogLevel.allCases.first(where: { "\($0)" == word }) else {
+            throw .usage("The value '\(word.shortened)' of '--log-level' is none of debug, info, warning, error.")
         }
-        return { [least] entry in
+        return { entry in
             guard entry.level >= least else { return }
             if form == "json" { console.diagnose(entry.record.json) } else { console.log(entry) }
         }

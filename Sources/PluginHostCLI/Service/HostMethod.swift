@@ -1,15 +1,14 @@
 internal import PluginABI
 internal import PluginHost
 
-/// One method of a host: what commands ask, and what the control socket answers. Methods are named like the commands, and
-/// give what these print with `--json`.
+/// A method of a host that commands call, directly or over the control socket. Methods have the names of the commands,
+/// and return what those print with `--json`.
 struct HostMethod: Sendable {
     let name: String
-    /// The names of its parameters.
     let parameters: [String]
-    /// Whether it runs code of modules on behalf of a call, and so takes as long as that does.
+    /// Whether the method runs code of modules on behalf of a call, so that it takes as long as that code.
     let runsModules: Bool
-    /// Whether its answer waits for something that happens, or for code of modules.
+    /// Whether the method waits for a change, or for code of modules.
     var waits: Bool { runsModules || name == "events" }
     let answer: @Sendable (LocalHost, MethodParameters) async throws -> Value
 
@@ -40,7 +39,7 @@ struct HostMethod: Sendable {
             ).value
         },
         HostMethod("inspect", ["file", "timeout"], runsModules: true) { service, parameters in
-            try await Inspection(
+            try Inspection(
                 file: parameters.text("file"), trustsEveryone: service.trustsEveryone, deadline: parameters.timeout
             ).run()
         },
@@ -57,7 +56,7 @@ struct HostMethod: Sendable {
         },
         HostMethod("versions", ["name"]) { service, parameters in
             let name = try parameters.text("name")
-            // What is left out stands behind the others, with its error alone.
+            // Versions that are left out follow the others, with only their errors.
             let leftOut = service.host.keptVersionsLeftOut(of: name).map { Value.map(["error": $0.record]) }
             return .list(service.host.keptVersions(of: name).map(\.record) + leftOut)
         },
@@ -85,7 +84,7 @@ extension LocalHost {
         return .list(host.modules.map { $0.record(with: interceptors) })
     }
 
-    /// Every generation, those that drain and were retired included, and what the retired ones take in all.
+    /// Every generation, including those that drain or were retired, and the memory of all retired generations.
     fileprivate var generations: Value {
         let retired = host.retiredTotal
         return [
@@ -111,7 +110,7 @@ extension LocalHost {
         return try await host.call(target, call.action, call.parameters, timeout: call.timeout)
     }
 
-    /// What is called, whatever has the action.
+    /// The parameters common to calls of targets, services and objects.
     private struct ActionCall {
         let action: String
         let parameters: Parameters

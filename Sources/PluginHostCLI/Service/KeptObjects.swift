@@ -1,21 +1,21 @@
 internal import PluginABI
 internal import Synchronization
 
-/// The objects that a host in this process has given to people and to programs at its socket, by their handles: the host
-/// holds them for those who cannot.
+/// The objects that calls from the prompt and the control socket have returned, by their handles. They are held on behalf
+/// of these callers, which cannot hold references.
 final class KeptObjects: Sendable {
-    /// More of them push out the oldest.
+    /// The maximum number of objects. Beyond it, the oldest object is released.
     static let limit = 1000
 
     private struct State {
         var objects: [UInt64: Object] = [:]
-        /// The oldest first.
+        /// The handles, oldest first.
         var order: [UInt64] = []
     }
 
     private let state = Mutex(State())
 
-    /// Keeps what is in a result, and returns the result.
+    /// Retains the objects in a result, and returns the result.
     func keep(_ result: Value) -> Value {
         switch result {
         case .object(let object): keep(object)
@@ -32,7 +32,7 @@ final class KeptObjects: Sendable {
             guard state.order.count > Self.limit else { return nil }
             return state.objects.removeValue(forKey: state.order.removeFirst())
         }
-        withExtendedLifetime(oldest) {}  // Let go of without the lock: its module may be called.
+        withExtendedLifetime(oldest) {}  // Released outside the lock, because that may call its module.
     }
 
     /// - Throws: `unknownObject`.
@@ -41,8 +41,8 @@ final class KeptObjects: Sendable {
         guard let object else {
             throw PluginError(
                 .unknownObject,
-                "There is no object \(handle) here. Objects that calls have returned are kept by the host that runs, for "
-                    + "its prompt and its socket, until they are released (or \(Self.limit) others have come).")
+                "There is no object \(handle) here. A running host keeps the objects that calls from its prompt and its "
+                    + "socket have returned until they are released, or \(Self.limit) newer ones were returned.")
         }
         return object
     }

@@ -9,17 +9,15 @@ struct LocalHost: HostService {
     let changes = EventLog()
     let objects = KeptObjects()
 
-    init(_ host: PluginHost, trustsEveryone: Bool) { (self.host, self.trustsEveryone) = (host, trustsEveryone) }
-
-    /// Starts a host and says what is wrong with its folders.
+    /// Starts a host and logs the problems with its folders.
     ///
-    /// - Parameter prepare: What is to be done before modules are loaded.
+    /// - Parameter prepare: Called before modules are loaded.
     init(
         starting configuration: PluginHost.Configuration,
         prepare: (PluginHost) throws(PluginError) -> Void = { _ in }
     ) throws(PluginError) {
         PluginHost.installFatalSignalReport()
-        self.init(PluginHost(configuration), trustsEveryone: configuration.trustsEveryone)
+        (host, trustsEveryone) = (PluginHost(configuration), configuration.trustsEveryone)
         try prepare(host)
         try host.start()
         for problem in host.unloggedProblems { configuration.log(LogEntry(level: .warning, message: problem.line)) }
@@ -31,7 +29,7 @@ struct LocalHost: HostService {
         do throws(RPCError) { return try await answer(method, .map(parameters)) } catch { throw error.reported }
     }
 
-    /// Answers a request of whatever form, as the control socket gets it.
+    /// Answers a request as the control socket receives it, with parameters of any form.
     func answer(_ method: String, _ parameters: Value?) async throws(RPCError) -> Value {
         guard let found = HostMethod.named[method] else {
             let close = didYouMean(method, HostMethod.all.map(\.name))

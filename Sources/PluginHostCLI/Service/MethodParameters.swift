@@ -1,15 +1,14 @@
 internal import PluginABI
 internal import PluginFile
-internal import PluginHost
 
 /// The named parameters of a request, each checked as it is read.
 struct MethodParameters {
     private let fields: [String: Value]
 
-    /// - Throws: `invalidParameters` for what is no object, and for entries that are not `known`.
+    /// - Throws: `invalidParameters` if the parameters are not an object, or if an entry is not `known`.
     init(_ parameters: Value?, known: [String]) throws(RPCError) {
         guard let fields = parameters.map(\.map) ?? [:] else {
-            throw .invalidParameters("The params are an object with named entries.")
+            throw .invalidParameters("The params must be an object with named entries.")
         }
         if let unknown = fields.keys.sorted().first(where: { !known.contains($0) }) {
             throw .invalidParameters("There is no param '\(unknown.shortened)'.\(didYouMean(unknown, known))")

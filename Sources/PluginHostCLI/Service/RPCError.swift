@@ -1,6 +1,6 @@
 internal import PluginABI
 
-/// Why a request to a host has no result, as JSON-RPC says it.
+/// The error of a request to a host, in JSON-RPC form.
 struct RPCError: Error, Sendable {
     let code: Int
     let message: String
@@ -11,16 +11,16 @@ struct RPCError: Error, Sendable {
     static func unknownMethod(_ message: String) -> RPCError { RPCError(code: -32601, message: message) }
     static func invalidParameters(_ message: String) -> RPCError { RPCError(code: -32602, message: message) }
 
-    /// An error of the host or of a module. Its own code is under `data`.
+    /// Makes the error for an error of the host or of a module, whose own code goes into `data`.
     static func host(_ error: PluginError) -> RPCError {
         let data = Value.entries(["code": .string(error.code.rawValue), "source": error.source.map(Value.string)])
         return RPCError(code: -32000, message: error.message, data: data)
     }
 
-    /// A limit of the control socket is reached.
+    /// Makes the error for a limit of the control socket that is reached.
     static func overloaded(_ message: String) -> RPCError { .host(PluginError(.overloaded, message)) }
 
-    /// The error as commands report it: that of the host or of a module, where it is one.
+    /// The error as commands report it: the error of the host or the module if there is one.
     var reported: PluginError {
         PluginError(
             .init(rawValue: data?["code"]?.string ?? "requestRefused"), message, source: data?["source"]?.string)
@@ -35,11 +35,11 @@ struct RPCError: Error, Sendable {
 }
 
 extension RPCError {
-    /// The error of an answer.
+    /// Reads the error of an answer.
     init(_ record: Value?) {
         self.init(
             code: record?["code"]?.int ?? 0,
-            message: record?["message"]?.string ?? "The host gave neither a result nor an error.",
+            message: record?["message"]?.string ?? "The host returned neither a result nor an error.",
             data: record?["data"])
     }
 }

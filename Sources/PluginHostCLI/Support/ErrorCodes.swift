@@ -6,23 +6,23 @@ extension PluginError.Code {
     static let usage: Self = "usage"
     /// A file that was named on the command line does not exist.
     static let fileNotFound: Self = "fileNotFound"
-    /// Something is there already, or cannot be written.
+    /// A file or folder already exists, or cannot be written.
     static let cannotCreate: Self = "cannotCreate"
-    /// The control socket cannot be made.
+    /// The control socket cannot be created.
     static let cannotListen: Self = "cannotListen"
     /// No host answers on the socket.
     static let cannotAttach: Self = "cannotAttach"
-    /// No process can be started.
+    /// A process cannot be started.
     static let processFailed: Self = "processFailed"
-    /// The process that looked at the file died.
+    /// The process that inspected the file died.
     static let inspectionCrashed: Self = "inspectionCrashed"
-    /// The process that looked at the file came to no end.
+    /// The process that inspected the file did not end in time.
     static let inspectionTimedOut: Self = "inspectionTimedOut"
-    /// A module does not do what it must; what that is was printed.
+    /// A module has failed a check. The findings were printed.
     static let checkFailed: Self = "checkFailed"
 }
 
 extension PluginError {
-    /// The command line cannot be understood.
+    /// Makes the error for a command line that cannot be understood.
     static func usage(_ message: String) -> PluginError { PluginError(.usage, message) }
 }

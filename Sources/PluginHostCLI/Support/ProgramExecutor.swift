@@ -1,6 +1,6 @@
 internal import PluginHost
 
 extension BlockingExecutor {
-    /// For the program's own tasks: threads that code of modules cannot take.
+    /// The executor of the program's own tasks. Tasks of modules do not run on its threads.
     static let shared = BlockingExecutor(ThreadPool("host.tasks", limit: 512))
 }

@@ -6,18 +6,18 @@ enum UnixSocket {
         socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | flags.rawValue), 0)
     }
 
-    /// Connects. The corresponding C function is `connect`; the result is 0 or what it leaves in `errno`.
+    /// Connects a socket, as `connect` does. Returns 0, or the error number of `connect`.
     static func connect(_ descriptor: CInt, to path: String) -> CInt {
-        withAddress(of: path) { Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno } ?? ENAMETOOLONG
+        withAddress(of: path) { Glibc.connect(descriptor, $0, $1) }
     }
 
-    /// Binds. The corresponding C function is `bind`; the result is 0 or what it leaves in `errno`.
+    /// Binds a socket, as `bind` does. Returns 0, or the error number of `bind`.
     static func bind(_ descriptor: CInt, to path: String) -> CInt {
-        withAddress(of: path) { Glibc.bind(descriptor, $0, $1) == 0 ? 0 : errno } ?? ENAMETOOLONG
+        withAddress(of: path) { Glibc.bind(descriptor, $0, $1) }
     }
 
-    /// Writes all of a text, and waits for whoever reads. The corresponding C function is `send`; the result is 0 or what
-    /// it leaves in `errno`, without a signal where nobody reads.
+    /// Writes a text completely, waiting until the reader has made room. Returns 0, or the error number of `send`. Raises no
+    /// signal if the other end is closed.
     static func send(_ text: String, to descriptor: CInt) -> CInt {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
@@ -27,25 +27,23 @@ enum UnixSocket {
         return 0
     }
 
-    /// The longest path that a socket can have.
+    /// The maximum length of a socket's path, in bytes.
     static let pathLimit = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
 
-    private static func withAddress<Result>(
-        of path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
-    ) -> Result? {
+    private static func withAddress(of path: String, _ call: (UnsafePointer<sockaddr>, socklen_t) -> CInt) -> CInt {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
-        guard !path.isEmpty, path.utf8.count <= pathLimit else { return nil }
+        guard !path.isEmpty, path.utf8.count <= pathLimit else { return ENAMETOOLONG }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
         return withUnsafePointer(to: &address) { pointer in
-            // The C interface takes every kind of address through this pointer type.
+            // The C functions take all kinds of addresses as this pointer type.
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                call($0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0 ? 0 : errno
             }
         }
     }
 
-    /// Whether the program at the other end runs as this user, or as root.
+    /// Returns whether the program at the other end runs as this user or as root.
     static func hasTrustedPeer(_ descriptor: CInt) -> Bool {
         var peer = PeerCredentials()
         var size = socklen_t(MemoryLayout<PeerCredentials>.size)
@@ -53,7 +51,7 @@ enum UnixSocket {
         return peer.user == geteuid() || peer.user == 0
     }
 
-    /// `struct ucred`, which Glibc's headers hide from Swift.
+    /// The counterpart of `struct ucred`, which Glibc's headers hide from Swift.
     private struct PeerCredentials {
         var process: pid_t = 0
         var user = uid_t.max

@@ -53,7 +53,7 @@ import Testing
         for text in ["1", "41", "-3", "2.5", "1e1", "x", "", " 3", String(repeating: "9", count: 100_000)] {
             #expect(
                 throws: PluginError(
-                    .usage, "The value '\(text.shortened)' of '--number' is no whole number of bytes from 2 to 40.")
+                    .usage, "The value '\(text.shortened)' of '--number' is not a whole number of bytes from 2 to 40.")
             ) { try number(text) }
         }
         let largest = try parser.parse(["a", "--number", "\(UInt64.max)"])

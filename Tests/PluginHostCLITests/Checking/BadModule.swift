@@ -135,7 +135,7 @@ struct BadModule: Sendable, CustomTestStringConvertible {
             $0.code = read("static char some[64]; ((volatile char *)some)[arguments[0].as.integer] = 1; done(call);")
             $0.moreFunctions = "{TEXT(\"Bad/read\"), read_it, NULL},"
         },
-        BadModule("a loop that a parameter makes endless", "hostile", "no end", "Bad/read") {
+        BadModule("a loop that a parameter makes endless", "hostile", "did not end", "Bad/read") {
             $0.manifest = manifest(parameter("int"))
             $0.code = read("for (int64_t i = 0; i < arguments[0].as.integer; i++) usleep(100); done(call);")
             $0.moreFunctions = "{TEXT(\"Bad/read\"), read_it, NULL},"
@@ -160,7 +160,7 @@ struct BadModule: Sendable, CustomTestStringConvertible {
         BadModule("a second reply from another thread", "replies", "second time") {
             $0.actions = [("late", "start_reply(call); reply(call, \"1\");")]
         },
-        BadModule("a result of another type than declared", "replies", "Bad/read", "declared to give int") {
+        BadModule("a result of another type than declared", "replies", "Bad/read", "declared to return int") {
             $0.manifest = manifest("{\"name\": \"read\", \"result\": \"int\"}")
             $0.code = read("reply(call, \"text\");")
             $0.moreFunctions = "{TEXT(\"Bad/read\"), read_it, NULL},"
@@ -193,7 +193,7 @@ struct BadModule: Sendable, CustomTestStringConvertible {
                     """)
             }),
         BadModule(
-            "an object's result of another type than declared", "replies", "Thing#look is declared to give string",
+            "an object's result of another type than declared", "replies", "Thing#look is declared to return string",
             making: {
                 thing("reply_int(call->token, 1);", manifest: "\"result\": \"string\",")
             }),

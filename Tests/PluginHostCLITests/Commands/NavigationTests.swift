@@ -53,7 +53,7 @@ import Testing
                 "[Basket]", "[Basket > Article]", "[Basket > Article | Article]",
                 "[Basket > Article | Article | Article]",
                 "[Basket > Article]", "[Basket]", "[Basket]", "[Basket]",
-                "handled by Basket#handle.shop.choose of ModuleB", "nobody handles it", "No page is open.",
+                "handled by Basket#handle.shop.choose of ModuleB", "not handled", "No page is open.",
                 "No page is open.",
             ])
         #expect(outcome.code == 0)
@@ -67,7 +67,7 @@ import Testing
             #expect(outcome.errors.contains("(\(code))"), "\(code)")
         }
         #expect(outcome.errors.contains("There is no command 'opne'. Did you mean"))
-        #expect(outcome.errors.contains("'basket' is no page") && outcome.errors.contains("'x' is no number"))
+        #expect(outcome.errors.contains("'basket' is not a page") && outcome.errors.contains("'x' is not a number"))
         #expect(pages(outcome).first == "[Basket]" && outcome.code == 0)
     }
 

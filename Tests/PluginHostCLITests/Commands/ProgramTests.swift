@@ -36,7 +36,7 @@ import Testing
 
     @Test(
         arguments: [
-            (["lst"], "Did you mean “list”?"), (["--plugins", "x"], "Options stand behind the command."),
+            (["lst"], "Did you mean “list”?"), (["--plugins", "x"], "Options follow the command."),
             (["list", "--plugin"], "Did you mean “--plugins”?"), (["list", "x"], "Unexpected argument 'x'."),
             (["call", "A"], "'<action>'"), (["call", "A", "b", "c"], "name=value"), (["help", "opne"], "“open”"),
             (["list", "--attach", "/x", "--trust"], "'--trust'"), (["open", "u", "--timeout", "x"], "'--timeout'"),

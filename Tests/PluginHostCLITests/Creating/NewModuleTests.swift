@@ -74,7 +74,7 @@ import Testing
         try folder.folder("Hello")
         try folder.file("Hello/mine.txt", Data("mine".utf8))
         let outcome = try new("Hello", "--at", "\(folder.path)/Hello", "--dependency", repository)
-        #expect(outcome.code == 73 && outcome.errors.contains("is there already"))
+        #expect(outcome.code == 73 && outcome.errors.contains("already exists"))
         #expect(try FileManager.default.contentsOfDirectory(atPath: "\(folder.path)/Hello") == ["mine.txt"])
         try folder.file("File")
         #expect(try new("Hello", "--at", "\(folder.path)/File", "--dependency", repository).code == 73)
@@ -83,10 +83,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("my-module", "'Mymodule' would do"), ("1st", "'St' would do"), ("", "no name"), ("Ünique", "no name"),
+        ("my-module", "'Mymodule' would do"), ("1st", "'St' would do"), ("", "not a valid"), ("Ünique", "not a valid"),
         ("class", "'classModule' would do"), ("entry", "'entryModule' would do"),
         ("Synchronization", "'SynchronizationModule' would do"), ("plugin_module", "'plugin_moduleModule' would do"),
-        ("Module", "'ModuleModule' would do"), ("../x", "no name"),
+        ("Module", "'ModuleModule' would do"), ("../x", "not a valid"),
     ])
     func `a name that cannot be one is refused, with one that can`(name: String, words: String) throws {
         let outcome = try new("--at", "\(folder.path)/x", "--dependency", repository, "--", name)

@@ -204,6 +204,40 @@ import Testing
     }
 
     @Test(.disabled(if: isSanitized, "A sanitizer needs more memory than the limit leaves."))
+    func `Without a thread inspections over the socket are answered all the same`() throws {
+        let (program, host, socket) = try started(module("Sleeper"))
+        defer { withExtendedLifetime(program) {} }
+        let client = try SocketClient(socket)
+        #expect(client.ask("list")?["result"] != nil)
+        usleep(1_500_000)  // Threads without work end after a second.
+        try host.limitMemory(toFurther: 4 << 20)
+        client.request("inspect", ["file": .string(program.plugins + "/Sleeper.so")], count: 4)
+        // Whatever the answers are: the processes may lack memory, too.
+        for _ in 0..<4 { #expect(client.answer() != nil) }
+        host.signal(SIGTERM)
+        #expect(try host.wait().signal == 0)
+    }
+
+    @Test func `A file that may not grow is an error, not the end of the host`() throws {
+        let (program, host, socket) = try started(module("Small"))
+        defer { withExtendedLifetime(program) {} }
+        let client = try SocketClient(socket)
+        try host.limitFileSize(to: 4096)
+        try copy(module("Second"), to: program)
+        var second: Value?
+        #expect(
+            eventually {
+                second = client.ask("list")?["result"]?.list?.first {
+                    $0["file"]?.string?.hasSuffix("Second.so") == true
+                }
+                return second?["error"] != nil
+            })
+        #expect(second?["error"]?["message"]?.string?.contains("File too large") == true, "\(second?.json ?? "")")
+        host.signal(SIGTERM)
+        #expect(try host.wait().signal == 0)
+    }
+
+    @Test(.disabled(if: isSanitized, "A sanitizer needs more memory than the limit leaves."))
     func `A module for which there is no memory fails, and the error names the limits`() throws {
         let (program, host, socket) = try started(module("Small"))
         defer { withExtendedLifetime(program) {} }
@@ -236,7 +270,7 @@ import Testing
         for _ in 0..<3 {
             let error = client.answer()?["error"]
             #expect(error?["data"]?["code"] == "overloaded")
-            #expect(error?["message"]?.string?.hasPrefix("2 calls run already") == true, "\(error?.json ?? "")")
+            #expect(error?["message"]?.string?.hasPrefix("2 calls are already running") == true, "\(error?.json ?? "")")
         }
         #expect(client.ask("list")?["result"]?.list?.count == 1)
         for count in ["0", "-1", "4097", "many", "", String(repeating: "9", count: 100_000)] {
@@ -255,7 +289,7 @@ import Testing
         let (program, host, socket) = try started(module("Stubborn", code: code))
         defer { withExtendedLifetime(program) {} }
         #expect(try SocketClient(socket).ask("call", call("Stubborn", "quick"))?["result"] == 7)
-        #expect(eventually { host.errors.contains("changed what SIGINT and SIGTERM does") })
+        #expect(eventually { host.errors.contains("changed the handling of SIGINT and SIGTERM") })
         host.signal(name == "SIGTERM" ? SIGTERM : SIGINT)
         #expect(try host.wait().code == 0)
     }

@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test func `A file that cannot be read to its end fails, and the others are served`() throws {
-        try expectRecovery(from: .read, at: "/second.so", telling: ["cannot be read to its end: Input/output error"])
+        try expectRecovery(from: .read, at: "/second.so", telling: ["cannot be read completely: Input/output error"])
     }
 
     @Test func `A file that changes while it is copied is not served until it has come to rest`() throws {
@@ -150,7 +150,7 @@ import Testing
     func `Where the kernel watches no more, the host says so and looks once a second`(fault: Faults.Fault) throws {
         try faults.begin(fault)
         let running = try start()
-        #expect(running.errors.components(separatedBy: "looked at once a second").count == 2, "\(running.errors)")
+        #expect(running.errors.components(separatedBy: "checked once a second").count == 2, "\(running.errors)")
         #expect(running.errors.contains("Raise fs.inotify.max_user_watches or max_user_instances."))
         try add("Second")
         #expect(eventually { isAdded("Second", running) }, "\(running.output)")

@@ -364,7 +364,7 @@ import Testing
             eventually { running.output.contains("outOfResources") && running.output.contains("late.so is not opened") }
         )
         #expect((running.output + running.errors).contains("vm.max_map_count"), "\(running.output) \(running.errors)")
-        #expect(eventually { running.errors.contains("From 90 per cent on no more modules are opened") })
+        #expect(eventually { running.errors.contains("From 90 percent on, no more modules are opened") })
         running.signal(SIGTERM)
         let outcome = try running.wait()
         #expect(outcome.signal == 0 && outcome.code == 0, "\(outcome.errors)")

@@ -11,7 +11,7 @@ import Testing
         var inspection = Inspection(file: "/dev/null", trustsEveryone: false, deadline: deadline)
         inspection.executable = "/bin/sh"
         inspection.arguments = ["sh", "-c", script]
-        return try await inspection.run()
+        return try await onThread { [inspection] in try inspection.run() }
     }
 
     private func error(_ script: String, deadline: Duration = .seconds(10)) async -> PluginError? {
@@ -65,9 +65,9 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(1800))
     }
 
-    @Test func `a file that does not exist is told apart`() async {
+    @Test func `a file that does not exist is told apart`() {
         let inspection = Inspection(file: "/nonexistent.so", trustsEveryone: false, deadline: nil)
-        let error = await #expect(throws: PluginError.self) { try await inspection.run() }
+        let error = #expect(throws: PluginError.self) { try inspection.run() }
         #expect(error.map(ExitCode.init) == .noInput)
     }
 

@@ -61,6 +61,6 @@ import Testing
             failed.map { ($0.file as NSString).lastPathComponent } == [
                 "\\xe8.so (not UTF-8)", "\\xe9.so (not UTF-8)", "\\xff (not UTF-8)",
             ])
-        #expect(failed.allSatisfy { $0.error?.message.contains("name is not UTF-8. Rename it") == true })
+        #expect(failed.allSatisfy { $0.error?.message.contains("name is not valid UTF-8. Rename it") == true })
     }
 }

@@ -96,7 +96,7 @@ import Testing
         let entries = try PluginFolder.list(folder.path, includesSubfolders: true)
         #expect(entries.map(\.isFolder) == [true, false])
         let error = #expect(throws: PluginError.self) { try entries[0].identity.get() }
-        #expect(error?.message.contains("d8 lies more than 8 folders deep") == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("d8 is more than 8 levels deep") == true, "\(error?.message ?? "")")
     }
 
     @Test func `A folder below that others can write is not looked into, and told`() throws {

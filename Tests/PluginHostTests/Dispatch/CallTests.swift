@@ -194,7 +194,7 @@ import Testing
         #expect(error.code == .actionFailed && error.source == "FixtureModule" && error.message.contains("bad"))
     }
 
-    @Test func `A result that cannot cross the border is an error`() throws {
+    @Test func `A result that cannot cross the boundary is an error`() throws {
         #expect(try test.failure("Failing", "tooBig").code == .invalidResult)
     }
 

@@ -344,7 +344,7 @@ import Testing
                 == InterceptorRule("M", "i", for: .route("app://x/:y")))
         #expect(try InterceptorRule(["module": "M", "interceptor": "i"]) == InterceptorRule("M", "i"))
         let wrong: [(Value, String)] = [
-            (1, "no object"), (["module": "M"], "interceptor"), (["module": "M", "interceptor": 1], "strings"),
+            (1, "not an object"), (["module": "M"], "interceptor"), (["module": "M", "interceptor": 1], "strings"),
             (["module": "M", "interceptor": "i", "taget": "T"], "Did you mean “target”?"),
             (["module": "M", "interceptor": "i", "target": "T", "route": "/x"], "only one"),
             (["module": "M", "interceptor": "i", "action": "T"], "target/action"),
@@ -352,7 +352,7 @@ import Testing
             (["module": "M", "interceptor": "i", "action": "/T/a"], "target/action"),
             (["module": "M", "interceptor": "i", "priority": "high"], "whole number"),
             (["module": "M", "interceptor": "i", "optional": 1], "true or false"),
-            (["module": "M", "interceptor": "i", "route": "app://x/(a"], "cannot stand there"),
+            (["module": "M", "interceptor": "i", "route": "app://x/(a"], "is not valid"),
         ]
         for (value, text) in wrong {
             let error = #expect(throws: PluginError.self) { try InterceptorRule(value) }

@@ -127,7 +127,7 @@ import Testing
         Case("function-null.so", .invalidDescription, "x/y", "null") {
             $0.moreFunctions = "{TEXT(\"x/y\"), NULL, NULL}"
         },
-        Case("functions-null.so", .invalidDescription, "null pointer") { $0.functions = "NULL" },
+        Case("functions-null.so", .invalidDescription, "pointer is null") { $0.functions = "NULL" },
         Case("functions-huge.so", .invalidDescription, "4294967296") { $0.functionCount = "1ull << 32" },
         Case("functions-none.so", .invalidManifest, "functions-none/answer") { $0.functionCount = "0" },
         Case("function-superfluous.so", .invalidManifest, "x/y") {
@@ -144,7 +144,7 @@ import Testing
         Case("function-name.so", .invalidDescription, "functions[1].name") {
             $0.moreFunctions = "{{NULL, 5}, action_answer, NULL}"
         },
-        Case("factories-null.so", .invalidDescription, "factories", "null pointer") { $0.factoryCount = "3" },
+        Case("factories-null.so", .invalidDescription, "factories", "pointer is null") { $0.factoryCount = "3" },
         Case("factories-huge.so", .invalidDescription, "factories", "100001") {
             $0.code = "static plugin_factory made[1];"
             ($0.factories, $0.factoryCount) = ("made", "100001")

@@ -141,7 +141,7 @@ import Testing
         #expect(eventually { test.changes.contains { $0.isFailure } })
         #expect(try test.settle())
         #expect(test.changes.filter(\.isFailure).map(\.file) == ["first.so"])
-        #expect(test.changes.first(where: \.isFailure)?.description.contains("First 1.0.0 goes on") == true)
+        #expect(test.changes.first(where: \.isFailure)?.description.contains("First 1.0.0 continues to serve") == true)
         #expect(test.answer("First") == "yes" && test.states["first.so"] == "active")
         #expect(test.status("first.so")?.note?.contains("changed") == true)
         #expect(test.status("first.so")?.error?.code == .invalidFile)
@@ -185,7 +185,7 @@ import Testing
         try CModule(name: "Other").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.status("first.so")?.error?.code == .conflict })
         let message = test.status("first.so")?.error?.message
-        #expect(message?.contains("held First 1.0.0") == true && message?.contains("Other 1.0.0") == true)
+        #expect(message?.contains("contained First 1.0.0") == true && message?.contains("Other 1.0.0") == true)
         #expect(test.answer("First") == "yes" && test.answer("Other") == nil)
     }
 

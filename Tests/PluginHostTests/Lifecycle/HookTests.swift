@@ -121,7 +121,7 @@ import Testing
         test.host.shutdown()
         #expect(
             test.messages.contains {
-                $0.contains("Slow 1.0.0") && $0.contains("\(hook) of Slow") && $0.contains("did not end within")
+                $0.contains("Slow 1.0.0") && $0.contains("\(hook) of Slow") && $0.contains("did not return within")
             })
         #expect(eventually { test.notes.contains("Zebra.willStop") && test.notes.contains("Zebra.tearDown") })
         try test.folder.file("gate")

@@ -59,7 +59,7 @@ import Testing
 
     @Test func `Of several hosts the first one has what is linked in, until its end`() throws {
         let lines = try lines("--again").filter { $0.hasPrefix("another: ") }
-        let refused = lines.filter { $0.hasPrefix("another: Another host of this program has the modules") }
+        let refused = lines.filter { $0.hasPrefix("another: Another host of this program already uses the modules") }
         #expect(lines.count == 4 && refused.count == 3 && lines[2] == "another: linked in")
     }
 

@@ -43,7 +43,7 @@ import Testing
         let error = try refusal(module)
         #expect(error?.code == .activationFailed)
         #expect(error?.message.contains("\(hook) of First") == true, "\(error as Any)")
-        #expect(error?.message.contains("did not end within") == true, "\(error as Any)")
+        #expect(error?.message.contains("did not return within") == true, "\(error as Any)")
         #expect(test.host.generations.contains { $0.version == "2.0.0" && $0.holds.contains("@\(hook)") })
         try test.folder.file("go")
         #expect(eventually { !test.host.generations.contains { $0.state == .draining } })

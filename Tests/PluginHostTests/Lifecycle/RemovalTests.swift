@@ -142,7 +142,7 @@ import Testing
         try test.start()
         let generation = test.status("A-1.1.so")?.generation
         let error = try error { try test.host.remove("A") }
-        #expect(error.code == .unreadable && error.message.contains("goes on"))
+        #expect(error.code == .unreadable && error.message.contains("remains"))
         #expect(names == ["A-1.0.so", "A-1.1.so"])
         #expect(test.status("A-1.1.so")?.generation == generation && test.answer("A") == "1.1.0")
     }

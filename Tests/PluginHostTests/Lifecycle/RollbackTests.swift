@@ -143,7 +143,7 @@ import Testing
         #expect(
             change.description == """
                 puts back \(test.plugins)/A.so
-                replaces A 1.1.0 by 1.0.0 from \(test.plugins)/A.so
+                replaces A 1.1.0 with 1.0.0 from \(test.plugins)/A.so
                 """)
         #expect(test.answer("A") == "1.1.0" && kept == ["1.0.0"] && names == ["A.so"])
     }
@@ -215,7 +215,7 @@ import Testing
         let content = try Data(contentsOf: URL(fileURLWithPath: "\(test.plugins)/A.so"))
         try test.folder.file("refuse")
         let error = try error { try test.host.rollback("A") }
-        #expect(error.message.contains("not any more") && error.message.contains("1.1.0 goes on"))
+        #expect(error.message.contains("not any more") && error.message.contains("1.1.0 continues to serve"))
         #expect(test.answer("A") == "1.1.0" && test.status("A.so")?.generation == generation)
         #expect(test.status("A.so")?.error == nil && names == ["A.so"])
         #expect(try Data(contentsOf: URL(fileURLWithPath: "\(test.plugins)/A.so")) == content)
@@ -263,7 +263,7 @@ import Testing
         try #require(eventually { test.answer("B") == "1.0.0" })
         let error = try error { try test.host.rollback("A") }
         #expect(error.code == .required && error.message.contains("B 1.0.0 depends"))
-        #expect(error.message.contains("1.0.0 is there"))
+        #expect(error.message.contains("only 1.0.0 is available"))
         #expect(test.answer("A") == "1.1.0" && test.answer("B") == "1.0.0")
         #expect(try test.host.rollback("A", force: true).stopping.map(\.name) == ["B"])
         #expect(test.answer("A") == "1.0.0" && test.states["B.so"] == "waiting")

@@ -82,7 +82,7 @@ import Testing
         try CModule(name: "After").build(into: test.plugins, as: "c.so")
         #expect(eventually { test.answer("After") == "yes" })
         test.host.shutdown()
-        #expect(test.messages.contains { $0.contains("the event “\(event)” did not end within 0.3 seconds") })
+        #expect(test.messages.contains { $0.contains("the event “\(event)” did not return within 0.3 seconds") })
     }
 
     @Test func `A subscriber that does not return is waited for once, however many modules come`() throws {
@@ -93,7 +93,7 @@ import Testing
         try module.build(into: test.plugins, as: "a.so")
         for name in ["B", "C", "D"] { try CModule(name: name).build(into: test.plugins, as: "\(name).so") }
         try test.start()
-        let waits = test.messages.filter { $0.contains("“module.added” did not end within") }
+        let waits = test.messages.filter { $0.contains("“module.added” did not return within") }
         #expect(waits.count { $0.contains("within 1.0 seconds") } == 1)
         #expect(waits.count { $0.contains("within 0.1 seconds") } == 3)
     }
@@ -141,6 +141,6 @@ import Testing
         try module.build(into: test.plugins, as: "a.so")
         try test.start()
         test.host.shutdown()
-        #expect(test.messages.contains { $0.contains("deactivate of Slow") && $0.contains("did not end within") })
+        #expect(test.messages.contains { $0.contains("deactivate of Slow") && $0.contains("did not return within") })
     }
 }

@@ -127,3 +127,15 @@ import Testing
         }
     }
 }
+
+extension Journal {
+    /// Runs `body` as a step of the start of a file.
+    func during<Result, Failure: Error>(
+        step: Step, file: String, digest: UInt64, size: Int, number: UInt64 = StagedFile.nextNumber(),
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        begin(step, file: file, digest: digest, size: size, number: number)
+        defer { end(step, number) }
+        return try body()
+    }
+}

@@ -155,7 +155,7 @@ import Testing
     @Test func `A file that somebody has open for writing is being written`() throws {
         let original = try folder.copy(CFixture.build(CFixture.entry), as: "plugins/a.so")
         let descriptor = open(original, O_RDWR | O_CLOEXEC)
-        guard case .beingWritten = try staging.stage(path: original, checkTrust: true) else {
+        guard try staging.stage(path: original, checkTrust: true) == nil else {
             close(descriptor)
             withKnownIssue("this file system has no leases") { Issue.record("not found") }
             return

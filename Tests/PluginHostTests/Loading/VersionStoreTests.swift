@@ -307,3 +307,10 @@ import Testing
         #expect(sources.contains { $0.digest == digest })
     }
 }
+
+extension VersionStore {
+    /// Returns the versions of a module that come from a plugins folder, newest first.
+    func versions(of module: String, folder: String) -> [KeptVersion] {
+        versions(of: module).filter { $0.folder.hasBytes(of: Self.resolved(folder)) }
+    }
+}

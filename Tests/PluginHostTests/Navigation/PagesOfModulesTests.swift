@@ -190,7 +190,7 @@ import Testing
         let test = try TestHost([])
         do { try Navigator(test.host, presenter: presenter).register(as: "pages") }
         let error = await pluginError { try await test.host.call("pages", "pop") }
-        #expect(error?.code == .unknownTarget && error?.message.contains("let go") == true)
+        #expect(error?.code == .unknownTarget && error?.message.contains("released") == true)
     }
 
     @Test func `Pages that open each other without end are stopped`() async throws {

@@ -144,7 +144,7 @@ import Testing
         _ = try PathPattern("/:x(a{1000}b{1000})")
         for (pattern, words) in [
             ("/:x(a{1000}b{1000}c{100})", "more than \(PositionSets.mostPositions) states"),
-            ("/:x((?:a?){1000})", "too many ways between them"),
+            ("/:x((?:a?){1000})", "too many transitions"),
             ("/:x((?:(?:a?b?){10}c){60})", "\(SearchWork.most) are allowed"),
         ] {
             let error = #expect(throws: PluginError.self) { try PathPattern(pattern) }

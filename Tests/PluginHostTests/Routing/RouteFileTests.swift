@@ -93,6 +93,21 @@ import Testing
         #expect(await becomesTrue { opens("app://a") })
     }
 
+    @Test func `Expressions that are cheap one by one and dear together are refused, with the bound`() async throws {
+        try await start()
+        func routes(_ count: Int) -> String {
+            let routes = (0..<count).map { #""app://x\#($0)/:a((?:[ab]{0,10}){0,20}c)": "Good/answer""# }
+            return "{\(routes.joined(separator: ", "))}"
+        }
+        try put(routes(1), "x.routes.json")
+        #expect(await becomesTrue { host.host.routes.count == 1 })
+        #expect(problems == [])
+        try put(routes(1000), "x.routes.json")
+        #expect(await becomesTrue { !problems.isEmpty })
+        #expect(problems.first?.contains("together have more than 2000000") == true, "\(problems)")
+        #expect(host.host.routes.count == 1)
+    }
+
     @Test func `a broken file changes nothing, says what and where, once`() async throws {
         try put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
         try await start()
@@ -212,7 +227,7 @@ import Testing
     @Test(
         arguments: [
             ("", "is empty"), ("[]", "must be an object"), (#"{"app://a": 3}"#, "“app://a”: It must be"),
-            (#"{"app://a": "nowhere"}"#, "“app://a”: A route leads to an action"),
+            (#"{"app://a": "nowhere"}"#, "“app://a”: The action of a route"),
             (#"{"app://(": "A/b"}"#, "route “app://(”: "), (#"{"app://a": {"summary": "x"}}"#, "\"action\" is missing"),
             (#"{"app://a": {"acton": "A/b"}}"#, "Did you mean “action”?"),
             (#"{"app://a": {"action": "A/b", "defaults": []}}"#, "\"defaults\" must be an object"),

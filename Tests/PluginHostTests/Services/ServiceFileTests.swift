@@ -160,14 +160,14 @@ import Testing
             ("", "is empty"), ("[]", "must be an object that maps services"),
             (#"{"S": 3}"#, "service S: a JSON object"),
             (#"{"S": {"version": "1.0.0"}}"#, "\"target\" is missing"),
-            (#"{"S": {"target": "T", "version": "one"}}"#, "\"one\" is no semantic version"),
+            (#"{"S": {"target": "T", "version": "one"}}"#, "\"one\" is not a semantic version"),
             (#"{"S": {"target": "T", "version": "1.0.0", "prority": 1}}"#, "Did you mean “priority”?"),
             (#"{"S": {"target": "T", "version": "1.0.0", "name": "T"}}"#, "unknown key \"name\""),
             (#"{"a b": {"target": "T", "version": "1.0.0"}}"#, "the name \"a b\" is not allowed"),
             (#"{"S": {"target": "T", "version": "1.0.0"}, "S": {"target": "T", "version": "2.0.0"}}"#, "a name twice"),
             (
                 #"{"S": [{"target": "T", "version": "1.0.0"}, {"target": "U", "version": "1.0.0"}]}"#,
-                "S 1.0.0 is there twice with the priority 0"
+                "S 1.0.0 is declared twice with the priority 0"
             ),
             ("{\"a\": " + String(repeating: "[", count: 200), "nested more than 128"),
             (

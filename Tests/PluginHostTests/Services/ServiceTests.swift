@@ -82,7 +82,7 @@ import Testing
         #expect(tooOld.code == .unknownService)
         #expect(
             tooOld.message
-                == "No module offers the service “S” from version 2.0.0 on. There is 1.2.0 of A, 1.0.0 of B.")
+                == "No module offers the service “S”, version 2.0.0 or higher. Available: 1.2.0 of A, 1.0.0 of B.")
         #expect(try failure(test.host, "s").message == "No module offers the service “s”. Did you mean “S”?")
         #expect(try failure(test.host, "S", from: "2").code == .invalidValue)
         #expect(throws: tooOld) { try test.host.service("S", from: "2.0.0") }
@@ -252,7 +252,7 @@ import Testing
         let late = await #expect(throws: PluginError.self) {
             try await host.waitForService("S", from: "1.0.0", timeout: .milliseconds(20))
         }
-        #expect(late?.code == .deadlineExceeded && late?.message.contains("“S” from version 1.0.0 on") == true)
+        #expect(late?.code == .deadlineExceeded && late?.message.contains("“S”, version 1.0.0 or higher") == true)
         let task = Task { try await host.waitForService("S", timeout: .seconds(600)) }
         task.cancel()
         let cancelled = await #expect(throws: PluginError.self) { try await task.value }

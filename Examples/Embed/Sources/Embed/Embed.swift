@@ -2,8 +2,8 @@ import PluginABI
 import PluginHost
 import Synchronization
 
-/// A program with plugins: loads what is in the folder that it is given, says what is there, and calls it in the ways
-/// that a program has. Made for the modules of `Plugins`.
+/// A program with plugins. It loads the modules in a folder, prints a list of them, and shows the ways to call them.
+/// Use it with the modules of `Plugins`.
 ///
 ///     swift run Embed FOLDER
 @main
@@ -30,7 +30,7 @@ struct Embed {
         await around(host)
     }
 
-    /// By target and action; bound, for what is called often.
+    /// Calls actions by target and name, and by a bound action for repeated calls.
     static func byName(_ host: PluginHost) async {
         await show("B/slowly") { try await host.call("B", "slowly", ["text": "stressed"]).get(String.self) }
         let price = host.bind("A", "price")
@@ -39,7 +39,7 @@ struct Embed {
         }
     }
 
-    /// By a URL of the program's own making; what comes from outside passes a guard.
+    /// Opens URLs of a route that the program adds, and URLs from outside, which must pass a guard.
     static func byURL(_ host: PluginHost) async {
         await show("app://catalog/lamp") {
             try host.addRoute("app://catalog/:key", to: "A/fetchDetail", name: "catalog")
@@ -57,7 +57,7 @@ struct Embed {
         }
     }
 
-    /// Code of the program around calls: one that counts, one that changes a parameter.
+    /// Intercepts calls: one interceptor counts them, one changes a parameter.
     static func around(_ host: PluginHost) async {
         let calls = Mutex(0)
         let counting = host.intercept(.target("B")) { call, next in

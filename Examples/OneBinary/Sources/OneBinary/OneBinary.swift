@@ -1,10 +1,10 @@
 import PluginABI
 import PluginHost
 
-/// A program with its modules inside: no folder, no shared libraries.
+/// A program that contains its modules, without a folder or shared libraries.
 ///
 ///     swift run OneBinary             # the modules that are linked in
-///     swift run OneBinary FOLDER      # the same program with those of a folder instead
+///     swift run OneBinary FOLDER      # the modules in a folder instead
 @main
 struct OneBinary {
     static func main() async throws {

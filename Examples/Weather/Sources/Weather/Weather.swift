@@ -1,6 +1,6 @@
 import PluginABI
 
-/// A module in a package of its own. All that it knows of the host is `PluginABI`.
+/// A module in a package of its own. It depends on `PluginABI` only.
 struct Weather: Module {
     static let manifest = Manifest("Weather", version: "1.0.0") {
         Target("Weather") {
@@ -10,13 +10,13 @@ struct Weather: Module {
                 }
                 return zip(1...max(1, days), skies).map { Forecast(day: $0, sky: $1) }
             }
-            .remote().summary("What the sky will be like; at most three days.")
+            .remote().summary("The forecast of the sky for at most three days.")
 
             Action("welcome", .context(), .required("name", String.self)) { context, name in
                 let greeting = try context.perform("B", "greet", ["name": .string(name)]).get(String.self)
                 return greeting + " Take an umbrella."
             }
-            .summary("Asks a module that was there before.")
+            .summary("Calls a module that was loaded before.")
         }
     }
 }

@@ -1,14 +1,13 @@
-import CPluginABI
 import PluginABI
 import PluginFile
 
-/// Somebody whom an event that runs up the chain can be given to.
+/// A handler in the chain of parents to which an event can be passed.
 enum ChainLink: Sendable {
     case object(Object, Endpoint)
     case module(target: String, Endpoint)
     case program(ChainHandlers.Body)
 
-    /// For people.
+    /// The handler in messages.
     var title: String {
         switch self {
         case .object(_, let endpoint), .module(_, let endpoint): endpoint.title
@@ -16,7 +15,7 @@ enum ChainLink: Sendable {
         }
     }
 
-    /// The name of the module; nil for the program.
+    /// The name of the module; `nil` for the program.
     var module: String? {
         switch self {
         case .object(_, let endpoint), .module(_, let endpoint): endpoint.generation.sourceName
@@ -25,21 +24,21 @@ enum ChainLink: Sendable {
     }
 }
 
-/// Those who handle an event, from where it begins up to the program: objects, the module, the program. Each is looked for
-/// when the one before has passed the event on.
+/// The handlers of an event, from its origin up to the program: objects, the module, the program. Each is looked up
+/// when the previous one has passed the event on.
 ///
-/// There is an end: an object cannot be above itself, and a parent that nobody holds any more ends the objects' part.
+/// The chain is finite: an object cannot be above itself, and a parent without a holder ends the objects' part.
 struct ChainLinks: Sequence, IteratorProtocol, Sendable {
     private let event: String
     private let action: String
     private let module: String
     private let program: Generation
-    /// The next object to look at. It is held, so that who closes its own page does not end the chain.
+    /// The next object to look at. It is retained, so a handler that closes its own page does not end the chain.
     private var object: Object?
-    /// What comes after the objects; nil as long as there are some.
+    /// The handlers after the objects; `nil` while there are objects left.
     private var rest: ArraySlice<ChainLink>?
 
-    /// - Parameter arguments: As ``EventBubbling/endpoint(of:isAsync:)`` says.
+    /// - Parameter arguments: The arguments of ``EventBubbling/endpoint(of:isAsync:)``.
     init(_ arguments: UnsafePointer<plugin_value>, _ program: Generation) {
         let host = program.hostTable!
         object = Value(copying: arguments[0], host: host).object
@@ -67,7 +66,8 @@ struct ChainLinks: Sequence, IteratorProtocol, Sendable {
         return Object(retaining: handle, host: program.hostTable)
     }
 
-    /// The module as it serves now: the first of its targets, as the manifest has them, that handles the event.
+    /// The module in the generation that serves now: the first of its targets, in the order of the manifest, that
+    /// handles the event.
     private var moduleLinks: [ChainLink] {
         guard !module.isEmpty,
             let generation = program.calls.registry.table.generations.first(where: { $0.name == module }),

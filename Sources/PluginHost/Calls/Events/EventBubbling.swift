@@ -1,23 +1,22 @@
-import CPluginABI
 import PluginABI
 
-/// One event on its way up the chain.
+/// One event that bubbles up the chain.
 ///
-/// It is a call of its own, with a record and a token; the handlers are calls that are made for it, over the same path as
-/// any. One that fails does not lose the event: the next one gets it as the one that failed did.
+/// It is a call of its own, with a record and a token; the handlers are called as part of it, over the normal call
+/// path. A handler that fails does not lose the event: the next one receives it unchanged.
 struct EventBubbling: Sendable {
     private let event: String
     private var parameters: [String: Value]
     private var failures: [PluginError] = []
     private let calls: Calls
-    /// The program, on behalf of the call of this event.
+    /// The context of the program within the call of this event.
     private let context: HostContext
     private var handled: (by: String, result: Value)?
 
     // MARK: The endpoint
 
-    /// What emits, as the call path sees it. Its arguments: the origin or null, the name of the module, the event, its
-    /// parameters.
+    /// Creates the endpoint that emits an event. Its arguments: the origin or null, the name of the module, the event,
+    /// and the event's parameters.
     static func endpoint(of program: Generation, isAsync: Bool) -> Endpoint {
         Endpoint(
             own: "an event along the chain", of: program, isAsync: isAsync, invoke: isAsync ? invokeLater : invokeNow)
@@ -34,10 +33,10 @@ struct EventBubbling: Sendable {
         let program = Unmanaged<Generation>.fromOpaque(data!).takeUnretainedValue()
         let begun = EventBubbling(arguments!, program, call!.pointee.token)
         let links = ChainLinks(arguments!, program)
-        let task = Task<Void, any Error>.immediate {  // Nothing in it throws: it would never reply.
+        let task = Task<Void, any Error>.immediate {  // Nothing in it throws; otherwise it would never reply.
             var emission = begun
             for link in links {
-                if Task.isCancelled { break }  // Nobody waits any longer.
+                if Task.isCancelled { break }  // The caller no longer waits.
                 if await emission.askLater(link) { break }
             }
             emission.resolve()
@@ -64,9 +63,9 @@ struct EventBubbling: Sendable {
         }
     }
 
-    // MARK: Asking
+    // MARK: Calling handlers
 
-    /// Asks one; true when it has handled the event.
+    /// Calls a handler. Returns true if it has handled the event.
     private mutating func ask(_ link: ChainLink) -> Bool {
         do {
             let reply =
@@ -80,7 +79,7 @@ struct EventBubbling: Sendable {
                 case .program(.asynchronous):
                     throw PluginError(
                         .asynchronousAction,
-                        "The program's handler of “\(event.shortened)” is asynchronous: await emit(…) to ask it.")
+                        "The program's handler of “\(event.shortened)” is asynchronous: use await emit(…).")
                 }
             return take(reply, from: link)
         } catch {
@@ -89,10 +88,10 @@ struct EventBubbling: Sendable {
         }
     }
 
-    /// The event as the program's handlers get it.
+    /// The event in the form for the program's handlers.
     private var own: ChainEvent { ChainEvent(name: event, parameters: parameters, context: context) }
 
-    /// Asks one, and waits for it; true when it has handled the event.
+    /// Calls a handler and waits for it. Returns true if it has handled the event.
     private mutating func askLater(_ link: ChainLink) async -> Bool {
         do {
             let reply =
@@ -112,7 +111,7 @@ struct EventBubbling: Sendable {
         }
     }
 
-    /// The parameters that a handler declares.
+    /// Returns the parameters that a handler declares.
     private func declared(by endpoint: Endpoint) -> Parameters {
         let given = endpoint.parameters.compactMap { parameter -> (String, Value)? in
             switch parameter.name {
@@ -150,7 +149,7 @@ struct EventBubbling: Sendable {
 // MARK: The resolver
 
 extension Calls {
-    /// An event that runs up the chain.
+    /// Emits an event up the chain.
     func emit(
         _ request: borrowing plugin_request, _ call: Call, from caller: Generation, _ thread: ThreadContext,
         _ record: CallRecord
@@ -162,8 +161,7 @@ extension Calls {
         guard handle == 0 || ObjectTable.retain(handle) else {
             throw PluginError(
                 .unknownObject,
-                "The object from which “\(event.shortened)” was to go up the chain is gone: its last holder has "
-                    + "released it."
+                "The object that should emit “\(event.shortened)” is gone: its last holder has released it."
             )
         }
         defer { if handle != 0 { _ = ObjectTable.release(handle) } }
@@ -181,8 +179,8 @@ extension Calls {
         }
     }
 
-    /// - Throws: `recursionLimit`, when handlers emit events whose handlers emit events, again and again: where each one
-    ///   emits two, the calls would double at each step, long before they are nested too deeply.
+    /// - Throws: `recursionLimit` if handlers keep emitting events whose handlers emit events. If each emits two, the
+    ///   number of calls would double at each step, long before they are nested too deeply.
     private func checkNesting(of event: String, below parent: plugin_token) throws(PluginError) {
         let emission = core.ownActions.emission
         let count = CallChain(from: parent).count { call in
@@ -191,9 +189,8 @@ extension Calls {
         guard count < Self.nestedBubblingMax else {
             throw PluginError(
                 .recursionLimit,
-                "The event “\(event.shortened)” is emitted inside handlers of events, \(count) of them within "
-                    + "each other. "
-                    + "A handler that cannot deal with an event passes it on instead.")
+                "The event “\(event.shortened)” is emitted within \(count) nested handlers of events. A handler that "
+                    + "cannot handle an event must pass it on instead.")
         }
     }
 

@@ -1,11 +1,11 @@
 import CPluginABI
 import PluginABI
 
-/// What has become of an event so far.
+/// The progress of an event: who has received it, and which subscribers failed.
 struct EventDelivery: Sendable {
-    /// How many subscribers have got it.
+    /// The number of subscribers that have received it.
     var delivered = 0
-    /// Nil where nobody has failed, as almost always.
+    /// The failures; `nil` if there are none, as is almost always the case.
     private var failures: Failures?
 
     private final class Failures: Sendable {
@@ -17,19 +17,19 @@ struct EventDelivery: Sendable {
         }
     }
 
-    /// Whether calls were nested too deeply: nobody else gets the event then, and that is the answer.
+    /// Whether calls were nested too deeply: no other subscriber receives the event then, and that error is the answer.
     var isAtLimit: Bool { failures?.limit != nil }
 
-    /// Notes that a subscriber has failed.
+    /// Records that a subscriber has failed.
     ///
-    /// - Parameter place: Its place among those that have got the event, from 1.
+    /// - Parameter place: Its position among the subscribers that have received the event, from 1.
     mutating func note(_ error: PluginError, at place: Int) {
         failures = Failures(
             (failures?.errors ?? []) + [(place, error)],
             limit: error.code == .recursionLimit ? error : failures?.limit)
     }
 
-    /// Lends the answer to the poster.
+    /// Lends the answer for the poster.
     @inline(__always)
     func lend(to body: (UnsafePointer<plugin_value>?, UnsafePointer<plugin_error>?) -> Void) {
         guard let failures else { return EventOutcome.lend(delivered: delivered) { body($0, nil) } }
@@ -43,8 +43,8 @@ extension Calls {
     /// Logs that a subscriber has failed, and returns the error with its source.
     ///
     /// - Parameters:
-    ///   - post: The call that it was called for.
-    ///   - caller: Who posts.
+    ///   - post: The call of the post within which the subscriber was called.
+    ///   - caller: The generation that posted the event.
     func report(
         _ error: PluginError, of event: String, in endpoint: Endpoint, _ post: plugin_token,
         _ caller: Unmanaged<Generation>?
@@ -52,8 +52,8 @@ extension Calls {
         var error = error
         let name = endpoint.generation.sourceName
         if error.source == nil { error.source = name }
-        // What the log posts is posted from inside the subscriber, whose call stands here, again if it has ended: else it
-        // could log and fail without end.
+        // If the log handler posts events, they must count as posted inside the subscriber's call, so its record is
+        // occupied again if the call has ended. Otherwise the subscriber could fail and be logged without end.
         let thread = ThreadContext.current
         let record = thread?.top?.endpoint === endpoint ? nil : thread?.next
         if let thread, let record {

@@ -1,10 +1,9 @@
-import CPluginABI
 import CPluginHost
 import PluginABI
 import Synchronization
 
 extension Calls {
-    /// An event: everybody who subscribes to it.
+    /// Posts an event to all of its subscribers.
     func post(
         _ request: borrowing plugin_request, _ call: Call, from caller: Generation, _ thread: ThreadContext
     ) throws(PluginError) -> plugin_token {
@@ -16,11 +15,11 @@ extension Calls {
         if !caller.isProgram, name.isOfHost {
             throw PluginError(
                 .refused,
-                "“\(event.shortened)” is a name for events of the host. Post “\(caller.name).…” instead.")
+                "“\(event.shortened)” is a name reserved for events of the host. Post “\(caller.name).…” instead.")
         }
         var number: Int?
         if request.flags & PLUGIN_REQUEST_STICKY != 0 {
-            // Before the table is taken: who is not in it yet finds the event when it comes.
+            // Before the table is read: a module that is not in it yet receives the event when it is added.
             let copies = entries.map { ($0.key.text, Value(copying: $0.value, host: program.hostTable)) }
             number = core.events.keep(event, Parameters(copies))
         }
@@ -30,9 +29,9 @@ extension Calls {
             isSticky: number != nil)
     }
 
-    /// Modules in their order, then the program.
+    /// Returns the subscribers: the modules in their order, then the program.
     ///
-    /// - Parameter number: Of a sticky event; newcomers that get it as such are left out.
+    /// - Parameter number: The number of a sticky event; newcomers that receive it as such are left out.
     func subscribers(of event: String, number: Int? = nil, in table: Table) -> [Subscriber] {
         var modules = table.moduleSubscribers(of: event).map(Subscriber.module)
         let handlers = core.events.handlers(of: event, number: number)
@@ -40,12 +39,12 @@ extension Calls {
         return handlers.isEmpty ? modules : modules + handlers.map(Subscriber.program)
     }
 
-    /// Tells subscribers one after the other, and the receiver of the call when all have ended; in mode `.synchronous`
+    /// Calls subscribers one after the other, and completes the call when all have ended; in mode `.synchronous`
     /// without waiting for the asynchronous ones.
     ///
     /// - Parameters:
-    ///   - table: In which all of them were found; nil when they are to be looked for in the present one.
-    ///   - isSticky: Whether newcomers get it in any case.
+    ///   - table: The table that lists all of them; `nil` if they must be looked up in the current one.
+    ///   - isSticky: Whether newcomers receive the event in any case.
     func deliver(
         _ event: String, _ entries: UnsafeBufferPointer<plugin_entry>, to subscribers: [Subscriber], of table: Table?,
         _ call: Call, isSticky: Bool = false
@@ -66,7 +65,8 @@ extension Calls {
                 case .module(let endpoint):
                     var next: Endpoint? = endpoint
                     while let present = next, !deliver(post, to: present, posting, call.mode) {
-                        // Replaced since the subscribers were listed: its successor gets it, a sticky one when it starts.
+                        // Replaced since the subscribers were listed: its successor receives the event, a sticky one
+                        // when the successor starts.
                         next = isSticky ? nil : successor(of: present, for: event)
                     }
                 case .program(let handler): deliver(post, to: handler, posting)
@@ -80,7 +80,7 @@ extension Calls {
         return isOver ? 0 : token
     }
 
-    /// Returns false when the subscriber has gone.
+    /// Returns false if the subscriber no longer exists.
     private func deliver(_ post: Post, to endpoint: Endpoint, _ posting: Posting, _ mode: Mode) -> Bool {
         let interception = core.isIntercepting.load(ordering: .relaxed) ? registry.table.interception : nil
         let isAsync = endpoint.isAsync || interception?.isAsync(around: endpoint, in: registry.table) == true

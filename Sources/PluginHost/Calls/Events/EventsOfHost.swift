@@ -1,11 +1,9 @@
-import CPluginABI
-import CPluginHost
 import PluginABI
 
-// Events that nobody posts by a request: sticky ones for who comes later, and those of the host.
+// Events that are not posted by a request: sticky ones for later subscribers, and those of the host.
 
 extension Calls {
-    /// Tells modules that have started the sticky events that were posted before.
+    /// Delivers to modules that have started the sticky events that were posted before.
     func deliverSticky(to newcomers: [Generation]) {
         for newcomer in newcomers {
             for event in core.events.admit(newcomer) {
@@ -26,7 +24,7 @@ extension Calls {
         }
     }
 
-    /// Posts an event of the host's. Asynchronous subscribers are awaited where a timeout is given.
+    /// Posts an event of the host. Asynchronous subscribers are awaited if a timeout is given.
     func postHostEvent(_ event: String, _ parameters: [String: Value] = [:], waitingAtMost timeout: Duration? = nil) {
         let table = registry.table
         let subscribers = subscribers(of: event, in: table)
@@ -49,7 +47,7 @@ extension Calls {
 
     func hasSubscribers(_ event: String) -> Bool { !subscribers(of: event, in: registry.table).isEmpty }
 
-    /// A call for what this thread works on, made by nobody.
+    /// Creates a call without a caller, as part of the call that this thread works on.
     private func hostCall(_ mode: Mode, _ receiver: Receiver) -> Call {
         Call(
             parent: ThreadContext.current?.currentCall ?? 0, timeout: 0, isRemote: false, mode: mode, receiver: receiver

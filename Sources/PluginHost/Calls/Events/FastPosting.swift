@@ -3,13 +3,14 @@ import CPluginHost
 import PluginABI
 
 extension Calls {
-    /// The way of almost every event: to modules, and the program, that handle it here and at once, for a poster who waits
-    /// for nobody else. It means what ``post(_:_:from:_:)`` does, which is for all events. Once the profile is full no lock
-    /// is taken (unless the program seems to subscribe, too), and of what all threads share nothing is written but the
-    /// durations that are measured now and then, and the count of who keeps a list of many subscribers.
+    /// The fast path of almost every event: to modules, and the program, that handle it on this thread at once, for a
+    /// poster that waits for no other subscribers. It does the same as ``post(_:_:from:_:)``, which handles all events.
+    /// Once the profile is full, no lock is needed (unless the program seems to subscribe, too). The only shared memory
+    /// that is written is that of the durations that are measured now and then, and the reference count of a long list
+    /// of subscribers.
     ///
-    /// - Parameter record: Free, of this thread context.
-    /// - Returns: false, with nothing done, for any other event, and where something is wrong.
+    /// - Parameter record: A free record of this thread context.
+    /// - Returns: False, with nothing done, for any other event, and if the request is invalid.
     func postFast(
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, to receiver: Receiver,
         _ thread: ThreadContext, _ record: CallRecord
@@ -36,7 +37,7 @@ extension Calls {
             if let program { deliver(post, to: program, thread, &delivery) }
             if let start { note(event, from: start) }
             delivery.lend { record.complete(token, $0, $1) }
-            record.close(token)  // Only the program might have answered, and it has never been told the token.
+            record.close(token)  // Only the program might have answered, and it has never received the token.
             record.vacate()
             thread.pop()
             return true
@@ -48,10 +49,10 @@ extension Calls {
         core.profiler.note(.event, event.text, from: start)
     }
 
-    /// Who gets an event, as a table lists them.
+    /// The subscribers to an event that a table lists.
     private struct Subscribers {
         let endpoints: UnsafeBufferPointer<Unmanaged<Endpoint>>
-        /// What has them; nil for few, which have been copied.
+        /// The owner of the endpoints; `nil` for a short list, which was copied.
         let retained: Unmanaged<ModuleSubscribers>?
         /// The number of the table.
         let table: UInt64
@@ -59,10 +60,11 @@ extension Calls {
         static let fewAreUpTo = 8
     }
 
-    /// Who subscribes to an event; nil where that is not all, or not all of them are synchronous.
+    /// Returns the modules that subscribe to an event; `nil` if there are interceptors or some subscribers are
+    /// asynchronous.
     ///
-    /// - Parameter few: Where to copy them to: endpoints are never freed, their list is. To keep that would be a count
-    ///   that all threads share.
+    /// - Parameter few: The memory to which a short list is copied: endpoints are never freed, but their list is.
+    ///   Retaining the list would change a reference count that all threads share.
     @inline(__always)
     private func fastSubscribers(
         of event: plugin_string, _ hash: UInt64, _ few: UnsafeMutableBufferPointer<Unmanaged<Endpoint>>,
@@ -134,7 +136,7 @@ extension Calls {
         if let error { failure!.assumingMemoryBound(to: PluginError?.self).pointee = PluginError(error.pointee) }
     }
 
-    /// Takes the error of the subscriber that was called last.
+    /// Records the error of the subscriber that was called last.
     @inline(never)
     private func note(
         _ failure: UnsafeMutablePointer<PluginError?>, of post: Post, in endpoint: Endpoint,

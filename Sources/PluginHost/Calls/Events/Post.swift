@@ -1,41 +1,39 @@
-import CPluginABI
-import CPluginHost
 import Glibc
 import PluginABI
 
-/// An event that is being delivered: a call of its own, whose nested calls are those of the subscribers.
+/// An event that is being delivered. It is a call of its own, and the subscribers' calls are nested in it.
 struct Post {
     let event: plugin_string
     let entries: UnsafeBufferPointer<plugin_entry>
     let caller: Unmanaged<Generation>?
-    /// The call that the subscribers are called for, and the depth of their calls.
+    /// The call in which the subscribers' calls are nested, and the depth of those calls.
     let token: plugin_token
     let depth: UInt32
-    /// When it began, as the record has it: that of the first subscriber need not ask the clock again.
+    /// The time when it began, from its record, so that the first subscriber's call need not read the clock again.
     let since: Int64
-    /// The number of the table that lists the subscribers; 0 where none does.
+    /// The number of the table that lists the subscribers; 0 if there is none.
     let table: UInt64
 
-    /// A call of a subscriber.
+    /// Creates the call of a subscriber.
     func call(_ mode: Calls.Mode, _ receiver: Calls.Receiver) -> Calls.Call {
         Calls.Call(parent: token, timeout: 0, isRemote: false, mode: mode, receiver: receiver, caller: caller)
     }
 }
 
 extension plugin_request {
-    /// Whether the event that it posts or emits and its parameters all have names.
+    /// Whether the event that it posts or emits and all parameters have names.
     @inline(__always)
     var isNamedEvent: Bool { target.count > 0 && entries.allSatisfy { $0.key.count > 0 } }
 
-    /// The name of the event that it posts or emits, and its parameters, which all have names.
+    /// Returns the name of the event that it posts or emits, and its parameters, which all have names.
     ///
-    /// - Throws: `invalidValue` where something has none.
+    /// - Throws: `invalidValue` if the event or a parameter has no name.
     func namedEvent() throws(PluginError) -> (name: plugin_string, entries: UnsafeBufferPointer<plugin_entry>) {
         if isNamedEvent { return (target, entries) }
         guard target.count > 0 else { throw PluginError(.invalidValue, "An event needs a name.") }
         throw PluginError(
             .invalidValue,
-            "The event “\(target.text.shortened)” has a parameter without a name; who gets it goes by names.")
+            "The event “\(target.text.shortened)” has a parameter without a name: the parameters of events are named.")
     }
 }
 
@@ -49,10 +47,10 @@ extension plugin_string {
 }
 
 extension Calls {
-    /// The depth of a post within the calls that led to it.
+    /// Returns the depth of a post within the calls that led to it.
     ///
-    /// - Throws: `recursionLimit`, also when handlers of the event post it again and again: with several of them the
-    ///   number of calls would double at each step, long before the calls are nested too deeply.
+    /// - Throws: `recursionLimit`, also if handlers of the event keep posting it: with several handlers, the number of
+    ///   calls would double at each step, long before the calls are nested too deeply.
     @inline(__always)
     func depth(of event: @autoclosure () -> String, below parent: plugin_token) throws(PluginError) -> UInt32 {
         parent == 0 ? 1 : try nestedDepth(of: event(), below: parent)
@@ -70,12 +68,12 @@ extension Calls {
         guard repetitions < Self.repetitionsMax else {
             throw PluginError(
                 .recursionLimit,
-                "The event “\(event.shortened)” is posted from inside its own handler without end "
-                    + "(\(repetitions) times by now).")
+                "The event “\(event.shortened)” is posted again and again by its own handlers "
+                    + "(\(repetitions) times so far).")
         }
         return depth
     }
 
-    /// How many handlers of one event may run within each other.
+    /// The maximum number of nested handlers of one event.
     private static var repetitionsMax: Int { 8 }
 }

@@ -1,13 +1,11 @@
-import CPluginABI
-import CPluginHost
 import PluginABI
 import Synchronization
 
-/// An event on its way to subscribers that may end later.
+/// An event that is delivered to subscribers that may end later.
 final class Posting: Sendable {
     private let event: String
     private let token: plugin_token
-    /// Who posts.
+    /// The generation that posted the event.
     private let caller: Unmanaged<Generation>?  // Never freed.
     private let calls: Calls
     private let start: Int64?
@@ -15,7 +13,7 @@ final class Posting: Sendable {
 
     private struct State {
         var delivery = EventDelivery()
-        /// The subscribers that have not ended, and the delivery itself.
+        /// The number of subscribers that have not ended, plus one for the delivery itself.
         var pending = 1
         var isAnswered = false
     }
@@ -25,13 +23,13 @@ final class Posting: Sendable {
         start = calls.core.profiler.started(ThreadContext.current)
     }
 
-    /// Whether nobody else gets the event.
+    /// Whether no other subscriber receives the event.
     var isBroken: Bool { state.withLock { $0.delivery.isAtLimit } }
 
-    /// Gives the event to one more.
+    /// Delivers the event to one more subscriber.
     ///
-    /// - Parameter body: Makes the call, and returns whether it could be made. The receiver is told by its end.
-    /// - Returns: The same.
+    /// - Parameter body: Makes the call, and returns whether it could be made. The receiver receives its outcome.
+    /// - Returns: The result of `body`.
     func deliver(to endpoint: Endpoint, _ body: (Calls.Receiver) -> Bool) -> Bool {
         let place = state.withLock { state in
             state.pending += 1
@@ -58,7 +56,7 @@ final class Posting: Sendable {
         if isLast { answer() }
     }
 
-    /// Somebody who has the event, and has not ended.
+    /// A subscriber that has received the event and has not ended.
     private final class Expected: Sendable {
         let posting: Posting
         let endpoint: Endpoint
@@ -74,7 +72,7 @@ final class Posting: Sendable {
         }
     }
 
-    /// Notes that all subscribers have been called, and answers when they have ended, or at once.
+    /// Records that all subscribers have been called. Answers when they have ended, or at once if `waits` is false.
     func endDelivery(waits: Bool) {
         let isLast = state.withLock { state in
             state.pending -= 1

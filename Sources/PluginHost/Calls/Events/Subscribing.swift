@@ -2,11 +2,11 @@ import CPluginABI
 import CPluginHost
 import PluginABI
 
-// How one subscriber gets an event, whichever way it is posted.
+// The delivery of an event to one subscriber, whichever path it is posted by.
 
 extension Calls {
-    /// Calls a subscriber, or what has replaced it since the subscribers were listed. Returns who was called; nil when it has
-    /// gone.
+    /// Calls a subscriber, or the one that has replaced it since the subscribers were listed. Returns the endpoint that
+    /// was called; `nil` if it no longer exists.
     @inline(__always)
     func reach(
         _ subscriber: Unmanaged<Endpoint>, _ post: Post, _ since: Int64, _ receiver: Receiver, _ thread: ThreadContext
@@ -23,12 +23,13 @@ extension Calls {
         return reach(.passUnretained(next), post, plugin_host_coarse_now(), receiver, thread)
     }
 
-    /// What subscribes in another generation of the module.
+    /// Returns the subscriber in another generation of the module.
     func successor(of subscriber: Endpoint, for event: String) -> Endpoint? {
         registry.table.successor(of: subscriber.generation)?.subscriptions[event]
     }
 
-    /// Calls one subscriber, through the interceptors that see it. Returns false when it has gone, and nobody is told.
+    /// Calls one subscriber, through the interceptors that see it. Returns false, without calling the receiver, if the
+    /// subscriber no longer exists.
     @inline(__always)
     func handle(
         _ post: Post, by endpoint: Unmanaged<Endpoint>, _ since: Int64, _ mode: Mode, _ receiver: Receiver,
@@ -42,8 +43,8 @@ extension Calls {
         } != nil
     }
 
-    /// Enters a subscriber's call in a record. Returns false when the subscriber has gone since it was listed; as long as the
-    /// table is the same, nobody has.
+    /// Enters a subscriber's call in a record. Returns false if the subscriber has been removed since it was listed,
+    /// which is impossible while the table is the same.
     @inline(__always)
     private func occupy(
         _ record: CallRecord, _ endpoint: Unmanaged<Endpoint>, for post: Post, _ since: Int64, _ thread: ThreadContext
@@ -55,7 +56,7 @@ extension Calls {
         }
     }
 
-    /// Calls a subscriber whose record is occupied. What it does not declare is left out for it.
+    /// Calls a subscriber whose record is occupied, with those parameters that it declares.
     @inline(never)
     private func invoke(
         _ endpoint: Endpoint, _ post: Post, _ mode: Mode, _ receiver: Receiver, _ thread: ThreadContext,
@@ -70,7 +71,7 @@ extension Calls {
         }.get()
     }
 
-    /// Calls a synchronous handler of the program, which the caller holds.
+    /// Calls a synchronous handler of the program, which the caller retains.
     func run(
         _ handler: plugin_object, _ endpoint: Endpoint, _ parameters: [String: Value], _ post: Post,
         _ receiver: Receiver, _ thread: ThreadContext?
@@ -87,7 +88,7 @@ extension Calls {
         }
     }
 
-    /// The parameters of an event, as the program's handlers get them.
+    /// Returns the parameters of an event in the form for the program's handlers.
     func parameters(of post: Post) -> [String: Value] {
         let map = plugin_value_map(post.entries.baseAddress, UInt32(post.entries.count))
         return Value(copying: map, host: program.hostTable).map ?? [:]
@@ -95,7 +96,7 @@ extension Calls {
 }
 
 extension Table {
-    /// Whether the generation of an endpoint is one of its own.
+    /// Returns whether the generation of an endpoint is one of the table's.
     @inline(never)
     fileprivate func serves(_ endpoint: Unmanaged<Endpoint>) -> Bool {
         endpoint._withUnsafeGuaranteedRef { endpoint in generations.contains { $0 === endpoint.generation } }

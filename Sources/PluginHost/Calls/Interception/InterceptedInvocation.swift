@@ -3,7 +3,7 @@ import Dispatch
 import PluginABI
 import Synchronization
 
-/// One intercepted call, while it runs.
+/// One intercepted call that is running.
 final class InterceptedInvocation: Sendable {
     let calls: Calls
     let endpoint: Endpoint
@@ -15,13 +15,13 @@ final class InterceptedInvocation: Sendable {
     private let call: InterceptedCall
 
     private struct State {
-        /// The whole, and the rests that synchronous interceptors wait for.
+        /// The task of the whole call, and those of the rests that synchronous interceptors wait for.
         var tasks: [Task<Void, Never>] = []
         var isCancelled = false
         /// The indices of the interceptors that have begun and not ended; the number of interceptors stands for the
-        /// action. An inner interceptor can outlive an outer one whose time was up.
+        /// action. An inner interceptor can outlive an outer one whose deadline has passed.
         var begun: [Int] = []
-        /// Whether it was said who ran when the deadline passed.
+        /// Whether the interceptor that was running when the deadline passed has been reported.
         var isReported = false
     }
     private let state = Mutex(State())
@@ -39,10 +39,10 @@ final class InterceptedInvocation: Sendable {
         self.call = call
     }
 
-    /// The call of the stand-in, by which the action is called.
+    /// The call of the stand-in within which the action is called.
     struct Frame: Sendable {
         let token: plugin_token
-        /// What is called within it is called for this call: the same, or one that a module's interceptor makes.
+        /// The parent of calls that are made within it: the call itself, or one made by a module's interceptor.
         var parent: plugin_token
         let deadline: Int64
         let isAsync: Bool
@@ -73,7 +73,7 @@ final class InterceptedInvocation: Sendable {
         note(task)
     }
 
-    /// Takes care that a task ends with the call.
+    /// Makes sure that a task is cancelled with the call.
     private func note(_ task: Task<Void, Never>) {
         let isCancelled = state.withLock { state in
             state.tasks.append(task)
@@ -106,14 +106,15 @@ final class InterceptedInvocation: Sendable {
         return try whileRunning(index, frame) {
             switch interceptors[index].body {
             case .synchronous(let body): return try body(call) { try pass(index + 1, $0, frame) }
-            case .asynchronous: return .null  // Refused before.
+            case .asynchronous: return .null  // Refused earlier.
             case .module(let rule): return try passModule(rule, index, call, frame)
             }
         }
     }
 
-    /// Runs the code of an interceptor, or the action, and records before and after it which interceptor's own code runs:
-    /// the innermost one that has not ended. The interceptor that ran when the deadline passed is reported.
+    /// Runs the code of an interceptor, or the action, and records before and after it which interceptor's own code is
+    /// running: the innermost one that has not ended. Reports the interceptor that was running when the deadline
+    /// passed.
     private func whileRunning<Result>(
         _ index: Int, _ frame: Frame, _ body: () throws -> Result
     ) rethrows -> Result {
@@ -143,12 +144,12 @@ final class InterceptedInvocation: Sendable {
         if let overrun { reportOverdue(overrun) }
     }
 
-    /// The interceptor whose own code runs: the innermost, unless the action does.
+    /// Returns the interceptor whose own code is running: the innermost one, unless the action is running.
     private func running(_ state: State) -> Int? {
         state.begun.max().flatMap { $0 < interceptors.count ? $0 : nil }
     }
 
-    /// A call that is made within the intercepted one, and may take what is left of its time.
+    /// Creates a call that is made within the intercepted one, with the remaining time as its timeout.
     func innerCall(
         _ call: InterceptedCall, _ frame: Frame, _ receiver: Calls.Receiver
     ) -> Calls.Call {
@@ -171,7 +172,7 @@ final class InterceptedInvocation: Sendable {
         }
     }
 
-    /// Blocks this thread, one of `BlockingExecutor`, until the rest of the call is done.
+    /// Blocks this thread, which belongs to `BlockingExecutor`, until the rest of the call has ended.
     func waitForRest(_ index: Int, _ call: InterceptedCall, _ frame: Frame) throws -> Value {
         let done = DispatchSemaphore(value: 0)
         let outcome = Mutex<Result<Value, any Error>?>(nil)
@@ -194,7 +195,7 @@ final class InterceptedInvocation: Sendable {
 
     // MARK: The action
 
-    /// In whose name the rest of the call is called.
+    /// The program as the caller of the rest of the call.
     var program: HostContext { HostContext(host: calls.program.hostTable) }
 
     private func call(_ frame: Frame, _ receiver: Calls.Receiver, _ call: InterceptedCall) -> plugin_token {

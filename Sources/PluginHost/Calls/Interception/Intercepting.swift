@@ -1,11 +1,10 @@
 import CPluginABI
-import CPluginHost
 import PluginABI
 import Synchronization
 
-// The call path with interceptors. An intercepted call is a call of its own, of an endpoint that stands for the action
-// and runs the interceptors; the action is called from within it. So deadlines, cancellation, the chain of calls and
-// the depth are those of every other call.
+// The call path with interceptors. An intercepted call is a call of its own: that of an endpoint that stands in for the
+// action and runs the interceptors. The action is called from within it, so deadlines, cancellation, the chain of calls
+// and the depth work as for any other call.
 
 extension Calls {
     /// Runs an endpoint whose record is occupied, through the interceptors that see it.
@@ -23,8 +22,8 @@ extension Calls {
         if call.mode == .synchronous, let asynchronous {
             throw PluginError(
                 .asynchronousAction,
-                "An asynchronous interceptor, \(asynchronous.title), stands before \(endpoint.title): use call (or "
-                    + "performAndWait), not perform.")
+                "Calls of \(endpoint.title) pass through an asynchronous interceptor, \(asynchronous.title): use call "
+                    + "(or performAndWait), not perform.")
         }
         let isAsync =
             endpoint.isAsync || asynchronous != nil
@@ -46,7 +45,7 @@ extension Calls {
             let none = UnsafeBufferPointer<plugin_entry>(start: nil, count: 0)
             return try invoke(stand, none, call, thread, record, instance: retained.toOpaque())
         } catch {
-            retained.release()  // Who throws has not run it.
+            retained.release()  // It did not run if an error was thrown.
             throw error
         }
     }
@@ -67,17 +66,17 @@ extension Calls {
 }
 
 extension Endpoint {
-    /// What interceptors are told it is: target and action, or type and action; of a subscription only the event.
+    /// The names that interceptors receive: target and action, or type and action; for a subscription only the event.
     fileprivate var words: (target: String, action: String) {
         if let event { return ("", event) }
         let words = name.split(maxSplits: 1) { $0 == "/" || $0 == "#" }
         return (String(words[0]), String(words[1]))
     }
 
-    /// The event that it waits for; nil for what is no subscription.
+    /// The event that it handles; `nil` if it is not a subscription.
     var event: String? { name.hasPrefix("!") ? String(name.dropFirst()) : nil }
 
-    /// The parameters by name; of equal names the first one counts.
+    /// Returns the parameters by name; of equal names the first one counts.
     fileprivate func named(_ entries: UnsafeBufferPointer<plugin_entry>) throws(PluginError) -> [String: Value] {
         var named: [String: Value] = [:]
         var position = 0
@@ -96,7 +95,7 @@ extension Endpoint {
         return named
     }
 
-    /// What runs the interceptors in place of the action. Never freed, like every endpoint.
+    /// Returns the endpoint that runs the interceptors in place of the action. Never freed, like every endpoint.
     fileprivate func standIn(isAsync: Bool) -> Endpoint {
         standIns.withLock { standIns in
             standIns.form(isAsync: isAsync) {

@@ -1,10 +1,12 @@
 import PluginABI
 import Synchronization
 
-// An interceptor of a module is an action of it: with the call as a map, and the rest of the call as a callback.
+// An interceptor of a module is one of its actions; its arguments are the call as a map and the rest of the call as a
+// callback.
 
 extension Calls {
-    /// Calls what a rule names, as the table of the moment has it. Nil where it is not there: nobody is told then.
+    /// Calls the interceptor that a rule names, as it is in the current table. Returns `nil`, without calling the
+    /// receiver, if it does not exist.
     func callInterceptor(_ rule: InterceptorRule, _ parameters: Parameters, _ call: Call) -> plugin_token? {
         inNextRecord(call.receiver) { (thread, record) throws(PluginError) in
             let found: Endpoint? = registry.read(thread) { table in
@@ -21,7 +23,7 @@ extension Calls {
 }
 
 extension InterceptedInvocation {
-    /// The map that an interceptor of a module gets, and the rest of the call.
+    /// Returns the arguments of a module's interceptor: the call as a map, and the rest of the call.
     private func parameters(_ call: InterceptedCall, _ rest: Callback) -> Parameters {
         Parameters(positional: [call.value, rest.value])
     }
@@ -87,7 +89,7 @@ extension InterceptedInvocation {
         return try await passLater(index + 1, call, frame)
     }
 
-    /// Begins an interceptor of a module; nil where it is not there.
+    /// Begins a call of a module's interceptor; `nil` if it does not exist.
     private func start(
         _ rule: InterceptorRule, _ parameters: Parameters, _ call: InterceptedCall, _ frame: Frame,
         _ receiver: Calls.Receiver
@@ -101,7 +103,7 @@ extension InterceptedInvocation {
 }
 
 extension InterceptedInvocation.Frame {
-    /// The same for what is called from within the call that this thread works on.
+    /// The frame for calls that are made from within the call that this thread works on.
     fileprivate var within: Self {
         var inner = self
         inner.parent = ThreadContext.current?.currentCall ?? token
@@ -109,7 +111,7 @@ extension InterceptedInvocation.Frame {
     }
 }
 
-/// The rest of a call, as an interceptor of a module calls it: until the interceptor has ended.
+/// The rest of a call, which an interceptor of a module can call until it has ended itself.
 final class RestOfCall: Sendable {
     private let isOver = Mutex(false)
     private let failure = Mutex<PluginError?>(nil)
@@ -119,23 +121,23 @@ final class RestOfCall: Sendable {
 
     func end() { isOver.withLock { $0 = true } }
 
-    /// The error of the rest, kept: one of the host's that the interceptor passes on stays one of the host's.
+    /// Stores the error of the rest, so that an error of the host that the interceptor passes on keeps its source.
     func failed(_ error: any Error) -> any Error {
         if let error = error as? PluginError { failure.withLock { $0 = error } }
         return error
     }
 
-    /// What the interceptor has thrown: the error of the rest itself, if it has passed that on.
+    /// Returns the error that the interceptor has thrown; if it has passed on the error of the rest, that error itself.
     func original(_ error: PluginError) -> PluginError {
         let failure = failure.withLock { $0 }
         return failure?.code == error.code && failure?.message == error.message ? failure! : error
     }
 
-    /// The call with the parameters that the interceptor gives.
+    /// Returns the call with the parameters that the interceptor passes.
     func change(_ call: InterceptedCall, _ arguments: [Value]) throws(PluginError) -> InterceptedCall {
         if isOver.withLock({ $0 }) {
             throw PluginError(
-                .cancelled, "The interceptor \(title) has ended, and with it the call that it was put around.")
+                .cancelled, "The interceptor \(title) has ended, and with it the call that it intercepted.")
         }
         guard arguments.count < 2 else {
             throw PluginError(
@@ -158,7 +160,7 @@ extension PluginError {
     static func missing(_ rule: InterceptorRule, _ endpoint: Endpoint) -> PluginError {
         PluginError(
             .interceptorMissing,
-            "\(endpoint.title) is guarded by the interceptor \(rule), which no module offers now. Install the module, or "
+            "\(endpoint.title) is guarded by the interceptor \(rule), which no module offers. Install the module, or "
                 + "mark the interceptor optional in the configuration.")
     }
 }

@@ -1,17 +1,14 @@
-import CPluginABI
-import CPluginHost
-import Foundation
-import Glibc
 import PluginABI
 import Synchronization
 
 extension Calls {
-    /// Adds code of the program.
+    /// Adds an interceptor of the program.
     func intercept(_ scope: InterceptionScope, _ priority: Int, _ body: Interception.Body) -> Interceptor {
         let entry = Self.entry(scope, priority, body)
         if case .route = scope, entry.shape == nil {
             settings.log(
-                LogEntry(level: .warning, message: "An interceptor \(scope) sees no calls: that is no pattern."))
+                LogEntry(
+                    level: .warning, message: "An interceptor \(scope) sees no calls: that is not a valid pattern."))
         }
         updateInterceptors { entries in
             let place = entries.firstIndex { $0.priority < priority } ?? entries.endIndex
@@ -20,7 +17,7 @@ extension Calls {
         return Interceptor(entry.id, self)
     }
 
-    /// Replaces what the configuration names. A rule that stays keeps its counts.
+    /// Replaces the interceptors of the configuration. A rule that stays keeps its counts.
     func setInterceptors(_ rules: [InterceptorRule]) {
         updateInterceptors { entries in
             var old = entries.filter { $0.rule != nil }

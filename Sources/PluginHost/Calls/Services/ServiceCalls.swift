@@ -1,11 +1,10 @@
-import CPluginABI
 import PluginABI
 import PluginFile
 
-// Services on the call path: the resolver, instances that outlive a call, and waiting.
+// Services on the call path: resolving them, instances that outlive a call, and waiting.
 
 extension Calls {
-    /// A service and an action of its target. A service that is no singleton gets an instance for the call.
+    /// Calls an action of a service's target. A service that is not a singleton gets an instance for the call.
     func callService(
         _ request: borrowing plugin_request, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
@@ -33,14 +32,14 @@ extension Calls {
         if text.count == 0 { return nil }
         guard let version = SemanticVersion(text.text) else {
             throw PluginError(
-                .invalidValue, "“\(text.text.shortened)” is no semantic version, such as 1.0.0, of a service.")
+                .invalidValue, "“\(text.text.shortened)” is not a semantic version, such as 1.0.0, of a service.")
         }
         return version
     }
 
-    /// Finds what implements a service, without making anything. Services are never freed.
+    /// Finds the implementation of a service, without creating anything. Services are never freed.
     func service(_ name: plugin_string, _ version: plugin_string) throws(PluginError) -> Unmanaged<ServiceEntry> {
-        // A name that is found needs no check: its bytes are those of one that was checked.
+        // A name that is found needs no check: its bytes equal those of a checked name.
         if version.count == 0, let thread = ThreadContext.current,
             let found = registry.read(thread, { $0.service(name, from: nil) })
         {
@@ -56,9 +55,9 @@ extension Calls {
         return service
     }
 
-    /// An object with an instance of its own, for the one who asks; nil where the service is not there any more.
+    /// Creates an object with an instance of its own; `nil` if the service no longer exists.
     ///
-    /// - Throws: what its making throws.
+    /// - Throws: The error of the call that creates it.
     private func instance(
         of service: ServiceEntry, by endpoint: Endpoint, parent: plugin_token
     ) throws(PluginError) -> Object? {
@@ -84,9 +83,10 @@ extension Calls {
         return isThere ? made.object : nil
     }
 
-    /// Finds what implements a service, and lends its description, with an instance where it makes any.
+    /// Finds the implementation of a service, and lends its description, with a new object if the service has
+    /// instances.
     ///
-    /// - Throws: what its making throws.
+    /// - Throws: Also the error of the call that creates the object.
     func requestService(
         _ name: plugin_string, _ version: plugin_string, parent: plugin_token,
         _ body: (UnsafePointer<plugin_value>) -> Void
@@ -106,7 +106,7 @@ extension Calls {
         }
     }
 
-    /// Tells what implements a service as soon as something does.
+    /// Reports the implementation of a service as soon as there is one.
     func awaitService(
         _ name: plugin_string, _ version: plugin_string, parent: plugin_token, timeout: Int64, from caller: Generation,
         to receiver: Receiver
@@ -126,8 +126,8 @@ extension Calls {
         } ?? 0
     }
 
-    /// The action behind ``awaitService(_:_:parent:timeout:from:to:)``: an asynchronous one of the program, so that deadlines
-    /// and cancellation are those of every call.
+    /// Creates the action behind ``awaitService(_:_:parent:timeout:from:to:)``: an asynchronous action of the program,
+    /// so that deadlines and cancellation work as for any other call.
     static func makeServiceWaiter(_ program: Generation) -> Endpoint {
         Endpoint(own: "waiting for a service", of: program, ["name": .string, "version": .string]) {
             data, call, arguments, _ in
@@ -138,7 +138,7 @@ extension Calls {
     }
 }
 
-/// One call that waits for a service. Who takes it off the registry's list answers it.
+/// One call that waits for a service. The thread that removes it from the registry's observers answers it.
 private final class ServiceWait: Sendable {
     private let token: plugin_token
     private let name: String
@@ -150,10 +150,10 @@ private final class ServiceWait: Sendable {
     }
 
     func begin() {
-        // Kept by the closures until the wait is over.
+        // Kept alive by the closures until the wait is over.
         program.calls.registry.observe(token) { self.look(at: $0) }
         CancelHandler.set(of: token, in: program) {
-            self.end(.failure(PluginError(.cancelled, "Nobody waits any longer.")))
+            self.end(.failure(PluginError(.cancelled, "The caller no longer waits for the service.")))
         }
     }
 
@@ -181,7 +181,7 @@ extension plugin_value {
 }
 
 extension ServiceEntry {
-    /// Lends the description, and an object if there is one.
+    /// Lends the description, with an object if there is one.
     func lend(_ object: Object?, to body: (UnsafePointer<plugin_value>) -> Void) {
         var map = told
         guard let object else { return body(&map) }

@@ -1,11 +1,9 @@
-import CPluginABI
 import CPluginHost
-import Foundation
 import PluginABI
 import Synchronization
 
 extension Calls {
-    /// A URL: what it addresses, and the parameters that it carries.
+    /// Opens a URL: calls the action that it addresses, with the parameters that it contains.
     func open(
         _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, _ call: Call,
         _ thread: ThreadContext,
@@ -14,8 +12,8 @@ extension Calls {
         try open(url, given, asksForObject: asksForObject, call, thread, record, noting: { _, _ in })
     }
 
-    /// Opens a URL that is to give an object, for the program. Also returns the parameters with which the action was called,
-    /// those included that it got by default.
+    /// Opens a URL that should return an object, for the program. Also returns the parameters with which the action was
+    /// called, including its defaults.
     func openObject(
         _ url: String, _ given: Parameters, isRemote: Bool, parent: plugin_token
     ) async throws(PluginError) -> (result: Value, parameters: [String: Value]) {
@@ -42,33 +40,34 @@ extension Calls {
         return (try await pending.outcome(), parameters)
     }
 
-    /// All that an action gets: what it is called with, and its defaults.
+    /// Returns all parameters that an action receives: those with which it is called, and its defaults.
     private func all(_ entries: UnsafeBufferPointer<plugin_entry>, _ endpoint: Endpoint?) -> [String: Value] {
         let host = program.hostTable!
         let given = entries.map { ($0.key.text, Value(copying: $0.value, host: host)) }
         return Dictionary(given) { first, _ in first }.merging(defaults(of: endpoint)) { given, _ in given }
     }
 
-    /// The defaults that an action declares.
+    /// Returns the defaults that an action declares.
     func defaults(of endpoint: Endpoint?) -> [String: Value] {
         let host = program.hostTable!
         let pairs = endpoint?.parameters.map { ($0.name, Value(copying: $0.defaultValue, host: host)) } ?? []
         return Dictionary(pairs) { first, _ in first }.filter { !$0.value.isNull }
     }
 
-    /// - Parameter note: Is told what is called, if it is there, and with which parameters; once more where they are asked
-    ///   for anew.
+    /// - Parameter note: Called with the endpoint, if it exists, and the parameters of the call; called again if the
+    ///   URL is resolved again.
     @inline(__always)
     private func open(
         _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, _ call: Call,
         _ thread: ThreadContext,
         _ record: CallRecord, noting note: (Unmanaged<Endpoint>?, UnsafeBufferPointer<plugin_entry>) -> Void
     ) throws(PluginError) -> plugin_token {
-        // Finding the route is part of what the caller gives time for.
+        // Finding the route counts towards the caller's timeout.
         let end = call.timeout > 0 ? deadline(in: call.timeout, from: plugin_host_coarse_now()) : 0
         var isAnnounced = false
         while true {
-            // What the URL means and whom it reaches are of one table; where that is over, both are asked anew.
+            // The meaning of the URL and the endpoint come from one table; if that is replaced, both are looked up
+            // again.
             let table = registry.current(thread)
             let answer = try resolve(url, given, isRemote: call.isRemote, table) {
                 (resolution) throws(PluginError) -> plugin_token? in
@@ -109,9 +108,9 @@ extension Calls {
         }
     }
 
-    /// What is left of the time for opening a URL when its route is found, in nanoseconds.
+    /// Returns the time that is left for opening a URL when its route has been found, in nanoseconds.
     ///
-    /// - Throws: `deadlineExceeded` where nothing is left: the action is not called.
+    /// - Throws: `deadlineExceeded` if none is left: the action is not called.
     private static func timeLeft(
         until end: Int64, _ target: plugin_string, _ action: plugin_string
     ) throws(PluginError) -> Int64 {
@@ -119,15 +118,13 @@ extension Calls {
         guard left > 0 else {
             throw PluginError(
                 .deadlineExceeded,
-                "The time for opening the URL was over when its route was found. \(target.text)/\(action.text) was not "
+                "The timeout for opening the URL passed before its route was found. \(target.text)/\(action.text) was not "
                     + "called.")
         }
         return left
     }
-}
 
-extension Calls {
-    /// Finds what a URL leads to, after the guard has been asked, and lends it.
+    /// Asks the guard, finds what a URL leads to, and lends it.
     ///
     /// - Throws: `invalidURL`, `refused`, `hostStopped`.
     @inline(__always)
@@ -135,11 +132,11 @@ extension Calls {
         _ text: RawText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table,
         _ body: (URLResolution) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
-        defer { withExtendedLifetime(table) {} }  // What the URL leads to is its.
+        defer { withExtendedLifetime(table) {} }  // The table owns what the URL leads to.
         return try URLText.readPath(text, longest: settings.longestURL) { (url) throws(PluginError) in
             if table.isStopped { throw table.missing(url.writtenHost.string, url.segments.last?.string ?? "") }
             let match = table.routes.table.match(url)
-            try url.takeQuery()  // Meanwhile what was found comes from memory.
+            try url.takeQuery()  // Meanwhile the matched route is loaded from memory.
             if isRemote, let other = try askGuard(url, match, given, table) {
                 return try URLText.read(other, longest: settings.longestURL) { (url) throws(PluginError) in
                     try body(try table.resolve(url, table.routes.table.match(url), schemes: settings.schemes))
@@ -149,7 +146,7 @@ extension Calls {
         }
     }
 
-    /// The URL that the guard wants opened instead.
+    /// Asks the guard, and returns the URL that it wants to be opened instead, if any.
     ///
     /// - Throws: `refused`.
     private func askGuard(
@@ -170,9 +167,10 @@ extension Calls {
         }
     }
 
-    /// Whether opening a URL would reach an action: it resolves, its parameters check, and the guard passes.
+    /// Checks whether opening a URL would reach an action: it resolves, its parameters are valid, and the guard passes
+    /// it.
     ///
-    /// - Throws: what `open` would throw before it calls the action.
+    /// - Throws: The error that `open` would throw before it calls the action.
     func checkOpen(_ url: String, _ parameters: Parameters, isRemote: Bool) throws(PluginError) {
         let table = registry.table
         try url.withRawText { (url) throws(PluginError) in
@@ -209,7 +207,7 @@ extension Calls {
     }
 }
 extension Endpoint {
-    /// - Throws: what ``bind(_:to:)`` throws.
+    /// - Throws: The errors of ``bind(_:to:)``.
     fileprivate func checkBinding(_ entries: UnsafeBufferPointer<plugin_entry>) throws(PluginError) {
         try withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: parameters.count) {
             (arguments) throws(PluginError) in try bind(entries, to: arguments)

@@ -1,8 +1,8 @@
-// What text of a URL means where a number or a truth value is declared. Nothing is lost, and nothing is guessed.
+// Conversion of a URL's text to declared numbers and booleans: nothing is lost, and nothing is guessed.
 
 extension RawText {
-    /// Decimal digits with or without a sign; also with a point or an exponent if the number is whole (`3.0`, `1e3`).
-    /// nil for everything else, and for what 64 bits do not hold.
+    /// The text as an integer: decimal digits with or without a sign, also with a point or an exponent if the number is
+    /// whole (`3.0`, `1e3`). `nil` for any other text, and for numbers that do not fit into 64 bits.
     @inline(__always)
     var integer: Int64? {
         guard count > 0 else { return nil }
@@ -13,7 +13,7 @@ extension RawText {
         while index < count {
             let digit = self[index] &- UInt8(ascii: "0")
             guard digit <= 9 else { return wholeNumber }
-            // Counted downwards: there is one negative number more.
+            // Computed as a negative number, because there is one more of these.
             let (shifted, isTooLarge) = number.multipliedReportingOverflow(by: 10)
             let (sum, isTooLargeNow) = shifted.subtractingReportingOverflow(Int64(digit))
             if isTooLarge || isTooLargeNow { return nil }
@@ -24,7 +24,7 @@ extension RawText {
         return number == .min ? nil : -number
     }
 
-    /// A number with a point or an exponent that is whole, and that a double holds exactly.
+    /// The text as a number with a point or an exponent that is whole and that a double represents exactly.
     private var wholeNumber: Int64? {
         if let point = firstIndex(of: UInt8(ascii: ".")), self[(point + 1)...].allSatisfy({ $0 == UInt8(ascii: "0") }),
             point + 1 < count
@@ -35,8 +35,8 @@ extension RawText {
         return Int64(exactly: number)
     }
 
-    /// Decimal, with or without a sign, a point and an exponent; no `nan`, no `inf`, no hexadecimal digits. nil for
-    /// everything else, and for what is too large.
+    /// The text as a decimal number with or without a sign, a point and an exponent; not `nan`, `inf` or hexadecimal
+    /// digits. `nil` for any other text, and for numbers that are too large.
     var number: Double? {
         let isDecimal = allSatisfy { byte in
             switch byte {
@@ -51,7 +51,7 @@ extension RawText {
         return number
     }
 
-    /// `true`, `false`, `1` or `0`.
+    /// The text as a boolean: `true`, `false`, `1` or `0`.
     var flag: Bool? {
         switch string {
         case "true", "1": true

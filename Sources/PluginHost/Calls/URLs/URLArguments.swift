@@ -1,32 +1,32 @@
-import CPluginABI
 import PluginABI
 import PluginFile
 
-/// The parameters of a call that a URL makes: what the caller has given itself, then what stands in the path, then in
-/// the query, then the defaults of the route. Of equal names only the first one is taken in, converted to the type that
-/// the action declares.
+/// The parameters of a call by URL: those that the caller passes, then those of the path, then those of the query, then
+/// the defaults of the route. Of equal names only the first one is used, converted to the type that the action
+/// declares.
 struct URLArguments: ~Copyable {
-    /// What is to be called; nil where that is not known, and everything is text. Never freed, hence not counted.
+    /// The endpoint of the call; `nil` if it is unknown, in which case everything is text. Never freed, so not counted.
     private let endpoint: Unmanaged<Endpoint>?
-    /// What it declares.
+    /// The parameters that the endpoint declares.
     private let parameters: UnsafeBufferPointer<Endpoint.Parameter>
     private let given: UnsafeBufferPointer<plugin_entry>
-    /// What the caller has given; then a place for each parameter that the endpoint declares, or what was found so far.
+    /// The parameters that the caller passes, then one element for each parameter that the endpoint declares or,
+    /// without an endpoint, for each one found so far.
     private let entries: UnsafeMutableBufferPointer<plugin_entry>
-    /// How many entries the URL and the defaults have made.
+    /// The number of entries from the URL and the defaults.
     private var count = 0
-    /// Where there is no endpoint: the names that are taken.
+    /// The names that are already used, if there is no endpoint.
     private var names: Set<String>?
-    /// Lists and bytes that were made of text; nil where there are none, as almost always.
+    /// The memory of lists and bytes that were made from text; `nil` if there are none, as is almost always the case.
     private var owned: [UnsafeMutableRawPointer]?
 
-    /// Names that an action may declare to be told about the URL.
+    /// The names that an action may declare to receive information about the URL.
     private enum Reserved: String, CaseIterable {
         /// The URL as it was given.
         case url = "_url"
-        /// The pattern that matched, or nothing.
+        /// The pattern that matched, or null.
         case pattern = "_pattern"
-        /// Whether the caller asks for an object, with `object(for:)`.
+        /// Whether the caller requests an object, with `object(for:)`.
         case object = "_object"
     }
 
@@ -47,10 +47,10 @@ struct URLArguments: ~Copyable {
 
     private mutating func own(_ memory: UnsafeMutableRawPointer) { owned = (owned ?? []) + [memory] }
 
-    /// Lends the parameters of a URL as a call takes them.
+    /// Lends the parameters of a URL as the entries of a call.
     ///
-    /// - Throws: `mistypedParameter` for text that is no value of the declared type, `unknownParameter` for a name that
-    ///   the action does not declare.
+    /// - Throws: `mistypedParameter` for text that is not a value of the declared type, `unknownParameter` for a name
+    ///   that the action does not declare.
     @inline(__always)
     static func lend<Result>(
         of resolution: URLResolution, to endpoint: Unmanaged<Endpoint>?,
@@ -75,7 +75,7 @@ struct URLArguments: ~Copyable {
             (entries) throws(PluginError) in
             var arguments = URLArguments(endpoint, parameters, given, entries)
             if let match = resolution.match { try arguments.addGroups(match, resolution.segments) }
-            // Of items with one name the last one counts.
+            // Of several items with the same name the last one counts.
             for index in query.indices.reversed() {
                 try arguments.add(query[index], of: query[...index], near: groups + index)
             }
@@ -86,7 +86,7 @@ struct URLArguments: ~Copyable {
         }
     }
 
-    /// What the caller has given, and behind it all else in declared order.
+    /// Returns the parameters that the caller passes, followed by all others in declared order.
     @inline(__always)
     private func inOrder() -> UnsafeBufferPointer<plugin_entry> {
         var end = given.count + count
@@ -121,7 +121,7 @@ struct URLArguments: ~Copyable {
 
     @inline(__always)
     private mutating func addGroup(_ name: plugin_string, _ text: RawText, near index: Int) throws(PluginError) {
-        // What a group without a name takes is for those who ask for it.
+        // The text of a group without a name is only for actions that declare its number.
         if isNumber(name), endpoint == nil || parameters.place(of: name, near: 0) == nil { return }
         try refuseReserved(name)
         guard let place = try take(name, near: index) else { return }
@@ -162,14 +162,14 @@ struct URLArguments: ~Copyable {
         return plugin_value_list(list, UInt32(items.count))
     }
 
-    /// What the host tells about a URL, the URL cannot tell itself.
+    /// Refuses the names of information that the host provides about a URL: a URL cannot set it.
     @inline(__always)
     private func refuseReserved(_ name: plugin_string) throws(PluginError) {
         guard name.count > 0, name.bytes.pointee == UInt8(ascii: "_") else { return }
         guard Reserved(rawValue: name.text) == nil else { throw .reservedParameter(name.text) }
     }
 
-    // MARK: What the URL does not say
+    // MARK: Defaults and reserved parameters
 
     private mutating func lendWithDefaults<Result>(
         _ resolution: URLResolution, _ asksForObject: Bool,
@@ -197,9 +197,9 @@ struct URLArguments: ~Copyable {
 
     // MARK: Names and values
 
-    /// The place of a name that is not taken yet; nil where it is taken.
+    /// Returns the position for a name that is not used yet; `nil` if it is used.
     ///
-    /// - Parameter index: Where it stands in the URL: most name what an action declares in its order.
+    /// - Parameter index: The position of the name in the URL: most URLs have the parameters in declared order.
     @inline(__always)
     private mutating func take(_ name: plugin_string, near index: Int) throws(PluginError) -> Int? {
         guard let endpoint else { return names!.insert(name.text).inserted ? count : nil }
@@ -210,7 +210,7 @@ struct URLArguments: ~Copyable {
         return given.isEmpty || !isGiven(place) ? place : nil
     }
 
-    /// What is declared for a place.
+    /// Returns the declared type of the parameter at a position.
     private func kind(at place: Int) -> Value.Kind { endpoint == nil ? .any : parameters[place].kind }
 
     private func isMissing(_ place: Int) -> Bool { entries[given.count + place].value.kind == Endpoint.isMissing }
@@ -228,7 +228,7 @@ struct URLArguments: ~Copyable {
         return false
     }
 
-    /// Enters a value under the declared name, or the one that it was given by.
+    /// Stores a value under the declared name, or, without an endpoint, under the name in the URL.
     @inline(__always)
     private mutating func put(_ name: plugin_string, _ value: plugin_value, _ place: Int) {
         let key = endpoint == nil ? name : parameters[place].key
@@ -283,12 +283,12 @@ extension PluginError {
     fileprivate static func reservedParameter(_ name: String) -> PluginError {
         PluginError(
             .unknownParameter,
-            "The parameter “\(name.shortened)” is what the host tells about a URL; a URL cannot give it.")
+            "The parameter “\(name.shortened)” is set by the host; a URL cannot set it.")
     }
 }
 
 extension plugin_value {
-    /// Text of a URL.
+    /// Creates a string from text of a URL.
     @inline(__always)
     fileprivate static func text(_ text: RawText) -> plugin_value {
         let string = plugin_string(text)

@@ -1,15 +1,14 @@
-import CPluginABI
 import PluginABI
 
-/// What a URL leads to. Borrows from the URL and from the table.
+/// The result of resolving a URL. Borrows from the URL and from the table.
 struct URLResolution {
-    /// As it was given.
+    /// The URL as it was given.
     let url: RawText
     let segments: UnsafeBufferPointer<RawText>
     let query: UnsafeBufferPointer<URLText.Item>
     let target: plugin_string
     let action: plugin_string
-    /// The route that matched; nil where the URL names target and action itself.
+    /// The route that matched; `nil` if the URL itself names target and action.
     let match: RouteMatch?
 
     var route: Unmanaged<RouteEntry>? { match?.entry }
@@ -68,9 +67,8 @@ extension URLText {
             let known = schemes.sorted().map { "\($0)://" }.joined(separator: ", ")
             return PluginError(
                 .invalidURL,
-                "“\(url.shortened)” matches no route, and “\(scheme.shortened)://” is no scheme of this program, "
-                    + "which answers to "
-                    + "\(known.isEmpty ? "none" : known).")
+                "“\(url.shortened)” matches no route, and “\(scheme.shortened)://” is not a scheme of this program, "
+                    + "which accepts \(known.isEmpty ? "none" : known).")
         }
         return PluginError(
             .invalidURL,

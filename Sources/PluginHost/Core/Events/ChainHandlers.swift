@@ -1,7 +1,7 @@
 import PluginABI
 import Synchronization
 
-/// The program's handlers of events that run up the chain, in the order in which they came.
+/// The program's handlers of events that bubble up the chain, in the order in which they were added.
 final class ChainHandlers: Sendable {
     typealias Body = ProgramHandler<ChainEvent, ChainReply>
 
@@ -15,7 +15,7 @@ final class ChainHandlers: Sendable {
 
     func handlers(of event: String) -> [Handler] { state.withLock { $0.handlers.filter { $0.event == event } } }
 
-    /// - Returns: The number to remove it by.
+    /// - Returns: The number by which it can be removed.
     func add(_ event: String, _ body: Body) -> Int {
         state.withLock { state in
             state.count += 1

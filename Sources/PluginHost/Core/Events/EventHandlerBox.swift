@@ -1,7 +1,7 @@
-import CPluginABI
 import PluginABI
 
-/// A closure of the program that waits for an event: the instance of an object whose one action calls it.
+/// A closure of the program that handles an event: the instance of an object with a single action, which calls the
+/// closure.
 final class EventHandlerBox: Sendable {
     typealias Handler = ProgramHandler<[String: Value], Void>
 
@@ -9,7 +9,8 @@ final class EventHandlerBox: Sendable {
 
     init(_ handler: Handler) { self.handler = handler }
 
-    /// The type of all handlers of an event, whose one action, `handle`, takes a map. Asynchronous ones reply later.
+    /// Returns the type of all handlers of an event. Its one action, `handle`, accepts a map. Asynchronous handlers
+    /// reply later.
     static func type(for event: String, in program: Generation, isAsync: Bool) -> ObjectTypeEntry {
         let endpoint = Endpoint(own: "!\(event)", of: program, isAsync: isAsync) { data, call, arguments, count in
             let program = Unmanaged<Generation>.fromOpaque(data!).takeUnretainedValue()
@@ -20,7 +21,7 @@ final class EventHandlerBox: Sendable {
         return ObjectTypeEntry(name: event, actions: ["handle": endpoint], generation: program)
     }
 
-    /// The one action of a type of handlers.
+    /// Returns the one action of a type of handlers.
     static func endpoint(of type: ObjectTypeEntry) -> Endpoint { type.actions["handle"]! }
 
     private func handle(_ parameters: [String: Value], _ token: plugin_token, of program: Generation) {
@@ -46,7 +47,7 @@ final class EventHandlerBox: Sendable {
         }
     }
 
-    /// Runs a synchronous handler; returns what it has thrown.
+    /// Runs a synchronous handler. Returns the error that it threw, if any.
     @inline(__always)
     func run(_ parameters: [String: Value]) -> PluginError? {
         guard case .synchronous(let handler) = handler else { preconditionFailure("An asynchronous handler was run.") }
@@ -60,7 +61,7 @@ final class EventHandlerBox: Sendable {
 }
 
 extension PluginError {
-    /// What a closure of the program has thrown. An error without a code is an action's.
+    /// Converts the error that a closure of the program threw. An error without a code becomes `actionFailed`.
     init(thrown error: any Error) {
         self = error as? PluginError ?? PluginError(.actionFailed, String(describing: error))
         if code.rawValue.isEmpty { self = PluginError(.actionFailed, message, source: source) }

@@ -1,20 +1,15 @@
-import CPluginABI
-import CPluginHost
-import Foundation
-import Glibc
 import PluginABI
-import Synchronization
 
 /// The modules that subscribe to one event.
 final class ModuleSubscribers: @unchecked Sendable {
-    // Nothing changes after init, and the memory of the name and of the list is freed in deinit; hence @unchecked
+    // Nothing changes after init, and the memory of the name and the list is freed in deinit; hence @unchecked
     // Sendable.
 
     /// The name of the event.
     private let event: plugin_string
-    /// In the order of the modules. They are never freed; this list of them is, with the object.
+    /// The handlers in the order of the modules. The endpoints are never freed; this list is, together with the object.
     let endpoints: UnsafeBufferPointer<Unmanaged<Endpoint>>
-    /// Whether none of them is asynchronous.
+    /// Whether all of them are synchronous.
     let areSynchronous: Bool
 
     private init(_ event: String, _ endpoints: [Endpoint]) {
@@ -30,7 +25,7 @@ final class ModuleSubscribers: @unchecked Sendable {
         endpoints.deallocate()
     }
 
-    /// Who gets which event, of these modules.
+    /// Returns the subscribers of each event among these modules.
     static func index(of generations: [Generation]) -> NameIndex<ModuleSubscribers> {
         var endpoints: [String: [Endpoint]] = [:]
         for generation in generations {
@@ -41,7 +36,7 @@ final class ModuleSubscribers: @unchecked Sendable {
 }
 
 extension Table {
-    /// The modules that subscribe to an event, in their order.
+    /// Returns the modules that subscribe to an event, in the order of the modules.
     func moduleSubscribers(of event: String) -> [Endpoint] {
         withExtendedLifetime(self) {
             event.withPluginString { subscribers(of: $0) }?._withUnsafeGuaranteedRef { subscribers in
@@ -50,7 +45,7 @@ extension Table {
         }
     }
 
-    /// Another generation of the same module.
+    /// Returns another generation of the same module.
     func successor(of generation: Generation) -> Generation? {
         generations.first { $0.name == generation.name && $0 !== generation }
     }

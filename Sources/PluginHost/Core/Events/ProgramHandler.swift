@@ -1,4 +1,4 @@
-/// A closure of the program that is given what happens.
+/// A closure of the program that handles something.
 enum ProgramHandler<Argument, Reply>: Sendable {
     case synchronous(@Sendable (Argument) throws -> Reply)
     case asynchronous(@Sendable (Argument) async throws -> Reply)

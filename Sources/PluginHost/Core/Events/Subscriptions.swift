@@ -1,28 +1,27 @@
-import CPluginABI
 import PluginABI
 import Synchronization
 
-/// Who subscribes to an event.
+/// A subscriber to an event.
 enum Subscriber {
     case module(Endpoint)
-    /// An object of the program, of the type that belongs to the event.
+    /// An object of the program, of the type for the event.
     case program(plugin_object)
 }
 
-/// The subscriptions of the program, and the sticky events. Those of modules stand in the table, and their names are
-/// ASCII; the program's may be any, and are the same if their bytes are.
+/// The subscriptions of the program, and the sticky events. Subscriptions of modules are in the table, and their event
+/// names are ASCII; those of the program may be any text, and are compared by their bytes.
 final class EventBoard: Sendable {
     private let state = Mutex(State())
-    /// A bit for each event that the program handles, by the hash of its name: most events that it does not handle have
-    /// none, and need not take the lock to find that out. (A Bloom filter with one hash.)
+    /// A Bloom filter with one hash: one bit for each event that the program handles, by the hash of its name. For most
+    /// events that it does not handle the bit is clear, which is found out without the lock.
     private let handled = Atomic<UInt64>(0)
 
     fileprivate struct State {
-        /// Each event that the program has ever subscribed to, by the hash of its name.
+        /// Each event to which the program has ever subscribed, by the hash of its name.
         var events: [UInt64: [ProgramSubscribers]] = [:]
-        /// How many events with handlers there are for each bit of `handled`.
+        /// For each bit of `handled`, the number of events that have handlers.
         var counts = [Int](repeating: 0, count: 64)
-        /// In the order in which they were posted.
+        /// The sticky events in the order in which they were posted.
         var sticky: [StickyEvent] = []
         var stickyCount = 0
     }
@@ -33,16 +32,16 @@ final class EventBoard: Sendable {
         let parameters: Parameters
     }
 
-    /// The subscriptions of the program to an event; of a sticky one those that were there before it.
+    /// Returns the program's subscriptions to an event; for a sticky event, those that existed before it was posted.
     func handlers(of event: String, number: Int? = nil) -> [plugin_object] {
         if handled.load(ordering: .acquiring) == 0 { return [] }
         let known = event.withPluginString { program(for: $0, hash: NameTable.hash($0)) }
         return (known?.handlers ?? []).filter { number ?? .max > $0.lastMissed }.map(\.object)
     }
 
-    /// The program as a subscriber of an event; nil where it does not handle it.
+    /// Returns the program as a subscriber to an event; `nil` if it does not handle it.
     ///
-    /// - Parameter hash: Of the event.
+    /// - Parameter hash: The hash of the event's name.
     @inline(__always)
     func program(for event: plugin_string, hash: UInt64) -> ProgramSubscribers? {
         handled.load(ordering: .acquiring) & 1 << (hash & 63) == 0 ? nil : findProgram(for: event, hash: hash)
@@ -55,14 +54,14 @@ final class EventBoard: Sendable {
         }
     }
 
-    /// The type of the handlers of an event, made once.
+    /// Returns the type of the handlers of an event, created once.
     func type(of event: String, isAsync: Bool, _ make: () -> ObjectTypeEntry) -> ObjectTypeEntry {
         state.withLock { state in
             state.change(event) { _, types in types.form(isAsync: isAsync, make) }
         }
     }
 
-    /// - Returns: The event, if it is sticky and was posted before.
+    /// - Returns: The event, if it is sticky and was already posted.
     func add(_ handler: plugin_object, isAsync: Bool, to event: String) -> StickyEvent? {
         state.withLock { state in
             let handler = ProgramSubscribers.Handler(
@@ -80,9 +79,10 @@ final class EventBoard: Sendable {
         }
     }
 
-    /// Keeps an event in the place of an earlier one of its name.
+    /// Stores a sticky event, replacing an earlier one of the same name.
     ///
-    /// - Returns: Its number. Who subscribes gets an event once: as one that was posted before, or as this one.
+    /// - Returns: Its number. A subscriber receives an event once: either as one posted before it subscribed, or as
+    ///   this one.
     func keep(_ name: String, _ parameters: Parameters) -> Int {
         state.withLock { state in
             state.sticky.removeAll { $0.isNamed(name) }
@@ -92,7 +92,8 @@ final class EventBoard: Sendable {
         }
     }
 
-    /// The sticky events that were posted before a module came. From now on it gets them when they are posted.
+    /// Returns the sticky events that were posted before a module was added. It receives all later ones when they are
+    /// posted.
     func admit(_ newcomer: Generation) -> [StickyEvent] {
         state.withLock { state in
             newcomer.lastMissedEvent.store(state.stickyCount, ordering: .releasing)
@@ -100,14 +101,14 @@ final class EventBoard: Sendable {
         }
     }
 
-    /// Whether no later one of its name was posted.
+    /// Returns whether no later event of the same name was posted.
     func isLast(_ event: StickyEvent) -> Bool {
         state.withLock { state in state.sticky.contains { $0.number == event.number } }
     }
 }
 
 extension Subscriber {
-    /// Whether a sticky event reaches it as one that was posted before it came.
+    /// Returns whether the subscriber receives a sticky event as one that was posted before it was added.
     func misses(_ number: Int) -> Bool {
         guard case .module(let endpoint) = self else { return false }
         return number <= endpoint.generation.lastMissedEvent.load(ordering: .acquiring)
@@ -115,10 +116,10 @@ extension Subscriber {
 }
 
 extension EventBoard.State {
-    /// What `handled` is to be.
+    /// The value that `handled` must have.
     var bits: UInt64 { counts.indices.reduce(0) { counts[$1] > 0 ? $0 | 1 << UInt64($1) : $0 } }
 
-    /// Puts what is changed in the place of what is known of an event.
+    /// Changes the handlers and types of an event and stores the result.
     mutating func change<Result>(
         _ event: String, _ change: (inout [ProgramSubscribers.Handler], inout ProgramSubscribers.Types) -> Result
     ) -> Result {
@@ -146,27 +147,26 @@ final class ProgramSubscribers: @unchecked Sendable {
     // Nothing changes after init, and the memory of the name is freed in deinit; hence @unchecked Sendable.
 
     struct Handler {
-        /// Of one of the types. It may be gone by now.
+        /// An object of one of the types. It may no longer exist.
         let object: plugin_object
         let isAsync: Bool
-        /// The number of the last sticky event that it gets as one that was posted before it came.
+        /// The number of the last sticky event that was posted before it was added.
         let lastMissed: Int
     }
 
-    /// Made when they are first needed, and kept.
+    /// The types of the handlers, created when they are first needed and kept.
     typealias Types = TwoForms<ObjectTypeEntry>
 
     fileprivate let event: plugin_string
-    /// In the order in which they came.
+    /// The handlers in the order in which they were added.
     let handlers: [Handler]
     fileprivate let types: Types
-    /// What all of them do; nil where some are asynchronous.
+    /// The endpoint of all of them; `nil` if some are asynchronous.
     let synchronous: Endpoint?
 
     fileprivate init(_ event: String, _ handlers: [Handler], _ types: Types) {
         self.event = plugin_string(allocating: event)
-        self.handlers = handlers
-        self.types = types
+        (self.handlers, self.types) = (handlers, types)
         synchronous = handlers.contains(where: \.isAsync) ? nil : types.synchronous.map(EventHandlerBox.endpoint)
     }
 
@@ -174,7 +174,7 @@ final class ProgramSubscribers: @unchecked Sendable {
 }
 
 extension plugin_string {
-    /// A copy of a text, which may have zero bytes; to be deallocated.
+    /// Creates a copy of a text, which may contain zero bytes. The caller must deallocate it.
     init(allocating text: String) {
         let bytes = UnsafeMutableBufferPointer<CChar>.allocate(capacity: text.utf8.count)
         _ = bytes.initialize(from: text.utf8.lazy.map(CChar.init(bitPattern:)))

@@ -1,7 +1,6 @@
 import PluginABI
-import Synchronization
 
-/// The interceptors of a table, in the order in which calls pass them. Immutable.
+/// The interceptors of a table, in the order in which calls pass through them. Immutable.
 final class Interception: Sendable {
     let entries: [Entry]
 
@@ -10,22 +9,22 @@ final class Interception: Sendable {
     struct Entry: Sendable {
         let id: UInt64
         let scope: InterceptionScope
-        /// Of the pattern, if the scope is a route.
+        /// The shape of the pattern, if the scope is a route.
         let shape: RoutePattern.Shape?
         let priority: Int
         let body: Body
 
-        /// What the configuration says about it; nil for code of the program.
+        /// The rule of the configuration; `nil` for code of the program.
         var rule: InterceptorRule? { if case .module(let rule) = body { rule } else { nil } }
 
-        /// As messages name it.
+        /// The title in messages.
         var title: String { rule.map(\.description) ?? "\(scope)" }
     }
 
     enum Body: Sendable {
         case synchronous(@Sendable (InterceptedCall, (InterceptedCall) throws -> Value) throws -> Value)
         case asynchronous(@Sendable (InterceptedCall, (InterceptedCall) async throws -> Value) async throws -> Value)
-        /// Whatever the table of the moment has under the name.
+        /// The interceptor of this name in the table that is current at the time of the call.
         case module(InterceptorRule)
 
         func isAsync(in table: Table) -> Bool {
@@ -52,7 +51,7 @@ final class Interception: Sendable {
 }
 
 extension Interception {
-    /// Whether one of those that see calls of an endpoint without a URL is asynchronous.
+    /// Returns whether any of the interceptors that see calls of an endpoint without a URL is asynchronous.
     func isAsync(around endpoint: Endpoint, in table: Table) -> Bool {
         matching(endpoint, nil).contains { $0.body.isAsync(in: table) }
     }

@@ -1,13 +1,13 @@
-/// Which calls an interceptor sees. Callbacks, the program's own
-/// handlers of events, and lifecycle hooks are seen by none.
+/// The calls that an interceptor sees. No interceptor sees callbacks, the program's own event handlers, or lifecycle
+/// hooks.
 public enum InterceptionScope: Sendable, Hashable, CustomStringConvertible {
-    /// Every call, those on objects and those of events' subscribers included.
+    /// Every call, including calls on objects and of modules' event subscribers.
     case all
     /// Calls of a target's actions.
     case target(String)
     /// Calls of one action, by target and action.
     case action(String, String)
-    /// Calls of the subscribers of an event, in modules.
+    /// Calls of the subscribers of an event in modules.
     case event(String)
     /// Calls by URLs that match the route with this pattern.
     case route(String)

@@ -1,33 +1,33 @@
 public import PluginABI
 import PluginFile
 
-/// An interceptor of a module that takes effect, and for which calls: what the program's configuration says.
+/// A rule of the program's configuration that puts an interceptor of a module into effect for certain calls.
 ///
 ///     configuration.interceptors = [.init("Audit", "audit", for: .target("Shop"))]
 ///
-/// A module only offers interceptors. Without a rule they see nothing.
+/// A module only offers interceptors. Without a rule they see no calls.
 public struct InterceptorRule: Sendable, Hashable, CustomStringConvertible {
     /// The name of the module.
     public var module: String
-    /// What the module's manifest calls the interceptor.
+    /// The name of the interceptor in the module's manifest.
     public var name: String
-    /// Which calls it sees.
+    /// The calls that it sees.
     public var scope: InterceptionScope
-    /// The higher one is outside. Of equal ones the rules stand outside of what the program adds with `intercept`, in
-    /// their own order.
+    /// The priority; interceptors with a higher one are further out. Of those with equal priority, rules are outside of
+    /// what the program adds with `intercept`, and in their own order.
     public var priority: Int
-    /// Whether calls pass while the module is not there. Default: they end with
-    /// ``/PluginABI/PluginError/Code/interceptorMissing``, since a guard that is missing guards nothing.
+    /// Whether calls are made without the interceptor while the module is unavailable. Default: they end with
+    /// ``/PluginABI/PluginError/Code/interceptorMissing``, because a missing guard would protect nothing.
     public var isOptional: Bool
 
-    /// Names an interceptor.
+    /// Creates a rule for an interceptor.
     ///
     /// - Parameters:
     ///   - module: The name of the module.
-    ///   - name: What its manifest calls the interceptor.
-    ///   - scope: Which calls it sees.
-    ///   - priority: The higher one is outside.
-    ///   - optional: Whether calls pass while the module is not there.
+    ///   - name: The name of the interceptor in the module's manifest.
+    ///   - scope: The calls that it sees.
+    ///   - priority: The priority; interceptors with a higher one are further out.
+    ///   - optional: Whether calls are made without the interceptor while the module is unavailable.
     public init(
         _ module: String, _ name: String, for scope: InterceptionScope = .all, priority: Int = 0,
         optional: Bool = false
@@ -38,25 +38,23 @@ public struct InterceptorRule: Sendable, Hashable, CustomStringConvertible {
 
     public var description: String { "\(name) of \(module), \(scope)" }
 
-    /// How the table knows it.
+    /// The key in the table.
     var key: String { "\(module)~\(name)" }
-}
 
-extension InterceptorRule {
-    /// Reads a rule as configuration files have it:
+    /// Creates a rule from its form in configuration files:
     /// `{"module": "Audit", "interceptor": "audit", "target": "Shop", "priority": 1, "optional": true}`. Instead of
-    /// `target` there can be `action` (`target/action`), `event` (a name) or `route` (a pattern), or none of them, for
+    /// `target` it may contain `action` (`target/action`), `event` (a name) or `route` (a pattern), or none of them for
     /// all calls.
     ///
-    /// - Throws: ``/PluginABI/PluginError/Code/invalidConfiguration``, naming what is wrong.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidConfiguration``, naming the mistake.
     public init(_ value: Value) throws(PluginError) {
         let known = ["module", "interceptor", "target", "action", "event", "route", "priority", "optional"]
-        guard let entries = value.map else { throw Self.error(value, "it is no object") }
+        guard let entries = value.map else { throw Self.error(value, "it is not an object") }
         if let unknown = entries.keys.sorted().first(where: { !known.contains($0) }) {
-            throw Self.error(value, "there is no “\(unknown.shortened)”.\(didYouMean(unknown, known))")
+            throw Self.error(value, "“\(unknown.shortened)” is not a known key.\(didYouMean(unknown, known))")
         }
         guard let module = entries["module"]?.string, let name = entries["interceptor"]?.string else {
-            throw Self.error(value, "“module” and “interceptor” must be there, and strings")
+            throw Self.error(value, "“module” and “interceptor” are required and must be strings")
         }
         self.init(module, name, for: try Self.scope(entries, value))
         if let given = entries["priority"] {
@@ -74,24 +72,27 @@ extension InterceptorRule {
         let given = ["target", "action", "event", "route"].filter { entries[$0] != nil }
         guard let key = given.first else { return .all }
         guard given.count == 1, let text = entries[key]?.string else {
-            throw error(value, "only one of “target”, “action”, “event” and “route” can be there, as a string")
+            throw error(
+                value, "only one of “target”, “action”, “event” and “route” is allowed, and it must be a string")
         }
         switch key {
         case "target": return .target(text)
         case "event": return .event(text)
         case "route": return .route(text)
         default:
-            guard let names = text.targetAndAction else { throw error(value, "“action” must be written target/action") }
+            guard let names = text.targetAndAction else {
+                throw error(value, "“action” must have the form target/action")
+            }
             return .action(names.target, names.action)
         }
     }
 
-    /// - Throws: `invalidConfiguration` for a rule that would guard nothing.
+    /// - Throws: `invalidConfiguration` for a rule that would match nothing.
     func check() throws(PluginError) {
         guard case .route(let pattern) = scope else { return }
         do throws(PluginError) { _ = try RoutePattern(pattern) } catch {
             throw PluginError(
-                .invalidConfiguration, "The interceptor \(self) cannot stand there. \(error.message)")
+                .invalidConfiguration, "The interceptor \(self) is not valid. \(error.message)")
         }
     }
 

@@ -1,27 +1,28 @@
 import PluginABI
 import Synchronization
 
-/// An interceptor that takes effect.
+/// The status of an interceptor that is in effect.
 public struct InterceptorStatus: Sendable, Equatable {
-    /// Which calls it sees.
+    /// The calls that it sees.
     public var scope: InterceptionScope
-    /// The higher one is outside.
+    /// The priority; interceptors with a higher one are further out.
     public var priority: Int
-    /// The module that it lives in; nil for code of the program.
+    /// The module that offers it; `nil` for code of the program.
     public var module: String?
-    /// What the module calls it; nil for code of the program.
+    /// The name of the interceptor in the module; `nil` for code of the program.
     public var name: String?
-    /// Whether no module offers it now. Calls are refused then, unless its rule is optional.
+    /// Whether no module currently offers it. Calls are then refused, unless its rule is optional.
     public var isMissing: Bool
-    /// How many calls have passed their deadline while its own code ran.
+    /// The number of calls that passed their deadline while its own code ran.
     public var overruns: Int
-    /// Target and action of the last of them.
+    /// Target and action of the last of those calls.
     public var lastOverrun: String?
-    /// Target and action of the calls in which its own code runs now, past their deadline.
+    /// Target and action of the calls that are past their deadline while its own code is running.
     public var overdueCalls: [String]
 }
 
-/// Whose code runs in intercepted calls that have a deadline, and who has let one pass.
+/// Records which interceptor's code is running in intercepted calls that have a deadline, and which let a deadline
+/// pass.
 final class InterceptorTimes: Sendable {
     private struct Running {
         let interceptor: UInt64
@@ -30,13 +31,13 @@ final class InterceptorTimes: Sendable {
     }
 
     private struct State {
-        /// By the token of the intercepted call.
+        /// The running interceptors by the token of the intercepted call.
         var running: [plugin_token: Running] = [:]
         var overruns: [UInt64: (count: Int, last: String)] = [:]
     }
     private let state = Mutex(State())
 
-    /// Notes whose code runs from now on in a call; nil for nobody's.
+    /// Records whose code runs in a call from now on; `nil` for no interceptor's.
     func note(_ interceptor: UInt64?, in call: String, _ token: plugin_token, deadline: Int64) {
         guard deadline != 0 else { return }
         state.withLock {

@@ -1,7 +1,6 @@
-import CPluginABI
 import PluginABI
 
-/// A closure that was passed as a value: the instance of an object whose one action calls it.
+/// A closure that was passed as a value: the instance of an object with a single action, which calls the closure.
 final class CallbackBox {
     private let invoke: plugin_invoke
     private let data: UnsafeMutableRawPointer?
@@ -11,14 +10,12 @@ final class CallbackBox {
         invoke: @escaping plugin_invoke, data: UnsafeMutableRawPointer?,
         destroy: (@convention(c) (UnsafeMutableRawPointer?) -> Void)?
     ) {
-        self.invoke = invoke
-        self.data = data
-        self.destroy = destroy
+        (self.invoke, self.data, self.destroy) = (invoke, data, destroy)
     }
 
     deinit { destroy?(data) }
 
-    /// The type of all callbacks of a generation: one action that takes any arguments and passes them on.
+    /// Returns the type of all callbacks of a generation. Its one action accepts any arguments and passes them on.
     static func type(in generation: Generation, isAsync: Bool) -> ObjectTypeEntry {
         let endpoint = Endpoint(own: "callback", of: generation, isAsync: isAsync, isRemote: true) {
             _, call, arguments, count in

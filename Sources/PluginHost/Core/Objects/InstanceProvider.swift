@@ -1,28 +1,25 @@
-import CPluginABI
 import CPluginHost
 import PluginABI
 import Synchronization
 
-/// Makes the instances of one target: one that is shared, on first use and once, or one for each call.
+/// Makes the instances of one target: either one shared instance, made once on first use, or one for each call.
 final class InstanceProvider: Sendable {
     let isShared: Bool
-    private nonisolated(unsafe) let factory: plugin_factory  // Points to what lives as long as the process.
+    private nonisolated(unsafe) let factory: plugin_factory  // Its pointers are valid as long as the process lives.
     private let target: String
     private let shared = Atomic<UInt>(0)
     private let released = Mutex<[Released]>([])
-    /// Held by the call that makes the shared instance.
+    /// Entered by the call that makes the shared instance.
     private let making: SerialGate
 
     init(_ factory: plugin_factory, target: String, isShared: Bool) {
-        self.factory = factory
-        self.target = target
-        self.isShared = isShared
-        making = SerialGate(owner: "The making of the instance of target \(target)", spansReplies: false)
+        (self.factory, self.target, self.isShared) = (factory, target, isShared)
+        making = SerialGate(owner: "The creation of the instance of target \(target)", spansReplies: false)
     }
 
-    /// The shared instance, for a call that is open.
+    /// Returns the shared instance, for a call that is open.
     ///
-    /// - Throws: `instanceFailed`, unless the factory has rejected the call with an error of its own.
+    /// - Throws: `instanceFailed`, unless the factory has already rejected the call with an error of its own.
     func instance(for record: CallRecord, _ call: UnsafePointer<plugin_call>) throws(PluginError)
         -> UnsafeMutableRawPointer
     {
@@ -35,9 +32,9 @@ final class InstanceProvider: Sendable {
         return made
     }
 
-    /// An instance of its own for a call that is open.
+    /// Makes a new instance for a call that is open.
     ///
-    /// - Throws: as ``instance(for:_:)``.
+    /// - Throws: `instanceFailed`, unless the factory has already rejected the call with an error of its own.
     func make(_ call: UnsafePointer<plugin_call>) throws(PluginError) -> UnsafeMutableRawPointer {
         guard let made = factory.make(factory.data, call) else {
             throw PluginError(.instanceFailed, "The instance of target \(target) could not be made.")
@@ -47,7 +44,7 @@ final class InstanceProvider: Sendable {
 
     func destroy(_ instance: UnsafeMutableRawPointer) { factory.destroy?(factory.data, instance) }
 
-    /// Lets go of the shared instance, and of those that were released, when no call can come any more.
+    /// Destroys the shared instance and the released ones. To be called once no further call can arrive.
     func destroyShared() {
         let made = shared.exchange(0, ordering: .acquiringAndReleasing)
         if let made = UnsafeMutableRawPointer(bitPattern: made) { destroy(made) }
@@ -60,7 +57,7 @@ final class InstanceProvider: Sendable {
 
     // MARK: Release
 
-    /// An instance that the next call does not get, and the calls that may still use it.
+    /// An instance that new calls no longer receive, and the calls that may still use it.
     private struct Released: @unchecked Sendable {  // Records are never freed, and read atomically.
         let pointer: UnsafeMutableRawPointer
         let calls: [(record: CallRecord, token: plugin_token)]
@@ -70,12 +67,13 @@ final class InstanceProvider: Sendable {
         }
     }
 
-    /// Drops the shared instance: the next call makes another, and it is destroyed when the calls that run now are over.
-    /// Returns whether there was one.
+    /// Releases the shared instance: the next call makes another one, and the released one is destroyed when the calls
+    /// that are running end. Returns whether there was one.
     func release() -> Bool {
         let made = shared.exchange(0, ordering: .acquiringAndReleasing)
         guard let made = UnsafeMutableRawPointer(bitPattern: made) else { return false }
-        // A call is entered in its record before it gets the instance. So one that got it is seen now.
+        // A call is entered in its record before it receives the instance, so every call that received it is visible
+        // now.
         plugin_host_fence_heavy()
         let calls = runningCalls().filter { $0.endpoint?.instances === self }.map { (record: $0, token: $0.token) }
         if calls.isEmpty {
@@ -87,7 +85,7 @@ final class InstanceProvider: Sendable {
         return true
     }
 
-    /// Looks again and again, ever less often, until nobody uses what was released.
+    /// Checks repeatedly, at growing intervals, until no call uses the released instances.
     private func destroyReleased(after milliseconds: Int) {
         ThreadPool.run(after: .milliseconds(milliseconds)) { [self] in
             let (unused, isAnyLeft) = released.withLock { released in

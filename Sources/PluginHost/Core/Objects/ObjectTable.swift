@@ -1,40 +1,37 @@
-import CPluginABI
 import PluginABI
 import Synchronization
 
-/// What an object can do: its actions, in the generation that made it.
+/// The type of an object: its actions, in the generation that made it.
 final class ObjectTypeEntry: Sendable {
     let name: String
     let actions: [String: Endpoint]
     let generation: Generation
-    /// Who destroys the instances, where the objects bring no function for it.
+    /// Destroys the instances of objects that have no destroy function of their own.
     let instances: InstanceProvider?
 
     init(
         name: String, actions: [String: Endpoint], generation: Generation, instances: InstanceProvider? = nil
     ) {
-        self.name = name
-        self.actions = actions
-        self.generation = generation
-        self.instances = instances
+        (self.name, self.actions, self.generation, self.instances) = (name, actions, generation, instances)
     }
 }
 
-/// The objects of the process, counted by reference.
+/// The reference-counted objects of the process.
 ///
-/// A handle is a number: the place of a slot, and how often the slot was used. Slots are never freed, so that a handle
-/// that is over is found, whoever uses it and however late.
+/// A handle is a number: the index of a slot, and a sequence number that counts how often the slot was used. Slots are
+/// never freed, so a stale handle is always recognised, no matter who uses it and when.
 enum ObjectTable {
     private struct Slot: ~Copyable {
-        /// Sequence number (40 bits) and holders (24 bits).
+        /// The sequence number (40 bits) and the number of holders (24 bits).
         let state = Atomic<UInt64>(1 << 24)
-        // Written before the slot gets its first holder, read only while it has one.
+        // Written before the slot has its first holder, and read only while it has one.
         var type: ObjectTypeEntry?
         var instance: UnsafeMutableRawPointer?
         var destroy: (@convention(c) (UnsafeMutableRawPointer?) -> Void)?
-        /// Whether somebody has destroyed the instance, or is about to.
+        /// Whether a thread has destroyed the instance, or is about to.
         let isDestroyed = Atomic(false)
-        /// Where events go on that it does not handle; 0 for none. It is not held, and may be gone.
+        /// The object that receives the events that this one does not handle; 0 if there is none. It is not retained
+        /// and may no longer exist.
         let parent = Atomic<plugin_object>(0)
     }
 
@@ -43,7 +40,8 @@ enum ObjectTable {
     private static let holdersMask: UInt64 = (1 << 24) - 1
     private static let sequenceMask: UInt64 = (1 << 40) - 1
 
-    /// The slots in chunks, and which are free. The directory is written under the lock before a handle can name it.
+    /// The free slots and the number of chunks. The directory is written under the lock before a handle can refer to
+    /// it.
     private struct Space {
         var free: [UInt32] = []
         var chunkCount = 0
@@ -62,12 +60,13 @@ enum ObjectTable {
         return raw.assumingMemoryBound(to: Slot.self) + Int(index) % chunkSize
     }
 
-    /// A slot of the handle, if the handle is not over.
+    /// Returns the slot that the handle refers to, whether or not the handle is still valid; `nil` if there is no such
+    /// slot.
     private static func slot(of handle: plugin_object) -> UnsafeMutablePointer<Slot>? {
         slot(UInt32(truncatingIfNeeded: handle >> 40))
     }
 
-    /// Makes an object with one holder; 0 when there are 16 million.
+    /// Creates an object with one holder. Returns 0 if 16 million objects exist.
     static func create(
         _ type: ObjectTypeEntry, _ instance: UnsafeMutableRawPointer?,
         _ destroy: (@convention(c) (UnsafeMutableRawPointer?) -> Void)?
@@ -95,12 +94,12 @@ enum ObjectTable {
         return UInt64(index) << 40 | sequence
     }
 
-    /// Makes an object whose instance is an object of Swift's, which it keeps alive.
+    /// Creates an object whose instance is a Swift object, which it keeps alive.
     static func create(_ type: ObjectTypeEntry, holding instance: AnyObject) -> plugin_object {
         create(type, Unmanaged.passRetained(instance).toOpaque()) { Unmanaged<AnyObject>.fromOpaque($0!).release() }
     }
 
-    /// Adds a holder; false for a handle that nobody holds any more.
+    /// Adds a holder. Returns false if the object no longer has one.
     static func retain(_ handle: plugin_object) -> Bool {
         guard let slot = slot(of: handle) else { return false }
         var state = slot.pointee.state.load(ordering: .relaxed)
@@ -113,7 +112,7 @@ enum ObjectTable {
         return false
     }
 
-    /// Removes a holder; the last one destroys the object. False for a handle that nobody holds any more.
+    /// Removes a holder; removing the last one destroys the object. Returns false if the object no longer has one.
     static func release(_ handle: plugin_object) -> Bool {
         guard let slot = slot(of: handle) else { return false }
         var state = slot.pointee.state.load(ordering: .relaxed)
@@ -142,7 +141,7 @@ enum ObjectTable {
         type?.generation.objectCount.subtract(1, ordering: .relaxed)
     }
 
-    /// What destroys the instance, for the first who asks.
+    /// Returns a closure that destroys the instance, to the first caller only.
     private static func takeInstance(_ slot: UnsafeMutablePointer<Slot>) -> (() -> Void)? {
         guard !slot.pointee.isDestroyed.exchange(true, ordering: .acquiringAndReleasing) else { return nil }
         let (type, instance, destroy) = (slot.pointee.type, slot.pointee.instance, slot.pointee.destroy)
@@ -152,20 +151,20 @@ enum ObjectTable {
         }
     }
 
-    /// Destroys the instances of a generation's objects while their handles are still held. Only for one that is revoked
-    /// and runs no calls.
+    /// Destroys the instances of a generation's objects while the objects still have holders. Only for a generation
+    /// that is revoked and runs no calls.
     static func destroyInstances(of generation: Generation) {
         forEachLiveSlot { slot in
             if slot.pointee.type?.generation === generation { takeInstance(slot)?() }
         }
     }
 
-    /// Lends the types of all objects that somebody holds, one after the other.
+    /// Calls `body` with the type of each object that has a holder, one after the other.
     static func forEachLive(_ body: (ObjectTypeEntry) -> Void) {
         forEachLiveSlot { slot in slot.pointee.type.map(body) }
     }
 
-    /// Holds each object while it is lent.
+    /// Calls `body` with the slot of each object that has a holder, and retains the object meanwhile.
     private static func forEachLiveSlot(_ body: (UnsafeMutablePointer<Slot>) -> Void) {
         for index in 0..<UInt32(space.withLock { $0.chunkCount } * chunkSize) {
             guard let slot = slot(index) else { continue }
@@ -177,35 +176,35 @@ enum ObjectTable {
         }
     }
 
-    /// Whether somebody holds the object now.
+    /// Returns whether the object has a holder.
     static func isHeld(_ handle: plugin_object) -> Bool {
         guard let state = slot(of: handle)?.pointee.state.load(ordering: .acquiring) else { return false }
         return state >> 24 == handle & sequenceMask && state & holdersMask != 0
     }
 
-    /// What an object can do, and its instance; only while the caller holds it.
+    /// Returns the type of an object and its instance; valid only while the caller retains the object.
     static func contents(of handle: plugin_object) -> (ObjectTypeEntry, UnsafeMutableRawPointer?) {
         let slot = slot(of: handle)!
         return (slot.pointee.type!, slot.pointee.instance)
     }
 
-    /// The instance of an object; only while the caller holds it.
+    /// Returns the instance of an object; valid only while the caller retains the object.
     @inline(__always)
     static func instance(of handle: plugin_object) -> UnsafeMutableRawPointer? { slot(of: handle)!.pointee.instance }
 
     // MARK: Parents
 
-    /// Held while a parent is set, so that no two threads can close a circle together.
+    /// Locked while a parent is set, so that two threads cannot close a cycle together.
     private static let parents = Mutex<Void>(())
 
-    /// The parent of an object that the caller holds; 0 for none. It may be gone.
+    /// Returns the parent of an object that the caller retains; 0 if it has none. The parent may no longer exist.
     static func parent(of handle: plugin_object) -> plugin_object {
         slot(of: handle)?.pointee.parent.load(ordering: .acquiring) ?? 0
     }
 
-    /// Sets the parent of an object that the caller holds. False when the object is the parent, or above it.
+    /// Sets the parent of an object that the caller retains. Returns false if the object is the parent or above it.
     static func setParent(of handle: plugin_object, to parent: plugin_object) -> Bool {
-        // Released without the lock: a module may be called to destroy an instance.
+        // Released after the lock: a module may be called to destroy an instance.
         var retained: [plugin_object] = []
         defer { for object in retained { _ = release(object) } }
         return parents.withLock { _ in

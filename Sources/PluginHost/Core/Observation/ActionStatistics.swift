@@ -1,34 +1,34 @@
 import CPluginHost
-import PluginABI
 import Synchronization
 
-/// What calls have made of an action so far, in all generations of its module, those that are retired included.
+/// The statistics of the calls of an action, over all generations of its module, including retired ones.
 public struct ActionStatistics: Sendable {
     /// The name of the module.
     public let module: String
     /// Target and action (`A/fetchDetail`), type and action (`Cursor#next`), the event of a subscriber (`!shop.sold`), a
     /// hook (`@setUp`) or an interceptor (`~limit`).
     public let action: String
-    /// How many calls there were, exactly: those that run, and those that were refused for their parameters, included.
+    /// The exact number of calls, including those that are running and those that were refused because of their
+    /// parameters.
     public let calls: Int
-    /// How many of them ended with an error, exactly: whoever's error it was, the deadline's included.
+    /// The exact number of calls that ended with an error, whatever its origin, including those past their deadline.
     public let errors: Int
-    /// How many were measured: the first one on each thread, and every sixty-fourth there.
+    /// The number of measured calls: on each thread the first one and every sixty-fourth.
     public let measured: Int
-    /// What half of the measured calls did not exceed, at most an eighth too large; nil where none was measured. A call
-    /// lasts from its beginning to its reply, the time that it waits for a serial module included.
+    /// The duration that half of the measured calls did not exceed, at most an eighth too large; `nil` if none was
+    /// measured. A call lasts from its beginning to its reply, including the time that it waits for a serial module.
     public let median: Duration?
-    /// What 99 of 100 measured calls did not exceed, at most an eighth too large.
+    /// The duration that 99 of 100 measured calls did not exceed, at most an eighth too large.
     public let percentile99: Duration?
-    /// The longest of the measured calls.
+    /// The duration of the longest measured call.
     public let maximum: Duration?
 }
 
-/// The endpoints whose calls are shown.
+/// The endpoints that have statistics.
 final class Statistics: Sendable {
     private let endpoints = Mutex<[Endpoint]>([])
 
-    /// Endpoints are never freed, so keeping them costs nothing more.
+    /// Adds an endpoint. Endpoints are never freed, so keeping a reference costs nothing.
     func add(_ endpoint: Endpoint) { endpoints.withLock { $0.append(endpoint) } }
 
     var all: [ActionStatistics] {

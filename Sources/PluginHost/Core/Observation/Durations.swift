@@ -1,20 +1,21 @@
 import Synchronization
 
-/// How long some calls of an action took, on a logarithmic scale: each power of two nanoseconds is cut into eight, so a
-/// figure is at most an eighth too large. (As HdrHistogram does.) Any number of threads add to it.
+/// The durations of a sample of an action's calls, on a logarithmic scale: each power of two nanoseconds is divided
+/// into eight buckets, so a value is at most an eighth too large, as in HdrHistogram. Any number of threads can add to
+/// it.
 ///
-/// One in 64 calls is measured, so threads that share its memory do not get into each other's way; and it takes none
-/// before the first.
+/// Only one in 64 calls is measured, so threads that share the memory rarely contend for it. No memory is used before
+/// the first duration.
 struct Durations: ~Copyable, Sendable {
     private struct Buckets: ~Copyable {
-        let counts = InlineArray<328, Atomic<UInt32>> { _ in Atomic(0) }  // As many as `places`.
+        let counts = InlineArray<328, Atomic<UInt32>> { _ in Atomic(0) }  // The size is that of `places`.
         let longest = Atomic<Int64>(0)
     }
 
-    /// Nil before the first duration; then the same until the end. Sound: all in it is atomic.
+    /// `nil` before the first duration, then constant. Safe, because everything in it is atomic.
     private nonisolated(unsafe) let buckets = Atomic<UnsafeMutablePointer<Buckets>?>(nil)
 
-    /// Up to 2^43 nanoseconds, more than two hours; what takes longer counts as that.
+    /// The scale ends at 2^43 nanoseconds, more than two hours; anything longer counts as that.
     private static let powers = 43
     private static let places = (powers - 2) * 8
 
@@ -24,7 +25,7 @@ struct Durations: ~Copyable, Sendable {
         buckets.deallocate()
     }
 
-    /// Adds a duration: from a moment of CLOCK_MONOTONIC, in nanoseconds, until now.
+    /// Adds the duration from a time of CLOCK_MONOTONIC, in nanoseconds, until now.
     @inline(never)
     func add(since start: Int64) { add(max(0, monotonicNow() - start)) }
 
@@ -46,7 +47,7 @@ struct Durations: ~Copyable, Sendable {
         return other
     }
 
-    /// What was measured until now.
+    /// The durations measured so far.
     var measured: Measured {
         guard let buckets = buckets.load(ordering: .acquiring) else { return Measured(counts: [], longest: 0) }
         return Measured(
@@ -54,7 +55,8 @@ struct Durations: ~Copyable, Sendable {
             longest: buckets.pointee.longest.load(ordering: .relaxed))
     }
 
-    /// A number below 8 has a place of its own; from there on its highest bit and the three behind it tell the place.
+    /// Returns the bucket of a duration. Each number below 8 has its own; above that the highest bit and the three bits
+    /// after it determine the bucket.
     fileprivate static func place(of nanoseconds: UInt64) -> Int {
         if nanoseconds < 8 { return Int(nanoseconds) }
         let power = 63 - nanoseconds.leadingZeroBitCount
@@ -62,23 +64,21 @@ struct Durations: ~Copyable, Sendable {
         return (power - 2) * 8 + Int(nanoseconds >> UInt64(power - 3)) & 7
     }
 
-    /// The largest number of a place.
+    /// Returns the largest number in a bucket.
     fileprivate static func upperBound(of place: Int) -> Int64 {
         if place < 8 { return Int64(place) }
         let power = place / 8 + 2
         return (Int64(8 + place % 8 + 1) << Int64(power - 3)) - 1
     }
 
-    /// Durations that were counted; of several actions they can be added up.
+    /// The counts of the buckets; those of several actions can be added.
     struct Measured: Sendable {
         private(set) var counts: [Int]
         private(set) var longest: Int64
 
-        init(counts: [Int], longest: Int64) { (self.counts, self.longest) = (counts, longest) }
-
         var total: Int { counts.reduce(0, +) }
 
-        /// The duration that a part of the calls, from 0 to 1, did not exceed; nil where none was measured.
+        /// Returns the duration that a fraction of the calls, from 0 to 1, did not exceed; `nil` if none was measured.
         func quantile(_ part: Double) -> Duration? {
             var rest = Int((Double(total) * part).rounded(.up))
             for (place, count) in counts.enumerated() where count > 0 {

@@ -1,11 +1,10 @@
 public import Foundation
-import PluginABI
 import PluginFile
 import Synchronization
 
-/// One loaded copy of a module, and why it is still there.
+/// One loaded copy of a module, and the reason why it still exists.
 public struct GenerationStatus: Sendable {
-    /// Counted over all modules of the process, from 1.
+    /// The number of the generation, counted from 1 over all modules of the process.
     public let number: Int
     /// The module's name.
     public let name: String
@@ -13,58 +12,54 @@ public struct GenerationStatus: Sendable {
     public let version: String
     /// The file in the plugins folder that it was loaded from.
     public let file: String
-    /// Where it is in its life.
+    /// The state of its life cycle.
     public let state: State
-    /// When it was made.
+    /// The time when it was created.
     public let created: Date
-    /// Since when it is in this state.
+    /// The time since when it is in this state.
     public let since: Date
-    /// The calls that run in it.
+    /// The calls that are running in it.
     public let calls: [RunningCall]
-    /// How many objects and callbacks of it somebody holds.
+    /// The number of its objects and callbacks that have a holder.
     public let objects: Int
     /// The memory that is mapped for its image, in bytes. It stays mapped when the generation is retired.
     public let mappedBytes: Int
 
-    /// Where a generation is in its life.
+    /// A state in the life cycle of a generation.
     public enum State: String, Sendable, CaseIterable {
-        /// It is being set up or initialised; nobody else can call it yet.
+        /// It is being set up or initialised; no other code can call it yet.
         case starting
-        /// It serves.
+        /// It serves calls.
         case active
-        /// It was replaced or removed, and is still used: it is torn down after that.
+        /// It was replaced or removed but is still in use; it will be torn down after that.
         case draining
-        /// It was torn down. Its code stays in memory: the Swift runtime cannot forget an image.
+        /// It was torn down. Its code stays in memory, because the Swift runtime cannot unload an image.
         case retired
     }
 
-    /// One call that runs.
+    /// One running call.
     public struct RunningCall: Sendable {
         /// Target and action, type and action, or the hook.
         public let action: String
-        /// The action that made the call; nil where the program or no action at all has made it.
+        /// The action that made the call; `nil` if the program made it, or code outside any action.
         public let caller: String?
-        /// The module whose code made the call; nil where it was the program's.
+        /// The module whose code made the call; `nil` if it was the program's.
         public let callingModule: String?
-        /// When it began; exact to some milliseconds.
+        /// The time when it began, accurate to some milliseconds.
         public let since: Date
     }
 
-    /// - Parameter since: Default: now.
+    /// - Parameter since: The time since when it is in this state. Default: now.
     init(_ generation: Generation, _ state: State, since: Date = Date()) {
-        number = generation.number
-        name = generation.name
-        version = generation.version.description
-        file = generation.file
-        self.state = state
-        created = generation.created
-        self.since = since
+        (number, name, version) = (generation.number, generation.name, generation.version.description)
+        (file, created) = (generation.file, generation.created)
+        (self.state, self.since) = (state, since)
         calls = state == .retired ? [] : generation.statusOfCalls
         objects = generation.objectCount.load(ordering: .relaxed)
         mappedBytes = generation.module?.staged.image.mappedSize ?? 0
     }
 
-    /// Why it is still there, in words.
+    /// The reason why it still exists, in words.
     public var reason: String {
         switch state {
         case .starting: "is being started."
@@ -74,7 +69,7 @@ public struct GenerationStatus: Sendable {
         }
     }
 
-    /// `ModuleA 1.0.0 (generation 3)`.
+    /// The title in messages: `ModuleA 1.0.0 (generation 3)`.
     var title: String { "\(name) \(version) (generation \(number))" }
 
     /// What still uses it, in words.
@@ -101,10 +96,10 @@ extension Generation {
     }
 }
 
-/// All generations that were torn down since the start.
+/// The totals of all generations that were torn down since the start.
 public struct RetiredTotal: Sendable, Hashable {
-    /// How many.
+    /// The number of generations.
     public internal(set) var count = 0
-    /// The memory that stays mapped for their images, in bytes. Pages that nobody touches are given back by the kernel.
+    /// The memory that stays mapped for their images, in bytes. The kernel reclaims pages that are not accessed.
     public internal(set) var mappedBytes = 0
 }

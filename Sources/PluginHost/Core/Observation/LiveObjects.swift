@@ -1,11 +1,9 @@
-import PluginABI
-
-/// Objects of one type that somebody holds.
+/// The objects of one type that have a holder.
 package struct LiveObjects: Sendable {
-    /// The module whose objects they are; empty for the program.
+    /// The module that owns the objects; empty for the program.
     package let module: String
-    /// The type as the manifest calls it; `callback` for closures that were passed as values.
+    /// The type as it is named in the manifest; `callback` for closures that were passed as values.
     package let type: String
-    /// How many there are.
+    /// The number of objects.
     package let count: Int
 }

@@ -2,24 +2,24 @@ import CPluginHost
 import PluginABI
 import Synchronization
 
-/// Where the time of a host has gone: reading folders, loading files, hooks of modules, events.
+/// A record of where a host spends its time: reading folders, loading files, hooks of modules, events.
 public struct HostProfile: Sendable {
-    /// In the order in which they ended.
+    /// The entries in the order in which they ended.
     public let entries: [Entry]
-    /// How many more there were than a host keeps.
+    /// The number of entries beyond those that a host keeps.
     public let dropped: Int
 
-    /// Something that took time.
+    /// A piece of work and the time it took.
     public struct Entry: Sendable {
-        /// What kind of work it was.
+        /// The kind of work.
         public let phase: Phase
         /// The folder, the file, the hook or the event.
         public let name: String
-        /// Whose hook it was; nil for everything else.
+        /// The module whose hook it was; `nil` for everything else.
         public let module: String?
-        /// When it began, counted from the making of the host.
+        /// The time when it began, since the creation of the host.
         public let start: Duration
-        /// How long it took; for an asynchronous hook or event until its end.
+        /// The duration; for an asynchronous hook or event, until its end.
         public let duration: Duration
     }
 
@@ -27,23 +27,21 @@ public struct HostProfile: Sendable {
     public enum Phase: String, Sendable, CaseIterable {
         /// Reading a folder.
         case discovery
-        /// Copying a file, opening it, and checking what it says.
+        /// Copying a file, opening it, and checking its description.
         case loading
         /// A hook of a module.
         case hook
         /// An event, with all its subscribers.
         case event
     }
-}
 
-extension HostProfile {
     /// The profile in the Trace Event Format of Chrome, which `chrome://tracing` and Perfetto open.
     public var chromeTrace: String {
         var rows: [(title: String, end: Duration)] = []
         var events: [Value] = []
         for entry in entries.sorted(by: { $0.start < $1.start }) {
             let title = entry.module ?? entry.phase.rawValue
-            // Bars of one row must not overlap.
+            // Bars in one row must not overlap.
             let row = rows.firstIndex { $0.title == title && $0.end <= entry.start } ?? rows.endIndex
             if row == rows.endIndex {
                 rows.append((title, .zero))
@@ -68,9 +66,9 @@ final class Profiler: Sendable {
     private static let limit = 100_000
     private let begin = monotonicNow()
     private let entries = Mutex<[HostProfile.Entry]>([])
-    /// Whether there is no room for more entries.
+    /// Whether the limit of entries is reached.
     private let isFull = Atomic(false)
-    /// How many have found none: counted by each thread, and otherwise.
+    /// The tally of dropped entries, counted by each thread; `dropped` counts those without a thread context.
     private let droppedTally = ThreadContext.nextTally()
     private let dropped = Atomic(0)
 
@@ -81,7 +79,8 @@ final class Profiler: Sendable {
         }
     }
 
-    /// The time now, for ``note(_:_:module:from:to:)``; nil, and counted as dropped, where there is no room any more.
+    /// Returns the current time, for ``note(_:_:module:from:to:)``; `nil`, counted as dropped, if there is no room for
+    /// more entries.
     @inline(__always)
     func started(_ thread: ThreadContext?) -> Int64? {
         guard isFull.load(ordering: .relaxed) else { return monotonicNow() }
@@ -89,7 +88,7 @@ final class Profiler: Sendable {
         return nil
     }
 
-    /// Notes what took from one time of CLOCK_MONOTONIC to another.
+    /// Records work that lasted from one time of CLOCK_MONOTONIC to another.
     func note(
         _ phase: HostProfile.Phase, _ name: String, module: String? = nil, from start: Int64,
         to end: Int64 = monotonicNow()
@@ -106,7 +105,7 @@ final class Profiler: Sendable {
         }
     }
 
-    /// Notes how long a body took.
+    /// Runs `body` and records how long it took.
     func measure<Result, Failure: Error>(
         _ phase: HostProfile.Phase, _ name: String, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -1,20 +1,18 @@
-import CPluginABI
-import CPluginHost
 import Glibc
 import PluginABI
 import Synchronization
 
 /// The names that callers of one host have bound. Never freed.
 ///
-/// A bound action is the number of a place. Equal names share a place, and none belongs to a caller: so there is nothing
-/// to count, and nothing that a call would have to write.
+/// A bound action is the number of a `Place`. Equal names share a place and no place belongs to a caller, so nothing
+/// is reference-counted and a call writes nothing.
 final class BoundActions: Sendable {
-    /// Names, and the endpoint that they lead to in one table. (An inline cache: beside the answer stands the state of
-    /// the world in which it is true.)
+    /// The bound names, and the endpoint that they lead to in one table. This is an inline cache: the number of the
+    /// table for which the cached endpoint is valid is stored beside it.
     final class Place: @unchecked Sendable {  // The names point to memory that is never freed.
         let target: plugin_string
         let action: plugin_string
-        /// The number of the table; 0 while `endpoint` changes. Written under the lock, and never back to an older one.
+        /// The number of the table; 0 while `endpoint` changes. Written under the lock, and only increases otherwise.
         private let table = Atomic<UInt64>(0)
         private let endpoint = Atomic<UInt>(0)
         private let lock = Mutex(())
@@ -23,11 +21,11 @@ final class BoundActions: Sendable {
             (target, action) = (.immortal(names.target), .immortal(names.action))
         }
 
-        /// What the names lead to in a table; only while the caller reads it.
+        /// Returns the endpoint that the names lead to in `table`; valid only while the caller reads that table.
         @inline(__always)
         func endpoint(in table: Table) -> Unmanaged<Endpoint>? {
-            // The number is read on both sides of the endpoint. It grows, but for the zeros between: so one that is
-            // there twice has been there all the time.
+            // The number is read before and after the endpoint. Apart from the zeros in between it only grows, so if
+            // both reads give the same number, it did not change in the meantime.
             let before = self.table.load(ordering: .acquiring)
             let found = endpoint.load(ordering: .acquiring)
             guard before == table.number, self.table.load(ordering: .relaxed) == before else { return lookUp(table) }
@@ -37,7 +35,7 @@ final class BoundActions: Sendable {
         @inline(never)
         private func lookUp(_ table: Table) -> Unmanaged<Endpoint>? {
             let found = table.find(target, action)
-            // Whoever finds it locked leaves it to the other one: a reader of the table must not wait.
+            // If another thread has the lock, that thread updates the cache: a reader of the table must not wait.
             _ = lock.withLockIfAvailable { _ in
                 guard self.table.load(ordering: .relaxed) < table.number else { return }
                 self.table.store(0, ordering: .relaxed)
@@ -55,7 +53,7 @@ final class BoundActions: Sendable {
 
     private static let limit = 1 << 17
     private let numbers = Mutex<[Names: plugin_bound_action]>([:])
-    /// The places, each a retained reference, by number; zeroed memory that costs nothing before it is used.
+    /// The places by number, each a retained reference. Zeroed memory, which costs nothing until it is used.
     private nonisolated(unsafe) let places: UnsafeMutablePointer<Atomic<UInt>>  // Its elements are atomic.
 
     init() {
@@ -63,7 +61,7 @@ final class BoundActions: Sendable {
         places = calloc(Self.limit, MemoryLayout<Atomic<UInt>>.stride)!.assumingMemoryBound(to: Atomic<UInt>.self)
     }
 
-    /// The number of these names; 0 when there are a hundred thousand others.
+    /// Returns the number of these names; 0 if more than a hundred thousand other names are bound.
     func bind(_ target: String, _ action: String) -> plugin_bound_action {
         numbers.withLock { numbers in
             let names = Names(target: target, action: action)
@@ -77,7 +75,7 @@ final class BoundActions: Sendable {
         }
     }
 
-    /// The place with a number; nil for a number that was not given out.
+    /// Returns the place with this number; `nil` if no such number was assigned.
     @inline(__always)
     func place(_ number: plugin_bound_action) -> Unmanaged<Place>? {
         guard number < UInt64(Self.limit) else { return nil }
@@ -86,7 +84,7 @@ final class BoundActions: Sendable {
 }
 
 extension BoundActions {
-    /// What a number leads to in a table; only while the caller reads it.
+    /// Returns the endpoint that a bound action leads to in `table`; valid only while the caller reads that table.
     @inline(__always)
     func endpoint(_ number: plugin_bound_action, in table: Table) -> Unmanaged<Endpoint>? {
         place(number)?._withUnsafeGuaranteedRef { $0.endpoint(in: table) }

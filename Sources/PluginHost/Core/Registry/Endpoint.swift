@@ -1,72 +1,72 @@
-import CPluginABI
 import CPluginHost
-import Foundation
 import PluginABI
 import PluginFile
 import Synchronization
 
-/// One action as the call path sees it: what to check, and what to call. Never freed: calls and status refer to it
-/// without counting.
+/// One action as the call path sees it: what to check and which function to call. Never freed: calls and status refer
+/// to it without reference counting.
 final class Endpoint: @unchecked Sendable {
-    // Immutable after init, and the pointers point to what lives as long as the process; hence @unchecked Sendable.
+    // Immutable after init, and the pointers point to memory that lives as long as the process; hence @unchecked
+    // Sendable.
 
-    // First what every call reads, in as few bytes as it takes: of many modules hardly any is in the processor's cache.
+    // The fields that every call reads come first and are compact: with many modules few of them are in the CPU cache.
 
-    /// In declared order; in memory that is never freed.
+    /// The declared parameters in declared order, in memory that is never freed.
     let parameters: UnsafeBufferPointer<Parameter>
     let invoke: plugin_invoke
     let data: UnsafeMutableRawPointer?
     let generation: Generation
-    /// The address of the label, once it is made.
+    /// The address of the label, once it has been created.
     private let labelWord = Atomic<UInt>(0)
-    /// Where its calls are counted; no other endpoint of the process has the same.
+    /// The index of its call counter; unique among the endpoints of the process.
     let number = ThreadContext.nextTally()
-    /// How it can be called, at best.
+    /// The fastest path by which it can be called.
     let way: Way
-    /// How many parameters such an action has at most.
+    /// The largest number of parameters with which an action can use a fast path.
     static let fastParameters = 8
-    /// Whether new calls wait while its module hands its state over.
+    /// Whether new calls wait because its module is handing over its state.
     let isBlocked = Atomic(false)
-    /// Takes any arguments by position and no names: a callback.
+    /// Whether it accepts any number of positional arguments and no named ones, as a callback does.
     let isVariadic: Bool
     let isAsync: Bool
     let isRemote: Bool
-    /// Runs interceptors in the place of an action.
+    /// Whether it runs interceptors in place of an action.
     let isStandIn: Bool
-    /// Whether it may declare a name by which the host tells about a URL: one that begins with `_`.
+    /// Whether it may declare a parameter in which the host passes information about a URL: a name that begins with
+    /// `_`.
     let asksAboutURL: Bool
 
-    /// See ``way``.
+    /// The path of a call; see ``way``.
     enum Way {
-        /// A call is nothing but a call of its function: see ``Calls/callFast(_:_:_:_:_:)``.
+        /// A call consists of nothing but the call of its function: see ``Calls/callFast(_:_:_:_:_:)``.
         case straight
-        /// The same for asynchronous ones: see ``Calls/beginFast(_:_:parent:from:to:_:_:)``.
+        /// The fast path for asynchronous actions: see ``Calls/beginFast(_:_:parent:from:to:_:_:)``.
         case fastAsync
-        /// Through ``Calls/invoke(_:_:_:_:_:instance:)``, which can call any.
+        /// The slow path, ``Calls/invoke(_:_:_:_:_:instance:)``, which can call any endpoint.
         case general
     }
 
-    /// Target and action, type and action, or hook: `A/fetchDetail`, `Cursor#next`, `@setUp`. The bytes of those of a
-    /// module are the module's own, which stay as long as the process.
+    /// Target and action, type and action, or hook: `A/fetchDetail`, `Cursor#next`, `@setUp`. For endpoints of a module
+    /// the bytes belong to the module and live as long as the process.
     let nameBytes: plugin_string
     var name: String { nameBytes.text }
-    /// How long some of its calls took.
+    /// A sample of how long its calls took.
     let durations = Durations()
-    /// Where the instance comes from, for actions of a target that has one.
+    /// The source of the instance, for actions of a target that has instances.
     let instances: InstanceProvider?
-    /// Whether it is code of a module, and stands in the statistics: neither a callback nor what the host puts in its
-    /// place.
+    /// Whether it is code of a module and appears in the statistics. Callbacks and the endpoints by which the host
+    /// replaces an action do not.
     private var isListed: Bool { !generation.isProgram && !isVariadic }
-    /// Lets one call in at a time, if the module or the target is serial.
+    /// Admits one call at a time, if the module or the target is serial.
     let gate: SerialGate?
-    /// What runs interceptors in its place, once there have been any.
+    /// The endpoints that run interceptors in its place, created when they are first needed.
     let standIns = Mutex(TwoForms<Endpoint>())
 
-    /// What the call path must know of a declared parameter. Copied freely: it holds no reference.
+    /// The properties of a declared parameter that the call path needs. Cheap to copy: it contains no references.
     struct Parameter: @unchecked Sendable {  // The key and the default point to memory that is never freed.
         let key: plugin_string
         let kind: Value.Kind
-        /// The number of the kind in the binary interface; of `any`, which has none, a number that no value has.
+        /// The number of the kind in the binary interface; for `any`, which has none, a number that no value has.
         let rawKind: UInt32
         let isRequired: Bool
         let defaultValue: plugin_value
@@ -82,15 +82,9 @@ final class Endpoint: @unchecked Sendable {
     ) {
         nameBytes = name
         self.parameters = .immortal(parameters)
-        self.isAsync = isAsync
-        self.isRemote = isRemote
-        self.isVariadic = isVariadic
-        self.isStandIn = isStandIn
-        self.invoke = invoke
-        self.data = data
-        self.generation = generation
-        self.instances = instances
-        self.gate = gate
+        (self.isAsync, self.isRemote, self.isVariadic) = (isAsync, isRemote, isVariadic)
+        (self.isStandIn, self.invoke, self.data) = (isStandIn, invoke, data)
+        (self.generation, self.instances, self.gate) = (generation, instances, gate)
         asksAboutURL = parameters.contains { $0.key.count > 3 && $0.key.bytes!.pointee == UInt8(ascii: "_") }
         let isStraight =
             !isVariadic && instances == nil && gate == nil && parameters.count <= Self.fastParameters
@@ -98,9 +92,10 @@ final class Endpoint: @unchecked Sendable {
         if isListed { generation.core.statistics.add(self) }
     }
 
-    /// An action of the host's own, in the name of a generation (mostly the program), which is its `data`.
+    /// Creates an action of the host itself that runs as part of a generation (usually the program), which is its
+    /// `data`.
     ///
-    /// - Parameter parameters: Their names and types; all are required. Nil for one that takes any.
+    /// - Parameter parameters: The names and types of its parameters, all required; `nil` if it accepts any.
     convenience init(
         own name: String, of generation: Generation, _ parameters: KeyValuePairs<String, Value.Kind>? = nil,
         isAsync: Bool = true, isRemote: Bool = false, invoke: @escaping plugin_invoke
@@ -116,7 +111,8 @@ final class Endpoint: @unchecked Sendable {
             data: Unmanaged.passUnretained(generation).toOpaque(), invoke: invoke)
     }
 
-    /// What the crash report says while it runs. Made with its first call: of many modules most actions are never called.
+    /// The text for the crash report if the process dies in the action. Created at the first call, because with many
+    /// modules most actions are never called.
     var label: UnsafePointer<CChar> {
         @inline(__always) get { UnsafePointer(bitPattern: labelWord.load(ordering: .acquiring)) ?? makeLabel() }
     }
@@ -134,13 +130,13 @@ final class Endpoint: @unchecked Sendable {
         return made
     }
 
-    /// The action in messages: `A/fetchDetail of ModuleA`.
+    /// The name of the action in messages: `A/fetchDetail of ModuleA`.
     var title: String { generation.isProgram ? "\(name)" : "\(name) of \(generation.name)" }
 }
 
 extension Unmanaged<Endpoint> {
-    /// Lends the endpoint, which is never freed, without counting: a count would be one more thing that threads which
-    /// call one action have to share.
+    /// Lends the endpoint, which is never freed, without reference counting: a reference count would be one more memory
+    /// location that threads calling the same action contend for.
     @inline(__always)
     func lend<Result>(_ body: (Endpoint) throws(PluginError) -> Result) throws(PluginError) -> Result {
         try _withUnsafeGuaranteedRef { endpoint -> Swift.Result<Result, PluginError> in

@@ -1,31 +1,28 @@
-import CPluginABI
-import CPluginHost
-import Dispatch
 import Foundation
 import PluginABI
 import PluginFile
 import Synchronization
 
-/// One loaded copy of a module. Never freed, since its code never is.
+/// One loaded copy of a module. Never freed, because its code is never unloaded.
 final class Generation: @unchecked Sendable {
-    // Built by the loader on one thread and immutable from then on, but for the atomics; hence @unchecked Sendable.
+    // Built by the loader on one thread and immutable afterwards, except for the atomics; hence @unchecked Sendable.
 
     let name: String
     let version: SemanticVersion
-    /// Counts the generations of all modules in the process, from 1; 0 is the program itself.
+    /// The number of the generation, counted from 1 over all modules in the process; 0 is the program itself.
     let number: Int
-    /// The file in the plugins folder that it came from.
+    /// The file in the plugins folder that it was loaded from.
     let file: String
-    /// The copy that was opened.
+    /// The staged copy that was opened.
     let stagedPath: String
     let manifest: ModuleManifest?
-    /// What it was made of; nil for the program itself.
+    /// The loaded module that it was created from; `nil` for the program itself.
     let module: LoadedModule?
-    /// For people and the crash report: `ModuleA 1.0.0 (generation 3)`.
+    /// The label for messages and the crash report: `ModuleA 1.0.0 (generation 3)`.
     let label: String
     let core: HostCore
     let created = Date()
-    /// What the module calls the host by.
+    /// The table of functions by which the module calls the host.
     private(set) var hostTable: UnsafePointer<plugin_host>!
     private(set) var context: UnsafePointer<plugin_context>!
 
@@ -33,38 +30,39 @@ final class Generation: @unchecked Sendable {
     private(set) var addresses: [Address] = []
     private(set) var routes: [RouteEntry] = []
     private(set) var services: [ServiceEntry] = []
-    /// What service files declare for its targets; made when they are first needed.
+    /// The services that service files declare for its targets; created when they are first needed.
     let servicesOfFiles = Mutex<[ServiceFiles.Declared: ServiceEntry]>([:])
     private(set) var types: [String: ObjectTypeEntry] = [:]
     private(set) var hooks: [String: Endpoint] = [:]
-    /// By event.
+    /// The handlers of its subscriptions, by event.
     private(set) var subscriptions: [String: Endpoint] = [:]
-    /// By name.
+    /// The interceptors that it offers, by name.
     private(set) var interceptors: [String: Endpoint] = [:]
     private(set) var providers: [InstanceProvider] = []
-    /// Made when they are first needed.
+    /// The types of its callbacks, created when they are first needed.
     private let callbackTypes = Mutex(TwoForms<ObjectTypeEntry>())
-    /// Whether its `setUp` has succeeded. Used by changes of modules only, one at a time.
+    /// Whether its `setUp` has succeeded. Used only by module changes, which run one at a time.
     var isSetUp = false
-    /// Whether a synchronous part of its start has not returned in time. Nothing of it is called any more. Used as `isSetUp`.
+    /// Whether a synchronous step of its start did not return in time; nothing in it is called after that. Used only by
+    /// module changes, which run one at a time.
     var isHanging = false
 
-    /// Objects and callbacks of it that somebody holds.
+    /// The number of its objects and callbacks that still have a holder.
     let objectCount = Atomic<Int>(0)
-    /// What holds new calls back, while it hands its state over.
+    /// The barrier that blocks new calls while it hands over its state.
     let barrier = Mutex<CallBarrier?>(nil)
-    /// Whether its objects answer no more: the time that they had after its end is over.
+    /// Whether its objects no longer answer: the time they had after it was retired is over.
     let isRevoked = Atomic(false)
-    /// Whether it is being set up and initialised: it sees the table that will be, and is in no other.
+    /// Whether it is being set up and initialised. During that time it sees the proposed table, and is in no other.
     let isStarting = Atomic(false)
-    /// The number of the last sticky event that it gets as one that was posted before it came; all of them, until it has
-    /// started and is told those.
+    /// The number of the last sticky event that it receives as one posted before it was added. Covers all events until
+    /// it has started and is given those.
     let lastMissedEvent = Atomic<Int>(.max)
 
-    /// Where the registry finds an endpoint; the strings live as long as the process.
+    /// The key under which the registry finds an endpoint; the strings live as long as the process.
     struct Address {
         let endpoint: Endpoint
-        /// How many bytes of its name are the target's; behind them stands a slash.
+        /// The number of bytes of the endpoint's name that are the target's; a slash follows them.
         private let targetCount: Int
 
         init(_ endpoint: Endpoint, target: String) {
@@ -83,7 +81,7 @@ final class Generation: @unchecked Sendable {
 
     private static let counter = Atomic<Int>(0)
 
-    /// A generation of a module that was loaded and checked: the manifest and the function table fit.
+    /// Creates a generation of a module that was loaded and checked: its manifest matches its function table.
     init(
         _ module: LoadedModule, core: HostCore, configuration: Value
     ) {
@@ -93,15 +91,14 @@ final class Generation: @unchecked Sendable {
         number = Self.counter.add(1, ordering: .relaxed).newValue
         file = module.file
         stagedPath = module.stagedPath
-        self.manifest = manifest
-        self.module = module
+        (self.manifest, self.module) = (manifest, module)
         label = "\(manifest.name) \(manifest.version) (generation \(number))"
         self.core = core
         finishTables(configuration)
         addActions(module)
     }
 
-    /// The program itself, as the caller of its calls and the owner of its callbacks.
+    /// Creates the generation of the program itself, as the caller of its calls and the owner of its callbacks.
     init(programOf core: HostCore) {
         name = ""
         version = SemanticVersion("0.0.0")!
@@ -124,7 +121,7 @@ final class Generation: @unchecked Sendable {
         hostTable = core.makeHostTable(self)
     }
 
-    /// The type of callbacks made from synchronous or from asynchronous closures.
+    /// Returns the type of callbacks made from synchronous or asynchronous closures.
     func callbackType(isAsync: Bool) -> ObjectTypeEntry {
         callbackTypes.withLock { types in types.form(isAsync: isAsync) { CallbackBox.type(in: self, isAsync: isAsync) }
         }
@@ -189,6 +186,6 @@ final class Generation: @unchecked Sendable {
 // MARK: Life
 
 extension Generation {
-    /// The calls that run in it now.
+    /// The number of calls that are running in it.
     var callsInFlight: Int { runningCalls().count { $0.belongs(to: self) } }
 }

@@ -1,11 +1,10 @@
-import CPluginABI
 import PluginABI
 import Synchronization
 
-// Memory that is never freed, for what modules and calls may refer to as long as the process lives.
+// Memory that is never freed, for everything that modules and calls may refer to until the process ends.
 
 extension UnsafePointer {
-    /// A copy that is never freed.
+    /// Returns a copy that is never freed.
     static func immortal(_ value: Pointee) -> UnsafePointer<Pointee> {
         let copy = UnsafeMutablePointer<Pointee>.allocate(capacity: 1)
         copy.initialize(to: value)
@@ -14,7 +13,7 @@ extension UnsafePointer {
 }
 
 extension UnsafeBufferPointer {
-    /// A copy that is never freed.
+    /// Returns a copy that is never freed.
     static func immortal(_ elements: [Element]) -> UnsafeBufferPointer<Element> {
         let copy = UnsafeMutableBufferPointer<Element>.allocate(capacity: elements.count)
         _ = copy.initialize(from: elements)
@@ -23,8 +22,8 @@ extension UnsafeBufferPointer {
 }
 
 extension plugin_string {
-    /// A copy that is never freed, made once for all that are equal: what many modules have in common. For names, which
-    /// are ASCII, since other texts can be equal and have other bytes.
+    /// Returns a copy that is never freed and is shared by all equal texts, for text that many modules have in common.
+    /// Only for names, which are ASCII: other texts can be equal and consist of different bytes.
     static func shared(_ text: String) -> plugin_string {
         sharedTexts.withLock { texts in
             if let known = texts[text] { return known }
@@ -37,7 +36,7 @@ extension plugin_string {
 }
 
 extension plugin_value {
-    /// A copy that is never freed.
+    /// Returns a copy that is never freed.
     static func immortal(_ value: Value) -> plugin_value {
         switch value {
         case .null: plugin_value_null()

@@ -1,8 +1,7 @@
-import CPluginABI
 import PluginABI
 
 extension Parameters {
-    /// Lends the entries as they cross the border.
+    /// Lends the entries in their form in the binary interface.
     @inline(__always)
     func lend<Result>(
         _ body: (UnsafeBufferPointer<plugin_entry>) throws(PluginError) -> Result

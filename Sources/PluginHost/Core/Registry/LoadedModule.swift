@@ -1,24 +1,23 @@
-import CPluginABI
 import PluginABI
 import PluginFile
 
-/// A module whose code is in the process and whose description fits: what a generation is made of.
+/// A module whose code is in the process and whose description was checked: what a generation is created from.
 final class LoadedModule: @unchecked Sendable {
-    // The pointers point to static data of an image that is never unmapped, and what changes is used by one queue only.
+    // The pointers point to static data of an image that is never unmapped; only one queue uses the mutable state.
 
-    /// Set once more by who takes what is linked into the program.
+    /// The copy that was opened. Set a second time for modules that are linked into the program.
     var staged: StagedFile
     let toolchain: String
     let abiMinor: UInt16
     let manifest: ModuleManifest
-    /// As the registry has them.
+    /// Its routes in the form of the registry.
     let routes: [RouteEntry]
     let description: UnsafePointer<plugin_module>
-    /// By name: `target/action`, `type#action`, `@hook`, `!event`, `~interceptor`.
+    /// The functions by name: `target/action`, `type#action`, `@hook`, `!event`, `~interceptor`.
     private(set) var functions: [String: plugin_function]
-    /// By target.
+    /// The factories by target.
     private(set) var factories: [String: plugin_factory]
-    /// Whether it has been activated once. Its globals are not new any more: to serve again, it is
+    /// Whether a generation was created from it. Its globals are no longer fresh then: to serve again, the module is
     /// loaded anew.
     private(set) var isSpent = false
 
@@ -27,23 +26,17 @@ final class LoadedModule: @unchecked Sendable {
         description: UnsafePointer<plugin_module>, functions: [String: plugin_function],
         factories: [String: plugin_factory]
     ) {
-        self.staged = staged
-        self.toolchain = toolchain
-        self.abiMinor = abiMinor
-        self.manifest = manifest
-        self.routes = routes
-        self.description = description
-        self.functions = functions
-        self.factories = factories
+        (self.staged, self.toolchain, self.abiMinor, self.manifest) = (staged, toolchain, abiMinor, manifest)
+        (self.routes, self.description, self.functions, self.factories) = (routes, description, functions, factories)
     }
 
-    /// Notes that a generation was made of it. Its functions are forgotten then, unless another one can be made.
+    /// Records that a generation was created from it, and forgets its functions unless another one can be created.
     func spend() {
         isSpent = true
         if !isLinked { (functions, factories) = ([:], [:]) }
     }
 
-    /// The manifest as it is written.
+    /// The text of the manifest.
     var manifestText: String { description.pointee.manifest.text }
     var file: String { staged.original }
     var stagedPath: String { staged.path }

@@ -1,24 +1,23 @@
-import CPluginABI
 import PluginABI
 
-/// Things by the bytes of their names: an open-addressing table, as ``NameTable`` is one of actions. Immutable.
+/// Elements by the bytes of their names: an immutable open-addressing table, like ``NameTable`` for actions.
 final class NameIndex<Element: AnyObject & Sendable>: @unchecked Sendable {
     // The slots are written in init only, hence @unchecked Sendable.
 
     private let slots: UnsafeMutableBufferPointer<Slot>
-    /// Keeps them alive.
+    /// The elements; keeps them alive.
     private let elements: [Element]
 
     private struct Slot {
         var hash: UInt64
         var name: plugin_string
-        /// nil in a slot that is free.
+        /// `nil` if the slot is free.
         var element: Unmanaged<Element>?
     }
 
     /// - Parameters:
-    ///   - elements: Of different names.
-    ///   - name: Their names, which live as long as they do.
+    ///   - elements: Elements with different names.
+    ///   - name: Returns the name of an element, which lives as long as the element.
     init(_ elements: [Element], by name: (Element) -> plugin_string) {
         self.elements = elements
         var capacity = 8
@@ -36,11 +35,11 @@ final class NameIndex<Element: AnyObject & Sendable>: @unchecked Sendable {
 
     deinit { slots.deallocate() }
 
-    /// What has a name. Never fails on any bytes.
+    /// Returns the element with this name. Accepts any bytes.
     @inline(__always)
     func find(_ name: plugin_string) -> Unmanaged<Element>? { find(name, hash: NameTable.hash(name)) }
 
-    /// The same, for who has hashed the name.
+    /// Returns the element with this name, for callers that have already hashed the name.
     @inline(__always)
     func find(_ name: plugin_string, hash: UInt64) -> Unmanaged<Element>? {
         var index = Int(truncatingIfNeeded: hash) & (slots.count - 1)

@@ -1,12 +1,10 @@
-import CPluginABI
-import Glibc
 import PluginABI
 
-/// An open-addressing table from target and action to the endpoint, immutable.
+/// An immutable open-addressing table from target and action to the endpoint.
 final class NameTable: @unchecked Sendable {
     // The slots are written in init only, hence @unchecked Sendable.
 
-    /// What the names lead to, for errors and lists.
+    /// The actions by target, for errors and lists.
     let targets: [String: TargetEntry]
     private let slots: UnsafeMutableBufferPointer<Slot>
 
@@ -17,7 +15,7 @@ final class NameTable: @unchecked Sendable {
 
     private struct Slot {
         var hash: UInt64 = 0
-        /// nil in a slot that is free.
+        /// `nil` if the slot is free.
         var endpoint: Unmanaged<Endpoint>?
         /// `target/action`.
         var name: UnsafePointer<CChar>?
@@ -32,7 +30,7 @@ final class NameTable: @unchecked Sendable {
         }
     }
 
-    /// - Parameter generations: They outlive the table.
+    /// - Parameter generations: The generations whose actions it contains. They outlive the table.
     init(_ generations: [Generation]) {
         var targets: [String: TargetEntry] = [:]
         for generation in generations {
@@ -62,7 +60,7 @@ final class NameTable: @unchecked Sendable {
             targetCount: UInt32(address.target.count), actionCount: UInt32(address.action.count))
     }
 
-    /// The endpoint of an action, if there is one. Never fails on any bytes.
+    /// Returns the endpoint of an action, if there is one. Accepts any bytes.
     @inline(__always)
     func find(_ target: plugin_string, _ action: plugin_string) -> Unmanaged<Endpoint>? {
         let hash = Self.hash(target, action)
@@ -78,8 +76,8 @@ final class NameTable: @unchecked Sendable {
         return nil
     }
 
-    /// Eight bytes at a time, multiplied and folded. Names are checked when they are registered, so nobody chooses
-    /// them to collide.
+    /// Hashes eight bytes at a time, multiplied and folded. Names are checked when they are registered, so an attacker
+    /// cannot choose them to collide.
     @inline(__always)
     static func hash(_ target: plugin_string, _ action: plugin_string) -> UInt64 {
         var hash: UInt64 = 0x9E37_79B9_7F4A_7C15
@@ -89,7 +87,7 @@ final class NameTable: @unchecked Sendable {
         return hash ^ hash >> 32
     }
 
-    /// Of one name alone, as in a ``NameIndex``.
+    /// Returns the hash of a single name, as used by ``NameIndex``.
     @inline(__always)
     static func hash(_ name: plugin_string) -> UInt64 { hash(name, plugin_string()) }
 
@@ -110,14 +108,14 @@ final class NameTable: @unchecked Sendable {
 }
 
 extension plugin_string {
-    /// The same bytes.
+    /// Returns whether both have the same bytes.
     @inline(__always)
     static func == (left: plugin_string, right: plugin_string) -> Bool {
         guard left.count == right.count else { return false }
         guard let first = UnsafeRawPointer(left.bytes), let second = UnsafeRawPointer(right.bytes) else {
             return left.count == 0
         }
-        // Names are short: this takes less time than to call memcmp.
+        // Names are short: this is faster than a call of memcmp.
         let count = Int(truncatingIfNeeded: left.count)
         var offset = 0
         while offset &+ 8 <= count {
@@ -132,13 +130,13 @@ extension UnsafeRawPointer {
     @inline(__always)
     fileprivate func word(at offset: Int) -> UInt64 { loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
 
-    /// Up to seven bytes, as a number that tells them apart from all others of as many: its bytes are theirs.
-    /// Reads none but them.
+    /// Returns up to seven bytes as a number that is different for every different sequence of as many bytes.
+    /// Reads no bytes beyond them.
     @inline(__always)
     func tail(from offset: Int, to end: Int) -> UInt64 {
         let rest = end &- offset
         if rest >= 4 {
-            // The two overlap.
+            // The two reads may overlap.
             let low = loadUnaligned(fromByteOffset: offset, as: UInt32.self)
             let high = loadUnaligned(fromByteOffset: end &- 4, as: UInt32.self)
             return UInt64(low) | UInt64(high) &<< 32

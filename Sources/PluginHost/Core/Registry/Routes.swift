@@ -1,24 +1,24 @@
 import PluginABI
 import PluginFile
 
-/// All routes of a table, and what was changed of them at run time.
+/// All routes of a table, and how they were changed at run time.
 ///
-/// A route of a module that was removed stays removed as long as the generation whose it is serves: who replaces the
-/// module gets what its manifest says. A route that was updated is the program's from then on, and stands in the place
-/// of the module's or the file's own, also when that comes anew.
+/// A module's route that was removed at run time stays removed as long as that generation serves; if the module is
+/// replaced, the routes of the new manifest apply. A route that was updated belongs to the program from then on and
+/// overrides the module's or file's own route, even if that is added again.
 struct Routes: Sendable {
-    /// Every route that stands.
+    /// Every registered route.
     private(set) var table = RouteTable()
-    /// The route files whose routes do not stand, and why.
+    /// The route files whose routes are not registered, and why.
     private(set) var refused: [PathKey: PluginError] = [:]
-    /// Routes of generations that serve, removed at run time.
+    /// The routes of serving generations that were removed at run time.
     private var removed: Set<ObjectIdentifier> = []
-    /// What route files say, by path; which of them stand is found out for each table.
+    /// The routes declared by route files, by path. Which of them are registered is determined for each table.
     private(set) var files: [PathKey: [RouteEntry]] = [:]
 
     // MARK: Modules and files
 
-    /// The same changes with other modules.
+    /// Returns these routes with the same changes for another set of modules.
     func with(_ modules: [Generation], insteadOf before: [Generation]) -> Routes {
         var routes = self
         let (past, present) = (Set(before.map(ObjectIdentifier.init)), Set(modules.map(ObjectIdentifier.init)))
@@ -27,7 +27,7 @@ struct Routes: Sendable {
         if gone.isEmpty, new.isEmpty { return routes }
         if !removed.isEmpty { routes.removed.subtract(gone.map(ObjectIdentifier.init)) }
         if files.isEmpty {
-            // What others have stays as it is, and is shared.
+            // The routes of the others stay as they are and are shared.
             for entry in gone { routes.table.remove(entry) }
             for entry in new where !routes.table.isOverridden(entry) { _ = routes.table.insert(entry, isKnown: true) }
         } else {
@@ -36,12 +36,12 @@ struct Routes: Sendable {
         return routes
     }
 
-    /// Replaces all routes of a file; nil takes the file away.
+    /// Replaces all routes of a file; `nil` removes the file.
     mutating func set(_ entries: [RouteEntry]?, ofFile path: String) { files[path] = entries }
 
-    /// Finds out anew what stands: what the program and the modules say, then the files, each whole or not at all: in
-    /// order of their names, each one that claims nothing that is taken. So what stands depends on what is there, never
-    /// on the order in which it came.
+    /// Determines anew which routes are registered. The routes of the program and of modules come first, then the files
+    /// in the order of their names: each file whole or not at all, depending on whether it conflicts with earlier
+    /// routes. The result depends only on what is present, never on the order in which it was added.
     mutating func rebuild(_ modules: [Generation]) {
         var next = declared(modules)
         refused = [:]
@@ -55,7 +55,7 @@ struct Routes: Sendable {
         table = next
     }
 
-    /// The routes of the program and of modules, which stand before those of files.
+    /// Returns the routes of the program and of modules, which precede those of files.
     func declared(_ modules: [Generation]) -> RouteTable {
         var table = RouteTable()
         for entry in self.table.all where entry.owner == .program { _ = table.insert(entry, isKnown: true) }
@@ -67,7 +67,9 @@ struct Routes: Sendable {
 
     // MARK: One at a time
 
-    /// - Throws: `conflict`, naming both sides, when the pattern or the name is taken. Files step back.
+    /// Adds a route. Routes of files give way to it.
+    ///
+    /// - Throws: `conflict`, naming both sides, if the pattern or the name is already used.
     mutating func add(_ entry: RouteEntry, _ modules: [Generation]) throws(PluginError) {
         guard let conflict = table.insert(entry) else { return }
         guard conflict.other?.owner.isFile == true else { throw .conflict(entry, conflict) }
@@ -77,18 +79,18 @@ struct Routes: Sendable {
         rebuild(modules)
     }
 
-    /// Puts a route of the program in the place of another one of its pattern.
+    /// Replaces a route by one of the program with the same pattern.
     ///
-    /// - Throws: `conflict` when the name is taken.
+    /// - Throws: `conflict` if the name is already used.
     mutating func replace(
         _ old: RouteEntry, with entry: RouteEntry, _ modules: [Generation]
     ) throws(PluginError) {
         table.remove(old)
         if let conflict = table.insert(entry) { throw .conflict(entry, conflict) }
-        if !refused.isEmpty { rebuild(modules) }  // A name may be free again.
+        if !refused.isEmpty { rebuild(modules) }  // A name may have become free.
     }
 
-    /// Takes a route away, wherever it comes from.
+    /// Removes a route, whatever its owner.
     mutating func remove(_ entry: RouteEntry, _ modules: [Generation]) {
         table.remove(entry)
         for owner in [entry.owner, entry.overridden].compactMap(\.self) {
@@ -103,17 +105,17 @@ struct Routes: Sendable {
                 }
             }
         }
-        if !refused.isEmpty { rebuild(modules) }  // A file may stand again.
+        if !refused.isEmpty { rebuild(modules) }  // A file may no longer conflict.
     }
 }
 
 extension RouteEntry {
-    /// The pattern and where it comes from, for messages.
+    /// The pattern and its owner, for messages.
     fileprivate var title: String { "“\(pattern.text.shortened)” of \(owner.description)" }
 }
 
 extension RouteTable {
-    /// Whether the program has put a route of its own in the place of this one.
+    /// Returns whether the program has overridden this route with one of its own.
     func isOverridden(_ entry: RouteEntry) -> Bool {
         guard let other = self.entry(like: entry.pattern) else { return false }
         return other.overridden == entry.owner
@@ -121,7 +123,7 @@ extension RouteTable {
 }
 
 extension String {
-    /// Of two paths: by the bytes of the file's name, then of the whole.
+    /// Orders two paths by the bytes of the file name, then of the whole path.
     func sortsAsFile(before other: String) -> Bool {
         func name(_ path: String) -> Substring.UTF8View {
             let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
@@ -143,13 +145,11 @@ extension PluginError {
             case .name(let other):
                 "its route name “\(entry.name ?? "")” belongs to \(other.title), which keeps it."
             case .work(let steps, let other):
-                "with its “\(entry.pattern.text.shortened)” \(PluginError.tooMuchWork(steps, other))"
+                "with its “\(entry.pattern.text.shortened)”, \(PluginError.tooMuchWork(steps, other))"
             }
         return PluginError(.conflict, "The routes of \(path) are not registered: \(reason)")
     }
-}
 
-extension PluginError {
     static func conflict(_ entry: RouteEntry, _ conflict: RouteTable.Conflict) -> PluginError {
         let message =
             switch conflict {
@@ -158,7 +158,7 @@ extension PluginError {
             case .name(let other):
                 "The route name “\(entry.name ?? "")” belongs to \(other.title), which keeps it."
             case .work(let steps, let other):
-                "The route \(entry.title) is not registered: with it \(tooMuchWork(steps, other))"
+                "The route \(entry.title) is not registered: with it, \(tooMuchWork(steps, other))"
             }
         return PluginError(.conflict, message)
     }
@@ -166,7 +166,7 @@ extension PluginError {
     fileprivate static func tooMuchWork(_ steps: Int, _ other: RouteEntry?) -> String {
         "finding the route of one URL could take \(steps) steps, and \(SearchWork.most) are allowed. "
             + (other.map { "The URL may also have to be compared with others, among them \($0.title). " } ?? "")
-            + "Put a literal segment before its “*” or “(…)”, repeat less in its expressions, or register fewer such "
+            + "Put a literal segment before its “*” or “(…)”, use fewer repetitions in its expressions, or register fewer such "
             + "routes for one host."
     }
 }

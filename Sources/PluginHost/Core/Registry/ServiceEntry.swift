@@ -1,10 +1,9 @@
-import CPluginABI
 import PluginABI
 import PluginFile
 
-/// One service as the registry has it: a name and a version, and the target that implements it. Never freed.
+/// One service in the registry: a name and a version, and the target that implements it. Never freed.
 final class ServiceEntry: @unchecked Sendable {
-    // Nothing changes after init, what is pointed to included, hence @unchecked Sendable.
+    // Nothing changes after init, including the memory that is pointed to; hence @unchecked Sendable.
 
     let name: String
     let version: SemanticVersion
@@ -13,18 +12,18 @@ final class ServiceEntry: @unchecked Sendable {
     let isSingleton: Bool
     let info: ServiceInfo
     let actions: [String: Endpoint]
-    /// The names of service and target, as they cross the border.
+    /// The names of service and target, in the form of the binary interface.
     let nameBytes: plugin_string
     let targetName: plugin_string
-    /// What the border says about it: a map, laid out once and never freed.
+    /// The description that modules receive: a map, laid out once and never freed.
     let told: plugin_value
-    /// Makes objects that have an instance of their own; nil where all callers share one, or there are no instances.
+    /// Makes objects with an instance of their own; `nil` if all callers share one instance or there are none.
     let maker: ServiceFactory?
     private unowned(unsafe) let owner: Generation  // Never freed.
 
     var generation: Generation { owner }
 
-    /// - Parameter file: The service file that declares it; nil for the manifest of the module.
+    /// - Parameter file: The service file that declares it; `nil` if the manifest of the module does.
     init(
         _ service: ModuleManifest.Service, target: ModuleManifest.Target, of generation: Generation,
         actions: [String: Endpoint], instances: InstanceProvider?, gate: SerialGate?, file: String? = nil
@@ -50,7 +49,7 @@ final class ServiceEntry: @unchecked Sendable {
         maker = own.map { ServiceFactory(service, actions, of: generation, $0, gate) }
     }
 
-    /// Services by their names; of each name the one that serves first: the highest version, then the
+    /// Returns the services grouped by name, each group in the order of preference: the highest version, then the
     /// highest priority.
     static func byName(_ services: [ServiceEntry]) -> [String: [ServiceEntry]] {
         Dictionary(grouping: services, by: \.name).mapValues { services in
@@ -58,20 +57,20 @@ final class ServiceEntry: @unchecked Sendable {
         }
     }
 
-    /// Of each name the one that serves first.
+    /// Returns an index of the preferred service of each name.
     static func index(of services: [String: [ServiceEntry]]) -> NameIndex<ServiceEntry> {
         NameIndex(services.values.compactMap(\.first), by: \.nameBytes)
     }
 }
 
 extension Table {
-    /// The best service of a name, if one has at least a version.
+    /// Returns the preferred service of a name, if its version is at least `smallest`.
     func service(_ name: String, from smallest: SemanticVersion?) -> ServiceEntry? {
         guard let best = services[name]?.first, smallest.map({ best.version >= $0 }) ?? true else { return nil }
         return best
     }
 
-    /// The same by the bytes of a name; never freed.
+    /// Returns the preferred service of a name given as bytes. The entry is never freed.
     @inline(__always)
     func service(_ name: plugin_string, from smallest: SemanticVersion?) -> Unmanaged<ServiceEntry>? {
         guard let best = serviceIndex.find(name) else { return nil }
@@ -79,14 +78,14 @@ extension Table {
         return best._withUnsafeGuaranteedRef { $0.version >= smallest } ? best : nil
     }
 
-    /// Why there is no such service.
+    /// Returns the error that explains why there is no such service.
     func missingService(_ name: String, from smallest: SemanticVersion?) -> PluginError {
         if isStopped {
             return PluginError(
                 .hostStopped,
                 "The host has been shut down: the service “\(name.shortened)” cannot be called.")
         }
-        let wanted = smallest.map { " from version \($0) on" } ?? ""
+        let wanted = smallest.map { ", version \($0) or higher" } ?? ""
         guard let found = services[name] else {
             if let absence = absences.ofService(name) { return absence.error("The service “\(name.shortened)”") }
             return PluginError(
@@ -95,6 +94,6 @@ extension Table {
         }
         let versions = found.map { "\($0.version) of \($0.generation.name)" }.joined(separator: ", ")
         return PluginError(
-            .unknownService, "No module offers the service “\(name.shortened)”\(wanted). There is \(versions).")
+            .unknownService, "No module offers the service “\(name.shortened)”\(wanted). Available: \(versions).")
     }
 }

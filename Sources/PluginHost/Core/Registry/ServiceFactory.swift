@@ -3,14 +3,15 @@ import CPluginHost
 import PluginABI
 import PluginFile
 
-/// Makes the objects of a service that is no singleton: each has an instance of its own, and the actions of the target.
+/// Makes the objects of a service that is not a singleton: each has an instance of its own, and the actions of the
+/// target.
 ///
-/// Making one is a call of the module like any other, with an endpoint of its own: the factory can reject it, and a
-/// serial module is not disturbed.
+/// Making an object is an ordinary call of the module with an endpoint of its own, so the factory can reject it and the
+/// calls of a serial module still run one at a time.
 final class ServiceFactory: Sendable {
-    /// Makes an instance, and replies with an object that has it. Called with `isFresh`.
+    /// The endpoint that makes an instance and replies with an object that has it. Called with `isFresh`.
     let endpoint: Endpoint
-    /// Of the objects that it makes.
+    /// The type of the objects that it makes.
     let type: ObjectTypeEntry
 
     init(
@@ -39,7 +40,7 @@ final class ServiceFactory: Sendable {
             }
             return
         }
-        // The instance belongs to the object from now on, not to the call.
+        // The instance now belongs to the object instead of the call.
         CallRecord(token: call.token)?.pointer.pointee.instance = nil
         var value = plugin_value_object(object)
         _ = host.pointee.resolve(host, call.token, &value)
@@ -48,7 +49,7 @@ final class ServiceFactory: Sendable {
 }
 
 extension Endpoint {
-    /// The same action for objects that bring their instance.
+    /// The same action, for objects that provide the instance themselves.
     fileprivate var withoutInstance: Endpoint {
         Endpoint(
             name: nameBytes, parameters: Array(parameters), isAsync: isAsync, generation: generation, gate: gate,

@@ -2,14 +2,15 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// What service files say, by path; which of it stands is found out for each table.
+/// The services declared by service files, by path. Which of them are registered is determined for each table.
 struct ServiceFiles: Sendable, Equatable {
     var files: [PathKey: [ModuleManifest.Service]] = [:]
 
-    /// The services of files whose targets are there, and why a file's do not stand.
+    /// Returns the services of files whose targets exist, and the reasons why files were refused.
     ///
-    /// A file is registered whole or not at all: in order of their names, each one that claims nothing that a module or
-    /// an earlier file has. So what stands depends on what is there, never on the order in which it came.
+    /// A file is registered whole or not at all. Files are considered in the order of their names, and one is refused
+    /// if it conflicts with a module or an earlier file. The result depends only on what is present, never on the order
+    /// in which it was added.
     func standing(
         with modules: [Generation], _ targets: [String: NameTable.TargetEntry]
     ) -> (services: [ServiceEntry], refused: [PathKey: PluginError]) {
@@ -59,13 +60,13 @@ struct ServiceFiles: Sendable, Equatable {
         return nil
     }
 
-    /// A service, and the file that says so.
+    /// A service, and the file that declares it.
     struct Declared: Hashable {
         let service: ModuleManifest.Service
         let file: String
     }
 
-    /// What only one service can have.
+    /// The combination that only one service can have.
     private struct Place: Hashable {
         let name: String
         let version: SemanticVersion
@@ -82,7 +83,7 @@ struct ServiceFiles: Sendable, Equatable {
 }
 
 extension Generation {
-    /// The service that a file declares for a target of this module; made once, like everything of a generation.
+    /// Returns the service that a file declares for a target of this module; created once per generation.
     fileprivate func entry(of service: ModuleManifest.Service, in file: String) -> ServiceEntry? {
         guard let target = manifest?.targets.first(where: { $0.name == service.target }),
             let actions = targets[target.name]

@@ -5,12 +5,12 @@ import Glibc
 import PluginFile
 import Synchronization
 
-/// A copy of a module that nobody else can change, checked and ready to be opened; or what stands for one where a
-/// module is a part of the program.
+/// A copy of a module that no one else can change, checked and ready to be opened; or a stand-in for one if the
+/// module is part of the program.
 struct StagedFile: Sendable {
-    /// Where a module comes from. Of two sources that claim the same the first one here has it.
+    /// The origin of a module. If two modules claim the same thing, the one whose source is listed first gets it.
     enum Source {
-        /// Code of the program registers it.
+        /// The program's code registers it.
         case program
         /// It is linked into the program, which finds it by its record.
         case linked
@@ -18,31 +18,32 @@ struct StagedFile: Sendable {
         case file
     }
 
-    /// The copy, in a folder of its own, under the name of the original; characters that a terminal may act on are `_`.
+    /// The copy, in a folder of its own, under the original file name; characters that a terminal may interpret are
+    /// `_`.
     let path: String
-    /// The file that was copied, as it was named to ``Staging``.
+    /// The file that was copied, as its path was given to ``Staging``.
     let original: String
-    /// The state of the original when it was copied.
+    /// The identity of the original when it was copied.
     let identity: FileIdentity
-    /// Of the content; the same in every process.
+    /// The digest of the content; the same in every process.
     let digest: UInt64
-    /// In bytes.
+    /// The size in bytes.
     let size: Int
     let image: ELFImage
-    /// What was made for this copy and can be removed with it.
+    /// The folder that was created for this copy and can be removed with it.
     let folder: String
-    /// The libraries that were found beside it and copied with it, by their originals' paths.
+    /// The libraries that were found next to it and copied with it, by the paths of their originals.
     let libraries: [String]
     var source = Source.file
-    /// By which the journal and the crash report know it.
+    /// The number by which the journal and the crash report refer to it.
     var number = Self.nextNumber()
 
     private static let lastNumber = Atomic<UInt64>(UInt64(PLUGIN_HOST_THE_PROGRAM))
 
-    /// A number for a file that is to be loaded, unique in the process.
+    /// Returns a number for a file that is about to be loaded, unique in the process.
     static func nextNumber() -> UInt64 { lastNumber.add(1, ordering: .relaxed).newValue }
 
-    /// The copies of these libraries.
+    /// The paths of the copies of these libraries.
     var libraryCopies: [String] {
         guard !libraries.isEmpty else { return [] }
         let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []
@@ -52,11 +53,11 @@ struct StagedFile: Sendable {
         }
     }
 
-    /// A text of the dynamic linker, in which copies are called by the paths of their originals.
+    /// Returns a text of the dynamic linker with the paths of copies replaced by those of their originals.
     func withOriginalPaths(_ text: String) -> String {
         let named = text.replacing(path, with: original)
         return libraries.reduce(named) { text, library in
-            // A copy lies under the staging folder as its original lies under some folder above it.
+            // The path of a copy within the staging folder is that of its original within some folder above it.
             var rest = library[...]
             while let slash = rest.firstIndex(of: "/") {
                 rest = rest[rest.index(after: slash)...]

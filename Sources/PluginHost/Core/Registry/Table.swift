@@ -1,40 +1,39 @@
-import CPluginABI
 import PluginABI
 import PluginFile
 import Synchronization
 
-/// Everything that can be called, immutable.
+/// An immutable snapshot of everything that can be called.
 final class Table: Sendable {
-    /// Counts the tables of the process, from 1; no two have the same.
+    /// The number of the table, counted from 1 over the process; no two tables have the same.
     let number = lastNumber.add(1, ordering: .relaxed).newValue
     private static let lastNumber = Atomic<UInt64>(0)
-    /// How many there are in the process.
+    /// The number of tables that exist in the process.
     static let count = Atomic<Int>(0)
     let contents: Contents
     /// Shared by all tables with the same modules.
     private let names: NameTable
-    /// By name; of each the one that serves first.
+    /// The services by name, each list in the order of preference.
     let services: [String: [ServiceEntry]]
-    /// The service files whose services do not stand, and why.
+    /// The service files whose services are not registered, and why.
     let refusedServiceFiles: [PathKey: PluginError]
-    /// What modules offer to put around calls, by module and name: `Module~name`.
+    /// The interceptors that modules offer, by module and name: `Module~name`.
     let interceptors: [String: Endpoint]
-    /// The modules that subscribe to events, by their names.
+    /// The modules that subscribe to events, by the names of the events.
     private let subscribers: NameIndex<ModuleSubscribers>
-    /// The services that serve first, to be found without a String.
+    /// The preferred service of each name, found without creating a String.
     let serviceIndex: NameIndex<ServiceEntry>
 
-    /// What a table is made of.
+    /// The parts that a table is built from.
     struct Contents: Sendable {
-        /// The modules that it serves, in their order; it keeps them alive.
+        /// The modules that it serves, in order. Keeps them alive.
         var generations: [Generation] = []
-        /// Every route that stands.
+        /// Every registered route.
         var routes = Routes()
-        /// What service files say, whether it stands or not.
+        /// The services declared by service files, registered or not.
         var serviceFiles = ServiceFiles()
-        /// What stands around calls; nil where nothing does.
+        /// The interceptors around calls; `nil` if there are none.
         var interception: Interception?
-        /// Who is known and not served.
+        /// The modules that are known but not served.
         var absences = UnavailableModules()
         /// Whether the host has been shut down.
         var isStopped = false
@@ -84,29 +83,29 @@ final class Table: Sendable {
         return interceptors
     }
 
-    /// The same, but for what `change` does. What is not concerned is shared.
+    /// Returns a table with the changes that `change` makes. Everything that does not change is shared.
     ///
-    /// - Parameter proposed: A table that may have the same modules, to share what is theirs alone.
+    /// - Parameter proposed: A table that may have the same modules; what depends on them alone is shared with it.
     func changed(sharing proposed: Table? = nil, _ change: (inout Contents) -> Void) -> Table {
         var contents = contents
         change(&contents)
         return Table(contents, from: self, or: proposed)
     }
 
-    /// The endpoint of an action, if there is one. Never fails on any bytes.
+    /// Returns the endpoint of an action, if there is one. Accepts any bytes.
     @inline(__always)
     func find(_ target: plugin_string, _ action: plugin_string) -> Unmanaged<Endpoint>? { names.find(target, action) }
 
-    /// The modules that subscribe to an event; only while the table lives. Never fails on any bytes.
+    /// Returns the modules that subscribe to an event; valid only while the table lives. Accepts any bytes.
     func subscribers(of event: plugin_string) -> Unmanaged<ModuleSubscribers>? { subscribers.find(event) }
 
-    /// The same, for who has hashed the name.
+    /// Returns the modules that subscribe to an event, for callers that have already hashed the name.
     @inline(__always)
     func subscribers(of event: plugin_string, hash: UInt64) -> Unmanaged<ModuleSubscribers>? {
         subscribers.find(event, hash: hash)
     }
 
-    /// What the names lead to, for errors and lists.
+    /// The actions by target, for errors and lists.
     var targets: [String: NameTable.TargetEntry] { names.targets }
 }
 

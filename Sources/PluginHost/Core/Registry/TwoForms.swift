@@ -1,9 +1,9 @@
-/// What is made when it is first needed, once for what is synchronous and once for what is not.
+/// A value in two forms, synchronous and asynchronous, each created when it is first needed.
 struct TwoForms<Form> {
     private(set) var synchronous: Form?
     private(set) var asynchronous: Form?
 
-    /// One of the two, made by `make` if it is not there.
+    /// Returns one of the two forms, created by `make` if it does not exist.
     mutating func form(isAsync: Bool, _ make: () -> Form) -> Form {
         if let made = isAsync ? asynchronous : synchronous { return made }
         let made = make()

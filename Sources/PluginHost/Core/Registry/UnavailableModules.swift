@@ -1,16 +1,16 @@
 import PluginABI
 import PluginFile
 
-/// Modules that are known and not served, so that who calls them is told why.
+/// Modules that are known but not served, so that callers receive the reason.
 struct UnavailableModules: Sendable {
     /// One module that is not served.
     struct Absence: Sendable {
-        /// Name and version.
+        /// The name and version.
         let module: String
-        /// What has happened to it: `was removed: its file is gone`.
+        /// What happened to it: `was removed: its file is gone`.
         let reason: String
 
-        /// - Parameter what: What was asked for.
+        /// - Parameter what: The thing that the caller asked for.
         func error(_ what: String) -> PluginError {
             PluginError(.moduleUnavailable, "\(what) belongs to \(module), which is not served: \(reason)")
         }

@@ -1,11 +1,10 @@
-import CPluginABI
 import CPluginHost
 import Dispatch
 import Glibc
 import PluginABI
 import Synchronization
 
-/// Holds new calls of a generation back while it hands its state over. Calls that run, and what they call, go on.
+/// Blocks new calls of a generation while it hands over its state. Running calls, and the calls they make, continue.
 final class CallBarrier: Sendable {
     private struct State {
         var isOver = false
@@ -16,21 +15,20 @@ final class CallBarrier: Sendable {
     private let limit: Int
     private let state = Mutex(State())
 
-    /// - Parameter limit: How many calls may wait.
+    /// - Parameter limit: The number of calls that may wait.
     init(_ generation: Generation, limit: Int) {
-        self.generation = generation
-        self.limit = limit
+        (self.generation, self.limit) = (generation, limit)
         generation.barrier.withLock { $0 = self }
         for endpoint in generation.blockableEndpoints { endpoint.isBlocked.store(true, ordering: .relaxed) }
-        // Who does not see it has entered the call in its record by now.
+        // Every thread that did not see the flag has entered its call in a record by now.
         plugin_host_fence_heavy()
     }
 
-    /// Waits until no call of the generation runs.
+    /// Waits until no call of the generation is running.
     ///
-    /// - Throws: `deadlineExceeded`, naming what runs.
+    /// - Throws: `deadlineExceeded`, naming the calls that are running.
     func waitForCalls(until deadline: DispatchTime) throws(PluginError) {
-        // Twice, since calls that run may make others while they are counted.
+        // Checked twice, because running calls may make others while they are counted.
         while generation.actionsInFlight > 0 || generation.actionsInFlight > 0 {
             guard DispatchTime.now() < deadline else {
                 throw PluginError(
@@ -40,10 +38,11 @@ final class CallBarrier: Sendable {
         }
     }
 
-    /// Lets the calls go, to whatever serves now.
+    /// Lets the waiting calls proceed to the generation that serves now.
     ///
-    /// - Parameter isSucceeded: Whether another generation serves now. Then calls by name that were found in the table
-    ///   before, and come only now, must not run in this one: they go the same way. Its objects go on.
+    /// - Parameter isSucceeded: Whether another generation serves now. If so, calls by name that were found in the
+    ///   previous table but arrive only now must not run in this one and are redirected as well. Calls on its objects
+    ///   continue.
     func end(isSucceeded: Bool) {
         let free = isSucceeded ? generation.endpointsOfObjects : generation.blockableEndpoints
         for endpoint in free { endpoint.isBlocked.store(false, ordering: .relaxed) }
@@ -56,12 +55,12 @@ final class CallBarrier: Sendable {
         for proceed in waiting { proceed() }
     }
 
-    /// Whether the calls go on.
+    /// Whether calls may proceed.
     var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// Calls `body` when the calls go on, at once if they do already.
+    /// Calls `body` when calls may proceed; at once if they already may.
     ///
-    /// - Throws: `overloaded`.
+    /// - Throws: `overloaded` if too many calls are waiting.
     func whenOver(_ body: @escaping @Sendable () -> Void) throws(PluginError) {
         let isOver: Bool? = state.withLock { state in
             if state.isOver { return true }
@@ -72,15 +71,15 @@ final class CallBarrier: Sendable {
         guard let isOver else {
             throw PluginError(
                 .overloaded,
-                "\(generation.name) hands its state over to its next version, and \(limit) calls wait for that already. "
-                    + "Try again.")
+                "\(generation.name) is handing over its state to its next version, and \(limit) calls are already "
+                    + "waiting for that. Try again.")
         }
         if isOver { body() }
     }
 }
 
 extension Generation {
-    /// The actions that run in it; interceptors that stand before one are not its own.
+    /// The number of actions that are running in it. Interceptors that precede an action do not count.
     fileprivate var actionsInFlight: Int {
         runningCalls().count { $0.belongs(to: self) && $0.endpoint?.isStandIn != true }
     }
@@ -89,9 +88,9 @@ extension Generation {
         targets.values.flatMap(\.values) + subscriptions.values + endpointsOfObjects
     }
 
-    /// What is addressed by an object, and so by nothing that could lead to another generation.
+    /// The endpoints that are addressed through an object, and therefore cannot lead to another generation.
     fileprivate var endpointsOfObjects: [Endpoint] {
-        let callbacks = [false, true].map(callbackType)  // Also those that are yet to come.
+        let callbacks = [false, true].map(callbackType)  // Includes those that do not exist yet.
         let objects = services.compactMap { $0.maker?.type } + callbacks
         return (types.values + objects).flatMap(\.actions.values)
     }

@@ -3,26 +3,27 @@ import CPluginHost
 import Glibc
 import Synchronization
 
-/// The record of one running call: where its reply goes, and what the status and the crash report show.
+/// The record of one running call: the receiver of its reply, and what the status and the crash report show.
 ///
-/// A thin wrapper of `plugin_host_record`. The memory is never freed, so that a token that is over finds a record with
-/// another sequence number instead of undefined memory.
+/// A thin wrapper around `plugin_host_record`. The memory is never freed, so a stale token leads to a record with
+/// another sequence number rather than to undefined memory.
 struct CallRecord {
     let pointer: UnsafeMutablePointer<plugin_host_record>
 
-    /// What a reply may still do.
+    /// The state of a call, which determines what a reply may still do.
     enum Phase: UInt64 {
         /// The call is over, or has not begun.
         case over = 0
-        /// The reply is awaited.
+        /// The caller waits for the reply.
         case open = 1
-        /// Somebody is replying.
+        /// A thread is replying.
         case replying = 2
-        /// The caller has gone (cancelled, or past the deadline); the action still runs.
+        /// The caller no longer waits (it cancelled the call, or the deadline passed); the action is still running.
         case abandoned = 3
     }
 
-    /// The record that a token names; nil for a number that was never a token. It may serve another call by now.
+    /// Finds the record that a token refers to; `nil` for a number that was never a token. The record may already serve
+    /// another call.
     init?(token: plugin_token) {
         let index = UInt32(truncatingIfNeeded: token >> 41)
         guard token != 0, let pointer = plugin_host_record_at(index) else { return nil }
@@ -31,7 +32,7 @@ struct CallRecord {
 
     init(_ pointer: UnsafeMutablePointer<plugin_host_record>) { self.pointer = pointer }
 
-    // The atomic members. Sound: Atomic<T> has the layout of T, and these are accessed in no other way.
+    // The atomic members. Safe: Atomic<T> has the layout of T, and these members are accessed only through it.
     private var state: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.state) }
     private var endpointWord: UnsafeMutablePointer<Atomic<UInt64>> { atomic(\.endpoint) }
     private var lock: UnsafeMutablePointer<Atomic<UInt32>> { atomic(\.lock) }
@@ -52,46 +53,47 @@ struct CallRecord {
         return (UnsafeMutableRawPointer(pointer) + offset).assumingMemoryBound(to: Atomic<T>.self)
     }
 
-    /// Whether a call has the record now.
+    /// Whether a call occupies the record.
     var isOccupied: Bool { endpointWord.pointee.load(ordering: .acquiring) != 0 }
 
-    /// What runs; nil when the record is free.
+    /// The endpoint that runs; `nil` if the record is free.
     var endpoint: Endpoint? { unretainedEndpoint?.takeUnretainedValue() }
 
-    /// The same, not counted: endpoints are never freed.
+    /// The endpoint that runs, without reference counting: endpoints are never freed.
     @inline(__always)
     var unretainedEndpoint: Unmanaged<Endpoint>? {
         UnsafeRawPointer(bitPattern: UInt(endpointWord.pointee.load(ordering: .acquiring))).map(Unmanaged.fromOpaque)
     }
 
-    /// CLOCK_MONOTONIC nanoseconds; 0 for none.
+    /// The deadline in nanoseconds of CLOCK_MONOTONIC; 0 if there is none.
     var deadline: Int64 { deadlineWord.pointee.load(ordering: .relaxed) }
 
-    /// The token of the call that this one is made for, or 0.
+    /// The token of the call for which this one is made, or 0.
     var parent: plugin_token { parentWord.pointee.load(ordering: .acquiring) }
 
-    /// The object that the call holds, or 0. As with `parent`, who does not hold the record looks at the phase of the
-    /// call after that: the record may serve another one by now.
+    /// The object that the call retains, or 0. As with `parent`, code that does not own the record must check the phase
+    /// of the call afterwards, because the record may already serve another one.
     var object: plugin_object {
         @inline(__always) get { objectWord.pointee.load(ordering: .acquiring) }
         nonmutating set { objectWord.pointee.store(newValue, ordering: .releasing) }
     }
 
-    /// Whose code made the call; nil where the host itself has.
+    /// The generation whose code made the call; `nil` if the host itself made it.
     var caller: Generation? {
         UnsafeRawPointer(bitPattern: UInt(callerWord.pointee.load(ordering: .relaxed))).map {
             Unmanaged<Generation>.fromOpaque($0).takeUnretainedValue()  // Never freed.
         }
     }
 
-    /// When it began, in nanoseconds of CLOCK_MONOTONIC_COARSE, which goes with CLOCK_MONOTONIC and is some
-    /// milliseconds behind it.
+    /// The time when it began, in nanoseconds of CLOCK_MONOTONIC_COARSE, which advances with CLOCK_MONOTONIC and is up
+    /// to some milliseconds behind it.
     var since: Int64 { sinceWord.pointee.load(ordering: .relaxed) }
 
-    /// How many calls led here.
+    /// The number of calls that led to this one.
     var depth: UInt32 { depthWord.pointee.load(ordering: .acquiring) }
 
-    /// Takes the record for a call of an endpoint: from now on it counts as running in its generation.
+    /// Occupies the record for a call of an endpoint. From then on the call counts as running in the endpoint's
+    /// generation.
     @inline(__always)
     func occupy(
         _ endpoint: Unmanaged<Endpoint>, parent: plugin_token, depth: UInt32, caller: Unmanaged<Generation>?,
@@ -106,22 +108,23 @@ struct CallRecord {
         pointer.pointee.stands_for = 0
         object = 0
         endpointWord.pointee.store(UInt64(UInt(bitPattern: endpoint.toOpaque())), ordering: .releasing)
-        plugin_host_fence_light()  // What is read from here on is as of a time at which the call can be seen.
+        plugin_host_fence_light()  // Everything read after this is as of a time when the call is visible.
     }
 
-    /// Gives the record back.
+    /// Frees the record.
     @inline(__always)
     func vacate() {
         pointer.pointee.label = nil
         endpointWord.pointee.store(0, ordering: .releasing)
     }
 
-    /// A flag of `plugin_host_record.flags`: the call never came through its gate.
+    /// A flag of `plugin_host_record.flags`: the call never passed its gate.
     static let isOutsideGate: UInt32 = 1
 
-    /// Begins to await a reply, and returns the token that it must name.
+    /// Starts waiting for a reply, and returns the token that the reply must name.
     ///
-    /// - Parameter thread context: The one whose record it is, for ``answer(_:_:)``; nil in the pool.
+    /// - Parameter thread: The thread context that the record belongs to, for ``answer(_:_:)``; `nil` for a record of
+    ///   the pool.
     @inline(__always)
     func open(
         _ completion: @escaping plugin_completion, _ data: UnsafeMutableRawPointer?, deadline: Int64,
@@ -138,12 +141,12 @@ struct CallRecord {
 
     private static let sequenceMask: UInt64 = (1 << 41) - 1
 
-    /// The token of the call that holds the record now.
+    /// The token of the call that occupies the record.
     var token: plugin_token {
         UInt64(pointer.pointee.index) << 41 | state.pointee.load(ordering: .acquiring) >> 2 & Self.sequenceMask
     }
 
-    /// The phase of the call that a token names; over when the record serves another call by now.
+    /// Returns the phase of the call that a token names; `over` if the record serves another call by now.
     @inline(__always)
     func phase(of token: plugin_token) -> Phase {
         let word = state.pointee.load(ordering: .acquiring)
@@ -151,7 +154,7 @@ struct CallRecord {
         return Phase(rawValue: word & 3)!
     }
 
-    /// Moves a call on, if it is where it is expected. Who succeeds owns the completion.
+    /// Changes the phase of a call if it is in the expected one. The thread that succeeds owns the completion.
     @inline(__always)
     func move(_ token: plugin_token, from old: Phase, to new: Phase) -> Bool {
         let sequence = (token & Self.sequenceMask) << 2
@@ -160,13 +163,14 @@ struct CallRecord {
         ).exchanged
     }
 
-    /// Ends a call that this thread owns; or leaves it to the action, when only the caller has gone.
+    /// Ends a call that this thread owns, or, with `abandoned`, leaves it to the action because only the caller has
+    /// stopped waiting.
     @inline(__always)
     func close(_ token: plugin_token, _ phase: Phase = .over) {
         state.pointee.store((token & Self.sequenceMask) << 2 | phase.rawValue, ordering: .releasing)
     }
 
-    /// Completes the call of a token; only for who has moved it out of `open`.
+    /// Completes the call of a token. Only for the thread that has moved it out of `open`.
     @inline(__always)
     func complete(
         _ token: plugin_token, _ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?
@@ -178,11 +182,11 @@ struct CallRecord {
         thread?.endReply(self)
     }
 
-    /// Answers a call that runs on this thread, and was opened in its thread context, with a result. False, with nothing done, where
-    /// somebody has answered.
+    /// Replies with a result to a call that runs on this thread and was opened in its thread context. Returns false and
+    /// does nothing if the call was already answered.
     ///
-    /// Nothing need be noted for that: ``open(_:_:deadline:in:)`` has noted that the thread context replies, and a call that runs on
-    /// a thread context is among those that it blocks.
+    /// The replier need not be recorded: ``open(_:_:deadline:in:)`` has recorded this thread context, and a call that
+    /// runs in a thread context is one of those that the thread blocks.
     @inline(__always)
     func answer(_ token: plugin_token, _ result: UnsafePointer<plugin_value>) -> Bool {
         guard move(token, from: .open, to: .replying) else { return false }
@@ -191,15 +195,15 @@ struct CallRecord {
         return true
     }
 
-    /// Takes the right to reply from whoever else may reply, and returns the phase of the call until then. nil when the
-    /// call is over, or this thread is replying to it already.
+    /// Acquires the right to reply, in competition with other threads that may reply, and returns the previous phase of
+    /// the call; `nil` if the call is over or this thread is already replying to it.
     @inline(__always)
     func beginReply(_ token: plugin_token) -> Phase? {
         beginFirstReply(token) ? .open : beginContendedReply(token)
     }
 
-    /// Takes the right to reply where nobody has yet. It waits for nobody who is replying: that may last until a lock is
-    /// free that the caller holds, as Swift's runtime does while a task is cancelled.
+    /// Acquires the right to reply if no thread has yet. Does not wait for a thread that is replying, because that
+    /// thread may need a lock that the caller has, as Swift's runtime does while a task is cancelled.
     @inline(__always)
     func beginFirstReply(_ token: plugin_token) -> Bool {
         guard move(token, from: .open, to: .replying) else { return false }
@@ -224,34 +228,34 @@ struct CallRecord {
         }
     }
 
-    /// Whether the call belongs to a generation: only its own code may answer it.
+    /// Returns whether the call belongs to a generation: only that generation's code may answer it.
     @inline(__always)
     func belongs(to generation: Generation) -> Bool {
         unretainedEndpoint?._withUnsafeGuaranteedRef { $0.generation === generation } ?? false
     }
 
-    /// Whether a generation has made the call.
+    /// Returns whether a generation has made the call.
     func isMade(by caller: Unmanaged<Generation>) -> Bool {
         callerWord.pointee.load(ordering: .relaxed) == UInt64(UInt(bitPattern: caller.toOpaque()))
     }
 
-    /// Whether another thread is replying, so that waiting for it makes sense.
+    /// Whether another thread is replying, in which case waiting for it makes sense.
     var isReplyingElsewhere: Bool { replierWord.pointee.load(ordering: .relaxed) != ThreadContext.currentID }
 
-    /// Works on the cancel handler, alone.
+    /// Calls `body` with exclusive access to the cancel handler.
     func withCancelHandler<Result>(
         _ body: (inout (@convention(c) (UnsafeMutableRawPointer?, Int32) -> Void)?, inout UnsafeMutableRawPointer?)
             -> Result
     ) -> Result {
         while !lock.pointee.weakCompareExchange(expected: 0, desired: 1, ordering: .acquiring).exchanged {}
         defer { lock.pointee.store(0, ordering: .releasing) }
-        // Not passed as they are: that counts as an access to the whole record.
+        // Copied, because passing the members directly counts as an access to the whole record.
         var (handler, data) = (pointer.pointee.cancel_handler, pointer.pointee.cancel_data)
         defer { (pointer.pointee.cancel_handler, pointer.pointee.cancel_data) = (handler, data) }
         return body(&handler, &data)
     }
 
-    /// Takes the cancel handler out; calling the result tells it.
+    /// Removes the cancel handler, and returns a closure that calls it.
     func takeCancelHandler() -> (_ isCancelled: Bool) -> Void {
         let (handler, data) = withCancelHandler { handler, data in
             defer { (handler, data) = (nil, nil) }
@@ -260,11 +264,11 @@ struct CallRecord {
         return { handler?(data, $0 ? 1 : 0) }
     }
 
-    /// Sets what still needs a record of the pool: the action that runs, and the reply.
+    /// Sets the two users of a record of the pool: the running action, and the reply.
     func retain() { referencesWord.pointee.store(2, ordering: .releasing) }
 
-    /// Returns true to the last one that lets go. Of the two that `hold` counts, the second finds that nobody else needs
-    /// the record, and need not subtract.
+    /// Removes one user. Returns true to the last one. Of the two that ``retain()`` sets, the second finds that no
+    /// other user is left and need not subtract.
     func release() -> Bool {
         guard referencesWord.pointee.load(ordering: .acquiring) == 1 else {
             return referencesWord.pointee.subtract(1, ordering: .acquiringAndReleasing).newValue == 0

@@ -4,42 +4,42 @@ import Glibc
 import PluginABI
 import Synchronization
 
-/// Lets one call in at a time, and finds waits that would never end.
+/// Admits one call at a time, and detects waits that would never end.
 ///
-/// A call that wants in while another is inside waits: a synchronous one blocks its thread, an asynchronous one is kept
-/// and started later. Before it waits, the wait-for graph is searched: the call inside may itself be waiting, through
-/// the calls that it has made, for a gate that is held by a call that cannot go on while this one waits. Then waiting
-/// would close a circle, and the call ends with `circularWait` instead.
+/// A call that must wait for another blocks its thread if it is synchronous; if it is asynchronous, it is stored and
+/// started later. Before it waits, the wait-for graph is searched: the running call may itself be waiting, through the
+/// calls that it has made, for a gate whose running call cannot continue while this one waits. Waiting would then close
+/// a cycle, so the call ends with `circularWait` instead.
 final class SerialGate: Sendable {
-    /// What is serial, for messages.
+    /// The serial module or target, for messages.
     let owner: String
-    /// Whether an asynchronous call stays inside until it replies; else until its function returns.
+    /// Whether an asynchronous call stays inside until it replies; otherwise until its function returns.
     private let spansReplies: Bool
 
     init(owner: String, spansReplies: Bool = true) {
-        self.owner = owner
-        self.spansReplies = spansReplies
+        (self.owner, self.spansReplies) = (owner, spansReplies)
     }
 
     private struct Waiter {
         let gate: SerialGate
         let call: plugin_token
-        /// The calls that cannot go on before this one is let in.
+        /// The calls that cannot continue before this one is admitted.
         let blocked: Set<plugin_token>
         let enter: @Sendable () -> Void
 
-        /// Whether somebody still waits for the call.
+        /// Whether the caller still waits for the call.
         var isAwaited: Bool { CallRecord(token: call).map { $0.phase(of: call) == .open } ?? false }
     }
 
-    /// Who holds which gate, and who waits: one graph for all gates of the process, since a circle can lead through any.
+    /// The call inside each gate and the calls that wait: one graph for all gates of the process, because a cycle can
+    /// lead through any of them.
     private struct Graph {
         var holders: [ObjectIdentifier: plugin_token] = [:]
         var waiters: [Waiter] = []
 
         func holder(of gate: SerialGate) -> plugin_token? { holders[ObjectIdentifier(gate)] }
 
-        /// The gate and those for which the calls inside wait, directly or not.
+        /// Returns the gate and those for which the calls inside wait, directly or indirectly.
         func gates(before gate: SerialGate) -> [SerialGate] {
             var gates: [SerialGate] = []
             var unvisited = [gate]
@@ -57,11 +57,11 @@ final class SerialGate: Sendable {
 
     private enum Admission { case entered, waiting, circle, needsTasks, undecided }
 
-    /// Asks to be let in.
+    /// Requests admission.
     ///
     /// - Parameters:
-    ///   - isBlocking: Whether this thread waits; else only the call does.
-    ///   - enter: Is called by whoever lets the call in later.
+    ///   - isBlocking: Whether the thread waits; otherwise only the call does.
+    ///   - enter: Called by the thread that admits the call later.
     private func ask(_ record: CallRecord, isBlocking: Bool, _ enter: @escaping @Sendable () -> Void) -> Admission {
         let call = record.token
         let isInTask = isBlocking && withUnsafeCurrentTask { $0 != nil }
@@ -95,14 +95,14 @@ final class SerialGate: Sendable {
     private var circle: PluginError {
         PluginError(
             .circularWait,
-            "\(owner) runs one call at a time, and the one that it runs waits for this one. Call it when that one has "
+            "\(owner) runs one call at a time, and the running call waits for this one. Make the call after that one has "
                 + "ended, or declare \(owner) concurrent.")
     }
 
-    /// Enters, blocking this thread while another call is inside.
+    /// Enters, blocking the thread while another call is inside.
     ///
-    /// - Throws: `circularWait`; `blockingInTask` if this is a Swift task and an asynchronous call must end first, which
-    ///   may need this very thread; `deadlineExceeded`.
+    /// - Throws: `circularWait`; `blockingInTask` if this is a Swift task and an asynchronous call must end first,
+    ///   which may need this very thread; `deadlineExceeded`.
     func enter(_ record: CallRecord) throws(PluginError) {
         let admitted = DispatchSemaphore(value: 0)
         while true {
@@ -113,8 +113,8 @@ final class SerialGate: Sendable {
             case .needsTasks:
                 throw PluginError(
                     .blockingInTask,
-                    "\(owner) runs one call at a time, an asynchronous one comes first, and a Swift task must not block "
-                        + "for it. Use await call(…).")
+                    "\(owner) runs one call at a time, an asynchronous call is ahead of this one, and a Swift task must "
+                        + "not block until it ends. Use await call(…).")
             case .undecided: sched_yield()  // An asynchronous call is about to end.
             }
         }
@@ -130,7 +130,7 @@ final class SerialGate: Sendable {
         throw PluginError(.deadlineExceeded, "\(owner) runs one call at a time, and was busy until the deadline.")
     }
 
-    /// Enters if nobody is inside.
+    /// Enters if no call is inside.
     func enterIfFree(_ record: CallRecord) -> Bool {
         let call = record.token
         return Self.graph.withLock { graph in
@@ -140,7 +140,7 @@ final class SerialGate: Sendable {
         }
     }
 
-    /// Enters, now or later; calls `enter` on some thread in the second case, and returns false then.
+    /// Enters now, or later: then it returns false, and `enter` is called on some thread once the call is admitted.
     func enter(_ record: CallRecord, later enter: @escaping @Sendable () -> Void) throws(PluginError) -> Bool {
         switch ask(record, isBlocking: false, { ThreadPool.shared.run(enter) }) {
         case .entered: return true
@@ -149,7 +149,7 @@ final class SerialGate: Sendable {
         }
     }
 
-    /// Takes a waiting call out; false when it has been let in.
+    /// Removes a waiting call. Returns false if it was already admitted.
     private func leaveQueue(_ call: plugin_token) -> Bool {
         Self.graph.withLock { graph in
             guard let place = graph.waiters.firstIndex(where: { $0.call == call && $0.gate === self }) else {
@@ -160,7 +160,7 @@ final class SerialGate: Sendable {
         }
     }
 
-    /// Leaves; the call that has waited longest enters.
+    /// Leaves the gate; the call that has waited longest is admitted.
     func leave() {
         let next: Waiter? = Self.graph.withLock { graph in
             guard let place = graph.waiters.firstIndex(where: { $0.gate === self }) else {

@@ -2,17 +2,17 @@ import CPluginABI
 import CPluginHost
 import Synchronization
 
-/// What belongs to one thread: the records of the synchronous calls that run on it, and whether it reads the table.
+/// The state of one thread: the records of the synchronous calls that run on it, and whether it reads the table.
 struct ThreadContext {
     let pointer: UnsafeMutablePointer<plugin_host_thread>
 
-    /// This thread's context; nil when 65,536 threads have one.
+    /// The context of this thread; `nil` if 65,536 threads have one.
     @inline(__always)
     static var current: ThreadContext? { plugin_host_thread_current().map(ThreadContext.init) }
 
-    /// A number for the thread context, never 0.
+    /// A number that identifies the thread context, never 0.
     var id: UInt64 { Self.id(of: pointer) }
-    /// The same for this thread's.
+    /// The number that identifies the context of this thread.
     static var currentID: UInt64 { id(of: plugin_host_thread_current()) }
     private static func id(of pointer: UnsafeMutablePointer<plugin_host_thread>?) -> UInt64 {
         UInt64(UInt(bitPattern: pointer)) | 1
@@ -25,25 +25,25 @@ struct ThreadContext {
         return top.pointer.pointee.stands_for != 0 ? top.pointer.pointee.stands_for : top.token
     }
 
-    /// Every thread context that there ever was.
+    /// Every thread context that ever existed.
     static var all: some Sequence<ThreadContext> {
         sequence(first: plugin_host_threads()) { $0?.pointee.next }.prefix { $0 != nil }.lazy.map {
             ThreadContext(pointer: $0!)
         }
     }
 
-    /// The registry's epoch while this thread reads the table, else 0. Atomic<T> has the layout of T.
+    /// The registry's epoch while this thread reads the table, otherwise 0. Atomic<T> has the layout of T.
     var epoch: UnsafeMutablePointer<Atomic<UInt64>> {
         UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: Atomic<UInt64>.self)
     }
 
-    /// Whether this thread resolves a call of a module that is about to serve: it sees the table as it will be.
+    /// Whether this thread resolves a call of a module that is about to serve, and therefore sees the proposed table.
     var seesProposal: Bool {
         @inline(__always) get { pointer.pointee.sees_proposal != 0 }
         nonmutating set { pointer.pointee.sees_proposal = newValue ? 1 : 0 }
     }
 
-    /// How many synchronous calls run on this thread.
+    /// The number of synchronous calls that run on this thread.
     @inline(__always)
     var depth: Int { Int(pointer.pointee.depth) }
 
@@ -51,14 +51,14 @@ struct ThreadContext {
     @inline(__always)
     var top: CallRecord? { depth == 0 ? nil : CallRecord(pointer.pointee.records + (depth - 1)) }
 
-    /// The record for one more call; nil where the limit is reached.
+    /// The record for one more call; `nil` if the limit is reached.
     @inline(__always)
     var next: CallRecord? {
         depth < PLUGIN_HOST_CHUNK ? CallRecord(pointer.pointee.records + depth) : nil
     }
 
-    /// Every call that cannot go on while this thread is blocked: those that run on it, those whose caller it tells the
-    /// outcome, and those that wait for them.
+    /// Every call that cannot continue while this thread is blocked: those that run on it, those whose outcome it is
+    /// reporting to the caller, and those that wait for them.
     var blockedCalls: Set<plugin_token> {
         var calls: Set<plugin_token> = []
         for place in 0..<depth {
@@ -75,7 +75,7 @@ struct ThreadContext {
         return calls
     }
 
-    /// Notes that this thread tells a caller the outcome.
+    /// Records that this thread reports an outcome to a caller.
     @inline(__always)
     func beginReply(_ record: CallRecord, _ token: plugin_token) {
         record.pointer.pointee.replied_within = pointer.pointee.replying
@@ -85,18 +85,18 @@ struct ThreadContext {
     @inline(__always)
     func endReply(_ record: CallRecord) { pointer.pointee.replying = record.pointer.pointee.replied_within }
 
-    /// Counts a call of an action. Returns whether its duration is to be measured: that of the first one on each thread,
-    /// and of every sixty-fourth.
+    /// Counts a call of an action. Returns whether its duration should be measured: on each thread that of the first
+    /// call and of every sixty-fourth.
     @inline(__always)
     @discardableResult
     func count(_ endpoint: Endpoint) -> Bool { count(endpoint.number) & 63 == 0 }
 
-    /// Counts something else, by the number of its tally, and returns how often this thread had before.
+    /// Increments another tally, given by its number, and returns this thread's previous count.
     @inline(__always)
     @discardableResult
     func count(_ tally: UInt32) -> UInt64 { plugin_host_count_call(pointer, tally) }
 
-    /// A number for what all threads count, of all such of the process, from 0.
+    /// Returns a number for a new tally that all threads count, unique in the process, from 0.
     static func nextTally() -> UInt32 { UInt32(clamping: tallies.add(1, ordering: .relaxed).oldValue) }
     private static let tallies = Atomic<UInt64>(0)
 
@@ -110,11 +110,12 @@ struct ThreadContext {
     func pop() { pointer.pointee.depth = pointer.pointee.depth - 1 }
 }
 
-/// The records of asynchronous calls, taken and given back. Each thread keeps one, for calls that end where they began.
+/// The pool of records for asynchronous calls. Each thread caches one, for calls that end on the thread where they
+/// began.
 enum RecordPool {
     private static let free = Mutex<[UInt32]>([])
 
-    /// A record for a call; nil when eight million are in flight.
+    /// Takes a record for a call; `nil` if eight million calls are in flight.
     static func take() -> CallRecord? {
         if let thread = ThreadContext.current, case let spare = thread.pointer.pointee.spare_record, spare != 0 {
             thread.pointer.pointee.spare_record = 0
@@ -141,10 +142,10 @@ enum RecordPool {
     }
 }
 
-/// Every record that holds a call now, of any host in the process.
+/// Returns every record that a call of any host in the process occupies.
 ///
-/// First those of threads, then those of the pool, since that is the way on which calls move: one that is entered in the
-/// pool before it leaves its thread's record is found in one of them.
+/// The records of threads are read before those of the pool, because calls move in that direction: a call is entered in
+/// the pool before it leaves its thread's record, so it is found in at least one of them.
 func runningCalls() -> [CallRecord] {
     var calls: [CallRecord] = []
     for thread in ThreadContext.all {

@@ -1,50 +1,49 @@
 import CPluginHost
-import Dispatch
 import Foundation
 import PluginABI
 import Synchronization
 
-/// What serves no more.
+/// The generations that no longer serve.
 struct Drains: Sendable {
-    /// The first that left first.
+    /// The generations that are not torn down yet, in the order in which they were replaced or removed.
     var draining: [Draining] = []
-    /// The last that were torn down.
+    /// The generations that were torn down last, up to a hundred.
     var retired: [GenerationStatus] = []
-    /// Of all that were torn down.
+    /// The totals of all generations that were torn down.
     var total = RetiredTotal()
-    /// What could not be kept for want of something, to be tried again; the first that left first.
+    /// The versions that could not be kept for lack of a resource and will be tried again, oldest first.
     var unkept: [Served] = []
-    /// Whether somebody will look at `draining` again.
+    /// Whether another check of `draining` is scheduled.
     var isScheduled = false
 }
 
-/// A generation that serves no more, and is torn down when it is not used any more.
+/// A generation that no longer serves, and is torn down when it is no longer used.
 struct Draining: Sendable {
     let generation: Generation
     let since = Date()
-    /// CLOCK_MONOTONIC nanoseconds.
+    /// When the generation stopped serving, in `CLOCK_MONOTONIC` nanoseconds.
     let begin = monotonicNow()
     var stage = Stage.leaving
 
     enum Stage: Sendable {
-        /// It has left the table, and is not to be torn down yet.
+        /// The generation is no longer in the table, but must not be torn down yet.
         case leaving
         case draining
-        /// As `draining`, for so long that it was told.
+        /// The generation drains for longer than the drain timeout, which was reported.
         case overdue
     }
 
-    /// In nanoseconds.
+    /// How long the generation has not served, in nanoseconds.
     var age: Int64 { monotonicNow() - begin }
 }
 
-/// Tears generations down when their last call has ended and nobody holds an object of them.
+/// The teardown of generations whose last call has ended and whose objects have no holders.
 struct Drain {
     let context: ChangeContext
 
     private var configuration: HostConfiguration { context.configuration }
 
-    /// Lets generations be torn down, in this order.
+    /// Tears down generations as soon as they are drained. If several are drained, they are torn down in this order.
     func retire(_ generations: [Generation]) {
         guard !generations.isEmpty else { return }
         for generation in generations {
@@ -100,7 +99,7 @@ struct Drain {
         guard let limit = configuration.objectTimeout, draining.age > limit.nanoseconds else { return }
         let generation = draining.generation
         generation.revoke()
-        // Nobody uses the instances any more.
+        // The instances are not in use.
         if generation.callsInFlight == 0 { ObjectTable.destroyInstances(of: generation) }
     }
 
@@ -113,9 +112,10 @@ struct Drain {
         context.tell(.drainOverdue(status))
     }
 
-    // MARK: The end of the host
+    // MARK: Shutdown
 
-    /// Tears everything down, in reverse order, each module after its last call, unless that takes too long.
+    /// Tears down all generations in reverse order, each after its last call. A generation whose calls do not end
+    /// within the shutdown timeout is not torn down.
     func tearDownAll() {
         let (calls, announcements, timeout) = (context.calls, context.announcements, configuration.shutdownTimeout)
         var remaining = context.registry.table.generations
@@ -138,17 +138,17 @@ struct Drain {
         while generation.callsInFlight > 0, DispatchTime.now() < deadline { usleep(1000) }
         guard generation.callsInFlight == 0 else {
             return generation.log(
-                .warning, "was still running calls when the host stopped; it was not torn down.")
+                .warning, "was still running calls when the host stopped, and was not torn down.")
         }
         tearDown(generation)
     }
 }
 
 extension Generation {
-    /// Lets its objects answer no more. What runs in them goes on.
+    /// Makes the generation's objects refuse new calls. Running calls continue.
     fileprivate func revoke() {
         isRevoked.store(true, ordering: .sequentiallyConsistent)
-        // Who does not see it has entered the call in its record by now.
+        // A thread that does not see the store has entered its call in its call record by now.
         plugin_host_fence_heavy()
     }
 
@@ -156,7 +156,7 @@ extension Generation {
         callsInFlight == 0 && (objectCount.load(ordering: .relaxed) == 0 || isRevoked.load(ordering: .relaxed))
     }
 
-    /// Writes a line of the log about it.
+    /// Logs a message about the generation.
     func log(_ level: LogLevel, _ message: String) {
         core.settings.log(LogEntry(level: level, module: name, message: "\(label) \(message)"))
     }

@@ -2,11 +2,11 @@ import Dispatch
 import PluginABI
 import PluginFile
 
-/// A module's state on its way from one generation to the next. New calls are held back until it has arrived, or the one
-/// that gave it goes on.
+/// The hand-over of a module's state from one generation to the next. New calls are blocked until the hand-over is
+/// complete or undone.
 ///
-/// The order is that of Erlang's code change: suspend the old one, hand over, resume in the new one; but a failure at any
-/// point leaves the old one as it was.
+/// The steps are those of a code change in Erlang: suspend the old generation, hand its state over, resume in the new
+/// generation. Unlike in Erlang, a failure of any step leaves the old generation as it was.
 struct HandOver {
     let old: Generation
     private let barrier: CallBarrier
@@ -14,14 +14,14 @@ struct HandOver {
     private let timeout: Duration
     private let state: Value
 
-    /// Whether a module gives its state to this successor.
+    /// Returns whether the old generation hands its state over to the new one.
     static func isWanted(from old: Generation, to new: Generation) -> Bool {
         old.hooks["suspend"] != nil && (new.hooks["resume"] != nil || old.isExclusive || new.isExclusive)
     }
 
-    /// Holds new calls back, waits for the running ones, and lets the module give its state.
+    /// Blocks new calls, waits for running calls, and calls `suspend` to get the module's state.
     ///
-    /// - Throws: `deadlineExceeded`, or what `suspend` has thrown; the module goes on then.
+    /// - Throws: `deadlineExceeded`, or the error of `suspend`. The old generation then continues to serve.
     init(from old: Generation, _ hooks: Hooks) throws(PluginError) {
         (self.old, self.hooks) = (old, hooks)
         timeout = hooks.configuration.handOverTimeout
@@ -43,21 +43,21 @@ struct HandOver {
         }
     }
 
-    /// Gives the state to the successor, if it takes one.
+    /// Passes the state to `resume` of the new generation, if it has that hook.
     ///
-    /// - Throws: what `resume` has thrown.
+    /// - Throws: The error of `resume`.
     func complete(in new: Generation) throws(PluginError) {
         let arguments = Parameters(positional: [state, .string(old.version.description)])
         try hooks.begin(.resume, of: new, arguments, timeout: timeout)?.wait()
     }
 
-    /// The old one goes on as if nothing had been.
+    /// Undoes the hand-over: the old generation continues to serve.
     func undo() {
         Self.unsuspend(old, hooks, timeout)
         barrier.end(isSucceeded: false)
     }
 
-    /// What was held back goes to whatever serves now.
+    /// Ends the hand-over: blocked calls go to the generation that serves now.
     func finish() { barrier.end(isSucceeded: true) }
 
     private static func unsuspend(_ generation: Generation, _ hooks: Hooks, _ timeout: Duration) {

@@ -2,10 +2,11 @@ import CPluginHost
 import Glibc
 import PluginABI
 
-/// A file whose code runs: the crash report names it meanwhile, and the journal blames it if the process ends.
+/// A file that is blamed while its code runs: the crash report names it, and the journal blames it if the process ends.
 struct Blame: Sendable {
     let file: StagedFile
-    /// Nil where nothing is remembered: the program cannot go on without what is linked into it.
+    /// The journal; `nil` for a module that is part of the program, which is not quarantined since the program cannot
+    /// run without it.
     let journal: Journal?
 
     init(_ file: StagedFile, _ journal: Journal?) {
@@ -19,8 +20,8 @@ struct Blame: Sendable {
     /// Runs code of the file on this thread.
     ///
     /// - Parameters:
-    ///   - step: What of the start it is; nil for what is not held against the file.
-    ///   - name: For the crash report. Default: that of the step.
+    ///   - step: The step of the file's start that the code belongs to; `nil` if the file is not to be blamed for it.
+    ///   - name: The name of the code in the crash report. Default: the name of the step.
     func during<Result, Failure: Error>(
         _ step: Journal.Step?, _ name: String? = nil, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -36,7 +37,8 @@ struct Blame: Sendable {
         return try body()
     }
 
-    /// The journal alone, for what goes on without a thread of its own; ``end(_:)`` is to follow.
+    /// Records in the journal alone that a step begins, for code that continues without a thread of its own.
+    /// ``end(_:)`` must follow.
     func begin(_ step: Journal.Step?) {
         guard let step else { return }
         journal?.begin(step, file: file.original, digest: file.digest, size: file.size, number: file.number)

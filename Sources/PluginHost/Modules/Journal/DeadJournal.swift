@@ -1,8 +1,7 @@
 import Foundation
-import Glibc
 import PluginABI
 
-/// What the journal of a host that died says.
+/// The content of the journal of a host that died.
 struct DeadJournal {
     fileprivate struct Start {
         var entry: QuarantineEntry
@@ -10,19 +9,19 @@ struct DeadJournal {
         var running: [Journal.Step] = []
     }
 
-    /// How a module has ended the host.
+    /// How a module ended the host: by a fatal signal, or by `exit` or `_exit`.
     private enum End: String, CaseIterable {
         case fatal, exit
     }
 
-    /// The modules whose start was not over, in the order of their numbers.
+    /// The modules that were being started, by the numbers of their files.
     private var starts: [Int: Start] = [:]
     private var end: (kind: End, number: Int)?
 
-    /// What of a journal is read at most, in bytes.
+    /// The largest part of a journal that is read, in bytes.
     private static let limit = 64 << 20
 
-    /// Reads the journal from its beginning. Lines that are none are passed over.
+    /// Reads a journal from its beginning. Invalid lines are ignored.
     init(_ descriptor: Int32) {
         lseek(descriptor, 0, SEEK_SET)
         var text: [UInt8] = []
@@ -41,7 +40,7 @@ struct DeadJournal {
 
     private mutating func take(_ line: Value) {
         for kind in End.allCases {
-            // The first one: what comes later is a consequence.
+            // Only the first end counts; later ones are consequences of it.
             guard let number = line[kind.rawValue]?.int else { continue }
             if end == nil { end = (kind, number) }
             return
@@ -58,10 +57,10 @@ struct DeadJournal {
         }
     }
 
-    /// The files to blame for the end of the host.
+    /// The files that are blamed for the end of the host.
     var blamed: [QuarantineEntry] {
         if let end, end.number != 0 {
-            // Somebody else's code may have ended it, that of a module which had started before.
+            // A module that had already been started may have ended the host.
             guard let culprit = starts[end.number] else { return [] }
             return [culprit.blamed(for: end.kind == .exit ? "ended by exit or _exit" : nil)]
         }

@@ -1,53 +1,53 @@
 import CPluginHost
 import Foundation
-import Glibc
 import PluginABI
 import PluginFile
 import Synchronization
 
-/// Remembers what killed the host: writes down which modules are being started, and forgets each when its start is over.
+/// The journal: the modules that are being started, to find out which one killed the host. A module is removed from it
+/// when its start is over.
 ///
-/// What a journal still says when its host is gone becomes a quarantine at the next start:
+/// If the host dies, the modules in its journal are quarantined at the next start:
 ///
-/// - for good, when code of a module ended the process, by a fatal signal or by `exit` or `_exit`: the dying process
-///   writes down whose code it was, and nobody else is blamed;
-/// - for good, when the host was gone twice in the same step with the same bytes;
-/// - else on suspicion, for every module of which code was running, since whoever kills a host (an operator, the kernel
-///   for want of memory) may do so at any moment. A host that goes on running tries what is suspected once more, when
-///   everything else serves.
+/// - permanently, if code of a module ended the process by a fatal signal or by `exit` or `_exit`: the dying process
+///   records which module's code it was, and no other module is blamed;
+/// - permanently, if the host died twice in the same step of the same content;
+/// - otherwise as suspects: every module of which code was running, since a host can also be killed from outside at any
+///   time (by an operator, or by the kernel when memory runs out). A host that keeps running tries suspects once more,
+///   after all other modules serve.
 ///
-/// Without a state folder that can be written the journal does nothing, and ``problem`` says why. All functions may be
+/// Without a writable state folder the journal does nothing, and ``problem`` gives the reason. All functions may be
 /// called from any thread.
 final class Journal: Sendable {
-    /// What of a start runs code of a module.
+    /// A step of a module's start that runs code of the module.
     enum Step: String, Sendable {
-        /// `dlopen`: initializers run.
+        /// `dlopen`, which runs initializers.
         case opening
-        /// The entry function, and what reads the description that it returns.
+        /// Calling the entry function, and reading the description that it returns.
         case entry
-        /// `activate`, `setUp`, `resume` and `init`; `tearDown` and `deactivate` of a start that is given up.
+        /// `activate`, `setUp`, `resume` and `init`; `tearDown` and `deactivate` if the start fails.
         case activation
-        /// `didStart`, and the sticky events that a module finds.
+        /// `didStart`, and the delivery of existing sticky events.
         case start
     }
 
     /// A module that is being started.
     private struct Start {
-        /// Its first line, and the step that begins with it.
+        /// The module's first line, and the step that begins with it.
         let line: String
         let first: Step
-        /// Which of its steps run now.
+        /// The steps that are running.
         var running: [Step]
-        /// Whether it has nothing more to do but to end the steps that run.
+        /// Whether no more steps follow those that are running.
         var isOver = false
     }
 
     private struct State {
-        /// By the numbers of the files.
+        /// The modules that are being started, by the numbers of their files.
         var starts: [UInt64: Start] = [:]
         var quarantine: [QuarantineEntry] = []
         var problem: PluginError?
-        /// Held by flock until the process ends; -1 without a journal.
+        /// The journal file, locked with `flock` until the process ends; -1 if there is none.
         var descriptor: Int32 = -1
         var path = ""
     }
@@ -55,12 +55,12 @@ final class Journal: Sendable {
     private let quarantine: Quarantine
     private let state: Mutex<State>
 
-    /// Starts a journal, and takes over what hosts that died have left.
+    /// Starts a journal, and quarantines the modules in journals of hosts that died.
     ///
     /// - Parameters:
-    ///   - stateFolder: Made where it is missing; nil for the default, `$XDG_STATE_HOME/pluginhost` or
-    ///     `$HOME/.local/state/pluginhost`.
-    ///   - checksTrust: Whether to leave out what others than this user and root could have written.
+    ///   - stateFolder: The state folder, which is created if it is missing; `nil` for the default,
+    ///     `$XDG_STATE_HOME/pluginhost` or `$HOME/.local/state/pluginhost`.
+    ///   - checksTrust: Whether files are ignored that users other than this user and root can write.
     init(stateFolder: String? = nil, checksTrust: Bool = true) {
         let folder = stateFolder ?? Self.defaultFolder
         quarantine = Quarantine(folder: folder ?? "", checksTrust: checksTrust)
@@ -76,7 +76,7 @@ final class Journal: Sendable {
             defer { for descriptor in dead.descriptors { Glibc.close(descriptor) } }
             state.quarantine = try quarantine.update { entries in
                 for var entry in dead.entries {
-                    // Twice is no accident.
+                    // A second death in the same step is not a coincidence.
                     if entries.contains(where: entry.isAbout) { entry.isSuspected = nil }
                     entries.removeAll(where: entry.hasContent(of:))
                     entries.append(entry)
@@ -96,32 +96,23 @@ final class Journal: Sendable {
     private static func loss(_ error: PluginError) -> PluginError {
         PluginError(
             error.code,
-            "Crashes of modules will not be remembered, and what kills the host kills its next start, too: "
-                + "\(error.message) Repair that, or name a folder that can be written (stateFolder, "
-                + "XDG_STATE_HOME), and start the host again.")
+            "Crashes of modules will not be remembered, and a module that kills the host will kill it again at its "
+                + "next start: \(error.message) Fix this, or name a writable folder (stateFolder, XDG_STATE_HOME), and "
+                + "restart the host.")
     }
 
-    /// Why nothing, or not everything, is remembered; nil if all is well.
+    /// The reason why the journal records nothing, or not everything; `nil` if it works.
     var problem: PluginError? { state.withLock { $0.problem } }
 
     /// The files that are quarantined now.
     var quarantinedFiles: [QuarantineEntry] { state.withLock { $0.quarantine } }
 
-    /// Does something with a file, which is to blame if the process dies meanwhile. The start of the file goes on after it,
-    /// until ``endStarts()``. Steps can be nested, and run on several threads.
-    func during<Result, Failure: Error>(
-        step: Step, file: String, digest: UInt64, size: Int, number: UInt64 = StagedFile.nextNumber(),
-        _ body: () throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        begin(step, file: file, digest: digest, size: size, number: number)
-        defer { end(step, number) }
-        return try body()
-    }
-
-    /// Whether a file is being started.
+    /// Returns whether the module of a file is being started.
     func isStarting(_ number: UInt64) -> Bool { state.withLock { $0.starts[number] != nil } }
 
-    /// Writes down that a step begins; ``end(_:_:)`` is to follow.
+    /// Records that a step of the start of a file begins, which is blamed if the process dies meanwhile. The start
+    /// continues after the step, until ``endStarts()``. Steps can be nested, and can run on several threads.
+    /// ``end(_:_:)`` must follow.
     func begin(_ step: Step, file: String, digest: UInt64, size: Int, number: UInt64) {
         state.withLock { state in
             if state.starts[number] != nil {
@@ -135,7 +126,7 @@ final class Journal: Sendable {
         }
     }
 
-    /// Writes down that a step is over.
+    /// Records that a step has ended.
     func end(_ step: Step, _ number: UInt64) {
         state.withLock { state in
             guard var start = state.starts[number] else { return }
@@ -146,8 +137,8 @@ final class Journal: Sendable {
         }
     }
 
-    /// Forgets the modules of which no step runs: they are started, or are not going to be. The others are forgotten when
-    /// their steps have ended.
+    /// Removes the modules of which no step is running: their start is over, whether it succeeded or failed. Other
+    /// modules are removed when their steps have ended.
     func endStarts() {
         state.withLock { state in
             for number in state.starts.keys {
@@ -159,7 +150,7 @@ final class Journal: Sendable {
                 }
             }
             Self.clear(&state)
-            // What is left are steps that do not end.
+            // The remaining steps are still running; the journal is written again with them.
             for (number, start) in state.starts {
                 let running = start.running.map { JournalLine.begin($0, number) }.joined()
                 Self.write(start.line + running + JournalLine.end(start.first, number), &state)
@@ -167,8 +158,8 @@ final class Journal: Sendable {
         }
     }
 
-    /// Forgets everything, and writes nothing more: the host ends in order. Modules, which are never freed, keep the
-    /// journal alive.
+    /// Removes the journal file and stops recording, since the host shuts down in an orderly manner. The object itself
+    /// stays alive, since modules are never freed and refer to it.
     func close() {
         state.withLock { state in
             plugin_host_count_starts(-Int32(state.starts.count))
@@ -187,17 +178,18 @@ final class Journal: Sendable {
         if state.starts.isEmpty { clear(&state) } else { write(JournalLine.end(number), &state) }
     }
 
-    /// The quarantine of a content that lies at a path, or is to come to lie there. Another content of the same file has an
-    /// entry of its own, or none.
+    /// Returns the quarantine entry of content that is at a path, or will be moved there. Each content of a file has
+    /// its own entry, if any.
     func quarantined(path: String, digest: UInt64) -> QuarantineEntry? {
         let file = Self.absolute(path)
         return quarantinedFiles.first { $0.file.hasBytes(of: file) && $0.digest == digest }
     }
 
-    /// The same for each way to name a file, so that its quarantine holds from every working directory.
+    /// Returns the absolute path of a file without links, so that its quarantine does not depend on how the file is
+    /// named or on the working directory.
     private static func absolute(_ path: String) -> String {
         guard let resolved = realpath(path, nil) else {
-            // There is no such file at the moment: its folder has one name all the same.
+            // The file does not exist at the moment, but its folder can be resolved.
             guard errno == ENOENT, let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash > path.startIndex,
                 let folder = realpath(String(path[..<slash]), nil)
             else { return path }
@@ -208,13 +200,13 @@ final class Journal: Sendable {
         return String(cString: resolved)
     }
 
-    /// Ends the suspicion against the file at a path: it was tried, and has not killed the host.
+    /// Removes a suspected file from the quarantine, since it was tried and has not killed the host.
     func clearSuspicion(_ path: String) {
         let file = Self.absolute(path)
         release { $0.isSuspected == true && $0.file.hasBytes(of: file) }
     }
 
-    /// Ends every quarantine.
+    /// Removes all files from the quarantine.
     func release() { release { _ in true } }
 
     private func release(_ isReleased: (QuarantineEntry) -> Bool) {
@@ -228,7 +220,7 @@ final class Journal: Sendable {
         }
     }
 
-    /// Adds a line. What has reached the kernel survives the process.
+    /// Appends a line. Once the kernel has it, it survives the process.
     private static func write(_ line: String, _ state: inout State) {
         guard state.descriptor >= 0 else { return }
         var line = line
@@ -247,7 +239,7 @@ final class Journal: Sendable {
         state.problem = loss(PluginError(.unreadable, "\(state.path) cannot be written: \(describe(errno: code))."))
     }
 
-    /// `$XDG_STATE_HOME/pluginhost` or `$HOME/.local/state/pluginhost`; nil where neither variable is set.
+    /// `$XDG_STATE_HOME/pluginhost` or `$HOME/.local/state/pluginhost`; `nil` if neither variable is an absolute path.
     static var defaultFolder: String? {
         let environment = ProcessInfo.processInfo.environment
         if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return "\(state)/pluginhost" }
@@ -260,26 +252,27 @@ final class Journal: Sendable {
             throw PluginError(
                 .unreadable, "the folder \(folder)/journal cannot be used: \(describe(errno: error.code.rawValue)).")
         }
-        // Locked before it gets its name, so that no other host takes it for one of a dead host.
+        // The file is locked before it gets its final name, so that no other host considers its host dead.
         let path = "\(folder)/journal/\(getpid())-\(UInt32.random(in: 0 ... .max))"
         let descriptor = Glibc.open("\(path).new", O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0, rename("\(path).new", "\(path).jsonl") == 0
         else {
             let code = errno
             if descriptor >= 0 { Glibc.close(descriptor) }
-            throw PluginError(.unreadable, "\(path).jsonl cannot be made: \(describe(errno: code)).")
+            throw PluginError(.unreadable, "\(path).jsonl cannot be created: \(describe(errno: code)).")
         }
         guard plugin_host_add_journal(descriptor) != 0 else {
             Glibc.close(descriptor)
             unlink("\(path).jsonl")
-            throw PluginError(.unreadable, "there is no memory left for a journal.")
+            throw PluginError(.unreadable, "there is not enough memory for a journal.")
         }
         state.descriptor = descriptor
         state.path = "\(path).jsonl"
         try requireRoom(state)
     }
 
-    /// A folder that is full is a loss that is told at once, not when the first module comes.
+    /// Checks that the journal can be written, so that a full disk is reported at the start of the host, not when the
+    /// first module is started.
     private static func requireRoom(_ state: State) throws(PluginError) {
         let page = [UInt8](repeating: UInt8(ascii: "\n"), count: 4096)
         let written = Glibc.write(state.descriptor, page, page.count)
@@ -289,7 +282,7 @@ final class Journal: Sendable {
         }
     }
 
-    /// The journals of hosts that died, locked, and what they say.
+    /// Locks and reads the journals of hosts that died.
     private static func readDead(
         in folder: String, _ checksTrust: Bool
     ) throws(PluginError) -> (entries: [QuarantineEntry], paths: [String], descriptors: [Int32]) {

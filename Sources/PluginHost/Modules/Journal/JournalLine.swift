@@ -1,17 +1,17 @@
 import Glibc
 import PluginABI
 
-/// The lines of a journal: JSON, one object each.
+/// The lines of a journal. Each is a JSON object.
 ///
 ///     {"number":7,"step":"opening","file":"/plugins/a.so","digest":"2a","size":7816,"date":1795464000}
-///     {"number":7,"over":"opening"}     no code of it runs now
+///     {"number":7,"over":"opening"}     the step has ended
 ///     {"number":7,"step":"entry"}       the next step begins
-///     {"number":7}                      its start is over
-///     {"fatal":7}                       the signal that killed the host was raised in its code; 0 for unknown code
-///     {"exit":7}                        its code ended the host
+///     {"number":7}                      the start of the module is over
+///     {"fatal":7}                       code of the module raised the signal that killed the host; 0: unknown code
+///     {"exit":7}                        code of the module ended the host
 ///
-/// Not written by Foundation, whose encoder casts: each cast of a process that has just opened a library searches the
-/// conformances of all libraries.
+/// The lines are not written by Foundation's encoder because that casts: in a process that has just opened a library,
+/// each cast searches the conformances of all libraries.
 enum JournalLine {
     static func begin(_ step: Journal.Step, file: String, digest: UInt64, size: Int, number: UInt64) -> String {
         let name = Value.string(file).json

@@ -4,25 +4,25 @@ import Glibc
 import PluginABI
 import PluginFile
 
-/// A file that was in progress when a host died. It is not opened again until it changes or is released.
+/// A file whose module was being started when a host died. It is not opened again until it changes or is released.
 struct QuarantineEntry: Hashable, Sendable {
-    /// The original file.
+    /// The path of the original file.
     var file: String
-    /// Of its content then; another content ends the quarantine.
+    /// The digest of the content that was quarantined. Other content is not quarantined.
     var digest: UInt64
-    /// What the host was doing with it.
+    /// The step of the start during which the host died.
     var step: Journal.Step
     var date: Date
-    /// For people.
+    /// The reason, as text for the operator.
     var message: String
-    /// Whether the host may have been killed by something else: it ended without a signal of the file's own, and for the
-    /// first time. Nil for no.
+    /// Whether something else may have killed the host: it died without a signal raised in the file's code, and for the
+    /// first time. `nil` means no.
     var isSuspected: Bool?
 
-    /// Whether both are about the same file with the same bytes.
+    /// Returns whether both entries concern the same file with the same content.
     func hasContent(of other: QuarantineEntry) -> Bool { file.hasBytes(of: other.file) && digest == other.digest }
 
-    /// Whether both are about the same step with the same bytes.
+    /// Returns whether both entries concern the same step of the same file with the same content.
     func isAbout(_ other: QuarantineEntry) -> Bool { hasContent(of: other) && step == other.step }
 }
 
@@ -38,7 +38,7 @@ extension QuarantineEntry {
         return .map(entries)
     }
 
-    /// Reads what ``record`` wrote; nil for anything else.
+    /// Reads a value written by ``record``. Returns `nil` for any other value.
     init?(_ record: Value) {
         guard let file = record["file"]?.string,
             let digest = record["digest"]?.string.flatMap({ UInt64($0, radix: 16) }),
@@ -51,18 +51,18 @@ extension QuarantineEntry {
     }
 }
 
-/// The file `quarantine.json` in the state folder, shared by all hosts of a user.
+/// The file `quarantine.json` in the state folder, which all hosts of a user share.
 struct Quarantine {
     let folder: String
-    /// Whether to leave out what others than this user and root could have written.
+    /// Whether files are ignored that users other than this user and root can write.
     var checksTrust = true
 
-    /// How many entries are kept at most; the oldest go first.
+    /// The largest number of entries. The oldest are removed first.
     static let entriesMax = 1000
 
     private var file: String { "\(folder)/quarantine.json" }
 
-    /// What the file says; nothing where it is missing or broken, or another user could have written it.
+    /// Returns the entries in the file; an empty array if it is missing or invalid, or another user can write it.
     func read() -> [QuarantineEntry] {
         guard (try? checkTrust(of: folder)) != nil, (try? checkTrust(of: file)) != nil,
             let data = FileManager.default.contents(atPath: file), data.count <= 1 << 24,
@@ -71,7 +71,7 @@ struct Quarantine {
         return list.compactMap(QuarantineEntry.init)
     }
 
-    /// Checks who could have written a file or folder of the journal.
+    /// Checks that no other user can write a file or folder of the journal.
     ///
     /// - Throws: `untrusted`.
     func checkTrust(of path: String) throws(PluginError) {
@@ -80,9 +80,10 @@ struct Quarantine {
         try Trust.check(status: status, path: path, above: nil)
     }
 
-    /// Changes the list and replaces the file at once, while no other host does so. Returns the new list.
+    /// Changes the list and replaces the file atomically, while no other host can change it. Returns the new list.
     ///
-    /// - Throws: `unreadable` if the file cannot be written, or another host holds it for more than five seconds.
+    /// - Throws: `unreadable` if the file cannot be written, or another host keeps it locked for more than five
+    ///   seconds.
     func update(_ change: (inout [QuarantineEntry]) -> Void) throws(PluginError) -> [QuarantineEntry] {
         let lock = open("\(folder)/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lock >= 0 else { throw failed(errno) }

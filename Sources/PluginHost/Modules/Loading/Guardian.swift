@@ -1,18 +1,18 @@
 import PluginABI
 
-/// Runs code of modules that may not return, on a thread that it may keep.
+/// A runner for module code that may not return, on a thread that such code may keep.
 struct Guardian: Sendable {
     let runner: HookRunner
-    /// What waits for the code, as ``HookRunner/isCurrent(_:)`` identifies it.
+    /// The object that waits for the code, as ``HookRunner/isCurrent(_:)`` identifies it.
     let owner: ObjectIdentifier
     let timeout: Duration
     let log: @Sendable (LogEntry) -> Void
 
-    /// What the code returns; nil when it has not within the timeout.
+    /// Runs `body` and returns its result, or `nil` if it does not return within the timeout.
     ///
     /// - Parameters:
-    ///   - subject: What runs, for the log.
-    ///   - consequence: What that means for others.
+    ///   - subject: A description of `body` for the log.
+    ///   - consequence: What else is affected while `body` runs, for the log.
     /// - Throws: `outOfResources`.
     func run<Result: Sendable>(
         _ subject: String, consequence: String, _ body: @escaping @Sendable () -> Result

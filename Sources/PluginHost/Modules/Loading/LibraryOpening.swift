@@ -1,14 +1,14 @@
 import PluginABI
 import Synchronization
 
-/// The opening of one library by the dynamic linker.
+/// One library being opened by the dynamic linker.
 ///
-/// The linker holds a lock of the whole process while constructors run: meanwhile no thread can open another library, look
-/// up a symbol (`dlsym`, `dladdr`) or end the process by `exit`. Everything else goes on: calls, new threads, first uses of
-/// thread-local values, errors of C++, `fork`, `_exit`. So an opening that takes too long is left to its thread, and further
-/// ones are refused until it has returned.
+/// While constructors run, the linker keeps a process-wide lock: no thread can open another library, look up a symbol
+/// (`dlsym`, `dladdr`) or end the process with `exit`. Everything else works: calls, new threads, first accesses to
+/// thread-local values, C++ exceptions, `fork`, `_exit`. An opening that takes too long is therefore left to its
+/// thread, and no other library is opened until it has returned.
 final class LibraryOpening: Sendable {
-    static let consequence = " No other library can be opened, and no program can end by exit, until it returns."
+    static let consequence = " Until it returns, no other library can be opened, and the process cannot end with exit."
 
     private static let overdue = Mutex<[ObjectIdentifier: LibraryOpening]>([:])
     private static let whenFree = Mutex<[@Sendable () -> Void]>([])
@@ -17,11 +17,9 @@ final class LibraryOpening: Sendable {
     private let start = ContinuousClock.now
     private let hasEnded = Mutex(false)
 
-    private init(_ file: String) { self.file = file }
+    init(_ file: String) { self.file = file }
 
-    static func begin(_ file: String) -> LibraryOpening { LibraryOpening(file) }
-
-    /// Notes that nobody waits for it any more. It stands in the way of others until it has ended.
+    /// Records that the opening took too long. It blocks other openings until it has ended.
     func isOverdue() {
         hasEnded.withLock { hasEnded in
             if !hasEnded { Self.overdue.withLock { $0[ObjectIdentifier(self)] = self } }
@@ -41,17 +39,19 @@ final class LibraryOpening: Sendable {
         for body in waiting { body() }
     }
 
-    /// - Parameter retry: Called once when libraries can be opened again, if they cannot now.
-    /// - Throws: `openFailed` while an opening goes on that took too long.
+    /// Checks that no overdue opening blocks the dynamic linker.
+    ///
+    /// - Parameter retry: Called once when libraries can be opened again, if they cannot be opened now.
+    /// - Throws: `openFailed` if an overdue opening has not returned yet.
     static func requireFree(for file: String, _ retry: @escaping @Sendable () -> Void) throws(PluginError) {
         guard let present = overdue.withLock({ $0.values.first }) else { return }
         whenFree.withLock { $0.append(retry) }
-        // It may have ended before that.
+        // The opening may have ended before `retry` was added.
         guard overdue.withLock({ !$0.isEmpty }) else { return }
         let seconds = Int((ContinuousClock.now - present.start) / .seconds(1))
         throw PluginError(
             .openFailed,
             "\(file) cannot be opened now: a constructor of \(present.file) has been running for \(seconds) s, and the "
-                + "dynamic linker opens nothing else until it returns. The file is opened then.")
+                + "dynamic linker opens no other library until it returns. The file will be opened then.")
     }
 }

@@ -1,30 +1,30 @@
 import PluginABI
 import Synchronization
 
-/// Watches how many of the memory maps that the kernel allows a process (`vm.max_map_count`) are used.
+/// The memory maps that the kernel allows a process (`vm.max_map_count`), and how many of them are in use.
 ///
-/// Images are never unmapped, so each replacement takes some, for as long as the process lives. Without maps there are no
-/// new threads and no memory, and calls that need either never end: so libraries are opened only as long as a reserve
-/// remains.
+/// Images are never unmapped, so each replacement uses more maps for the rest of the process. Without free maps the
+/// process can neither start threads nor allocate memory, and calls that need either never end. Libraries are therefore
+/// opened only while a reserve remains.
 final class MapsBudget: Sendable {
-    /// Of the maps that are allowed, in per cent: from here on the host warns.
+    /// The percentage of the allowed maps at which the host warns.
     static let warningShare = 80
-    /// From here on no library is opened.
+    /// The percentage of the allowed maps at which the host stops opening libraries.
     static let openingShare = 90
-    /// The maps that one module takes at most, with what it brings along; most take five.
+    /// The most maps that one module uses, including the libraries it brings along. Most modules use five.
     private static let mapsOfModule = 64
 
-    /// Modules map memory themselves: the count is not trusted for longer, in nanoseconds, nor counted again before a
-    /// hundred times as long as it takes.
+    /// How long a count is trusted, in nanoseconds, since modules map memory themselves. It is trusted longer if
+    /// counting takes long: for at least a hundred times the duration of the count.
     private static let trust: Int64 = 1_000_000_000
 
-    /// How many libraries may be opened while another thread counts: they take a sixth of the smallest reserve at most.
+    /// How many libraries may be opened while another thread counts. They use at most a sixth of the smallest reserve.
     private static let uncheckedWhileCounting = 16
 
     private struct State {
-        /// How many modules may come before the maps are counted again.
+        /// How many modules may be opened before the maps are counted again.
         var unchecked = 0
-        /// When they are counted again in any case. CLOCK_MONOTONIC nanoseconds.
+        /// When the maps are counted again in any case, in `CLOCK_MONOTONIC` nanoseconds.
         var next: Int64 = 0
         var warning: PluginError?
     }
@@ -33,29 +33,28 @@ final class MapsBudget: Sendable {
     private let limit: @Sendable () -> Int?
     private let count: @Sendable () -> Int?
 
-    /// That of the process.
+    /// The budget of the process.
     static let shared = MapsBudget()
 
     init(
         limit: @escaping @Sendable () -> Int? = { ProcessLimits.mapsLimit },
         count: @escaping @Sendable () -> Int? = { ProcessLimits.countMaps() }
     ) {
-        self.limit = limit
-        self.count = count
+        (self.limit, self.count) = (limit, count)
     }
 
-    /// Set once the share of the warning was reached.
+    /// The warning, once ``warningShare`` has been reached.
     var warning: PluginError? { state.withLock { $0.warning } }
 
-    /// Takes note that a library is to be opened. The maps are counted the more often the fewer are left.
+    /// Checks that a library may be opened. The fewer maps are left, the more often they are counted.
     ///
-    /// - Throws: `outOfResources` when no reserve would remain.
+    /// - Throws: `outOfResources` if no reserve would remain.
     func require(for file: String) throws(PluginError) {
         let start = monotonicNow()
         let isCheckDue = state.withLock { state in
             state.unchecked -= 1
             guard state.unchecked < 0 || start >= state.next else { return false }
-            // Hosts of one process that open libraries at the same time count once for all of them.
+            // If several hosts of the process open libraries at the same time, only one of them counts.
             state.unchecked = Self.uncheckedWhileCounting
             state.next = start + Self.trust
             return true
@@ -72,14 +71,14 @@ final class MapsBudget: Sendable {
         guard used >= refused else { return }
         throw PluginError(
             .outOfResources,
-            "\(file) is not opened: \(Self.usage(used, limit)); the last \(100 - Self.openingShare) per cent are kept for "
-                + "the threads and the memory of what runs. \(Self.remedy(limit))")
+            "\(file) is not opened: \(Self.usage(used, limit)); the last \(100 - Self.openingShare) percent are "
+                + "reserved for the threads and memory of running modules. \(Self.remedy(limit))")
     }
 
     private static func warning(_ used: Int, _ limit: Int) -> PluginError {
         PluginError(
             .outOfResources,
-            "\(usage(used, limit)). From \(openingShare) per cent on no more modules are opened. \(remedy(limit))")
+            "\(usage(used, limit)). From \(openingShare) percent on, no more modules are opened. \(remedy(limit))")
     }
 
     private static func usage(_ used: Int, _ limit: Int) -> String {
@@ -87,7 +86,7 @@ final class MapsBudget: Sendable {
     }
 
     private static func remedy(_ limit: Int) -> String {
-        "Restart the host, which gives back those of replaced modules, or raise the limit: sysctl -w "
+        "Restart the host, which frees the maps of replaced modules, or raise the limit: sysctl -w "
             + "vm.max_map_count=\(limit * 2)"
     }
 }

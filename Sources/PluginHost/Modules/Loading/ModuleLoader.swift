@@ -1,42 +1,42 @@
-import CPluginABI
 import CPluginHost
 import Glibc
 import PluginABI
 import PluginFile
 
-/// Opens the staged copy of a module and checks what it says, field by field.
+/// A loader that opens the staged copy of a module and checks its description field by field.
 struct ModuleLoader {
     let journal: Journal?
-    /// Whether modules of another Swift toolchain are taken.
+    /// Whether modules built by another Swift toolchain are accepted.
     let allowsOtherToolchains: Bool
 
-    /// What runs code of modules with a deadline; nil to run it on the caller's thread, for as long as it takes.
+    /// The runner for module code, with a timeout; `nil` to run it on the caller's thread without a time limit.
     var guardian: Guardian?
 
-    /// Asks an opened file what it is.
+    /// Calls the entry function of an opened file and reads the description that it returns.
     ///
-    /// - Throws: `invalidDescription`, `incompatible` or `invalidManifest`; `deadlineExceeded` when its entry function
+    /// - Throws: `invalidDescription`, `incompatible` or `invalidManifest`; `deadlineExceeded` if the entry function
     ///   does not return in time; `outOfResources`.
     func load(_ file: StagedFile, entry: plugin_module_entry_function) throws(PluginError) -> LoadedModule {
         try load(file) { UInt(bitPattern: entry()) }
     }
 
-    /// Asks something that was opened, or is a part of the program, what it is.
+    /// Reads the description of a module that was opened or is part of the program.
     ///
-    /// - Parameter entry: Returns the address of a description.
+    /// - Parameter entry: Returns the address of the description.
     /// - Throws: As ``load(_:entry:)``.
     func load(_ file: StagedFile, _ entry: @escaping @Sendable () -> UInt) throws(PluginError) -> LoadedModule {
         guard let answer = try run(.entry, file, "The entry function of", entry) else {
             throw overdue("The entry function", file)
         }
-        // Static data of an image that is never unmapped.
+        // The description is static data of an image that is never unmapped.
         guard let description = UnsafePointer<plugin_module>(bitPattern: answer) else {
             throw PluginError(.invalidDescription, "The entry function of \(file.original) returned null.")
         }
         return try check(description, file)
     }
 
-    /// Runs code of a file that is being started. Nil when it has not returned in time: then it goes on.
+    /// Runs code of a file that is being started. Returns `nil` if the code does not return in time; it then continues
+    /// to run.
     private func run<Result: Sendable>(
         _ step: Journal.Step, _ file: StagedFile, _ subject: String, consequence: String = "",
         _ body: @escaping @Sendable () -> Result
@@ -52,23 +52,22 @@ struct ModuleLoader {
         PluginError(
             .deadlineExceeded,
             "\(what) of \(file.original) did not return within \(guardian?.timeout ?? .zero), which is the "
-                + "hookTimeout. The "
-                + "module is not started, and goes on in a thread of its own.\(more)")
+                + "hookTimeout. The module is not started; its code continues on a thread of its own.\(more)")
     }
 
-    /// Brings a copy into the process and finds its entry function.
+    /// Loads a staged copy into the process and finds its entry function.
     ///
-    /// - Throws: `openFailed` or `invalidFile`; `deadlineExceeded` when its constructors do not return in time;
+    /// - Throws: `openFailed` or `invalidFile`; `deadlineExceeded` if its constructors do not return in time;
     ///   `outOfResources`.
     func open(_ file: StagedFile) throws(PluginError) -> plugin_module_entry_function {
         try MapsBudget.shared.require(for: file.original)
-        let opening = LibraryOpening.begin(file.original)
+        let opening = LibraryOpening(file.original)
         let opened = try run(
             .opening, file, "A constructor of", consequence: LibraryOpening.consequence
         ) { () -> Swift.Result<UInt, PluginError> in
             defer { opening.end() }
             plugin_host_expect_image(strdup(file.path), strdup(file.original.printable), file.number)
-            // Never unmapped: the Swift runtime cannot forget an image.
+            // The image is never unmapped, because the Swift runtime cannot forget an image.
             guard let image = dlopen(file.path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
                 let reason = dlerror().map { String(cString: $0) } ?? "unknown reason"
                 return .failure(
@@ -92,17 +91,17 @@ struct ModuleLoader {
 
     // MARK: The description
 
-    /// Checks a description, of a file or of the program itself.
+    /// Checks the description of a module in a file or in the program itself.
     func check(_ module: UnsafePointer<plugin_module>, _ file: StagedFile) throws(PluginError) -> LoadedModule {
         try Blame(file, journal).during(.entry) { () throws(PluginError) in try read(module, file) }
     }
 
-    /// Reads what a description leads to, all of it checked to be readable first.
+    /// Reads a description and everything that it points to, after checking that the memory is readable.
     private func read(_ module: UnsafePointer<plugin_module>, _ file: StagedFile) throws(PluginError) -> LoadedModule {
         let path = file.original
         let memory = ReadableMemory(of: path)
         try memory.require(module, 16, "the description")
-        // The first 16 bytes, before anything else is read.
+        // The first 16 bytes are checked before anything else is read.
         let raw = UnsafeRawPointer(module)
         let magic = raw.load(as: UInt64.self)
         guard magic == UInt64(PLUGIN_ABI_MAGIC) else {
@@ -118,14 +117,14 @@ struct ModuleLoader {
             throw PluginError(
                 .incompatible,
                 "\(path) was built for version \(major).\(minor) of the binary interface; this host has "
-                    + "\(PLUGIN_ABI_MAJOR).\(PLUGIN_ABI_MINOR), and loads \(PLUGIN_ABI_MAJOR).x. Build it with this "
+                    + "\(PLUGIN_ABI_MAJOR).\(PLUGIN_ABI_MINOR) and loads \(PLUGIN_ABI_MAJOR).x. Build it with this "
                     + "host's plugin_abi.h.")
         }
         guard size >= MemoryLayout<plugin_module>.size else {
             throw PluginError(
                 .invalidDescription,
-                "The description of \(path) says that it is \(size) bytes long; version \(major).\(minor) has at least "
-                    + "\(MemoryLayout<plugin_module>.size). Set size to sizeof(plugin_module).")
+                "The description of \(path) states a size of \(size) bytes; in version \(major).\(minor) it has at "
+                    + "least \(MemoryLayout<plugin_module>.size). Set size to sizeof(plugin_module).")
         }
         try memory.require(module, MemoryLayout<plugin_module>.size, "the description")
         let description = module.pointee
@@ -154,8 +153,8 @@ struct ModuleLoader {
         guard string.count <= limit else {
             throw PluginError(
                 .invalidDescription,
-                "The field \(field) in the description of \(file.original) announces \(string.count) bytes; at most "
-                    + "\(limit) are accepted.")
+                "The field \(field) in the description of \(file.original) states a length of \(string.count) bytes; "
+                    + "at most \(limit) are accepted.")
         }
         try memory.require(string.bytes, Int(string.count), field)
         do throws(PluginError) {
@@ -166,17 +165,17 @@ struct ModuleLoader {
         return string.text
     }
 
-    /// Code that runs on the host's Swift runtime must be compiled for it: on Linux there is no stable Swift ABI. One
-    /// that names no toolchain says that it needs no Swift runtime (SwiftPM links C modules against it all the same).
+    /// Checks that a module which shares the host's Swift runtime was built by the same toolchain: on Linux there is no
+    /// stable Swift ABI. A module that names no toolchain needs no Swift runtime, even if it is linked against it, as
+    /// SwiftPM does with C modules.
     private func checkToolchain(_ toolchain: String, _ file: StagedFile) throws(PluginError) {
         guard !allowsOtherToolchains, file.image.needed.contains("libswiftCore.so") else { return }
         guard !toolchain.isEmpty, toolchain != Toolchain.current else { return }
         throw PluginError(
             .incompatible,
             "\(file.original) was built by “\(toolchain.shortened)”, "
-                + "and shares the Swift runtime of this host, which was built by "
-                + "“\(Toolchain.current.shortened)”. Build it with "
-                + "that toolchain, or with -static-stdlib.")
+                + "but shares the Swift runtime of this host, which was built by "
+                + "“\(Toolchain.current.shortened)”. Build it with that toolchain, or with -static-stdlib.")
     }
 
     private func manifest(
@@ -186,8 +185,8 @@ struct ModuleLoader {
         guard count <= PLUGIN_MANIFEST_MAX_BYTES else {
             throw PluginError(
                 .invalidManifest,
-                "The manifest of \(file.original) announces \(count) bytes; at most \(PLUGIN_MANIFEST_MAX_BYTES) are "
-                    + "accepted.")
+                "The manifest of \(file.original) states a length of \(count) bytes; at most "
+                    + "\(PLUGIN_MANIFEST_MAX_BYTES) are accepted.")
         }
         guard let bytes = description.manifest.bytes, count > 0 else {
             throw PluginError(.invalidManifest, "\(file.original) has no manifest.")
@@ -198,16 +197,16 @@ struct ModuleLoader {
             let manifest = try ModuleManifest(parsing: text, abiMinor: minor)
             return (manifest, try manifest.routeEntries())
         } catch {
-            throw PluginError(error.code, "The manifest of \(file.original) is refused. \(error.message)")
+            throw PluginError(error.code, "The manifest of \(file.original) was rejected. \(error.message)")
         }
     }
 
-    /// A table of the description, by the names of its entries.
+    /// Returns a table of the description as a dictionary, by the names of its entries.
     ///
     /// - Parameters:
-    ///   - table: What the description calls it.
-    ///   - fields: What the description calls the name and the function of an entry.
-    ///   - read: Returns that name, and the address of that function.
+    ///   - table: The table's name in the description.
+    ///   - fields: The names of the fields of an entry that contain its name and its function.
+    ///   - read: Returns the name of an entry and the address of its function.
     private func entries<Entry>(
         _ start: UnsafePointer<Entry>?, _ count: UInt64, _ table: String,
         _ fields: (name: String, function: String), _ memory: ReadableMemory, _ file: StagedFile,
@@ -217,30 +216,31 @@ struct ModuleLoader {
             PluginError(.invalidDescription, "The description of \(file.original) \(what)")
         }
         guard count <= 100_000 else {
-            throw invalid("announces \(count) \(table); at most 100000 are accepted.")
+            throw invalid("states \(count) \(table); at most 100000 are accepted.")
         }
-        guard count == 0 || start != nil else { throw invalid("announces \(count) \(table), with a null pointer.") }
+        guard count == 0 || start != nil else { throw invalid("states \(count) \(table), but the pointer is null.") }
         try memory.require(start, Int(count) * MemoryLayout<Entry>.stride, "the table of \(table)")
         var entries = [String: Entry](minimumCapacity: Int(count))
         for (index, entry) in UnsafeBufferPointer(start: start, count: Int(count)).enumerated() {
             let (bytes, function) = read(entry)
             let name = try text(bytes, "\(table)[\(index)].\(fields.name)", memory, file, atMost: 1024)
-            // From here on its bytes are the name: other texts can be equal and have other bytes.
+            // From here on names are compared as bytes. ASCII is required since two equal Swift strings can otherwise
+            // consist of different bytes.
             guard name.utf8.allSatisfy({ $0 < 0x80 }) else {
                 throw invalid(
-                    "has “\(name.shortened)” among its \(table), which is not ASCII, as names in a manifest are.")
+                    "has “\(name.shortened)” among its \(table), which is not ASCII, as names in a manifest must be.")
             }
             guard function != 0 else {
                 throw invalid("has “\(name.shortened)” among its \(table), whose \(fields.function) is null.")
             }
             guard entries.updateValue(entry, forKey: name) == nil else {
-                throw invalid("has two \(table) “\(name.shortened)”.")
+                throw invalid("has two \(table) named “\(name.shortened)”.")
             }
         }
         return entries
     }
 
-    /// The manifest and the tables must say the same.
+    /// Checks that the manifest and the tables declare the same functions and factories.
     private func match(
         _ manifest: ModuleManifest, _ functions: [String: plugin_function], _ factories: [String: plugin_factory],
         _ file: StagedFile
@@ -254,7 +254,7 @@ struct ModuleLoader {
         if let missing = declared.subtracting(functions.keys).sorted().first {
             throw PluginError(
                 .invalidManifest,
-                "The manifest of \(file.original) declares “\(missing.shortened)”, and there is no function of "
+                "The manifest of \(file.original) declares “\(missing.shortened)”, but there is no function of "
                     + "that name.")
         }
         if let superfluous = Set(functions.keys).subtracting(declared).sorted().first {
@@ -266,7 +266,7 @@ struct ModuleLoader {
         if let missing = withInstance.subtracting(factories.keys).sorted().first {
             throw PluginError(
                 .invalidManifest,
-                "The manifest of \(file.original) declares an instance for target \(missing), and there is no factory.")
+                "The manifest of \(file.original) declares an instance for target \(missing), but there is no factory.")
         }
         if let superfluous = Set(factories.keys).subtracting(withInstance).sorted().first {
             throw PluginError(

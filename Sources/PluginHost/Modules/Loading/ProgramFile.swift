@@ -3,10 +3,10 @@ import Glibc
 import PluginFile
 
 extension StagedFile {
-    /// What stands for a file where the program registers a module.
+    /// A substitute for the file of a module that the program registers.
     static let program = StagedFile(partOfProgram: "(program)", .program)
 
-    /// The same for a module that is linked into the program.
+    /// Returns a substitute for the file of a module that is linked into the program.
     static func linked(_ name: String) -> StagedFile { StagedFile(partOfProgram: "(linked) \(name)", .linked) }
 
     private init(partOfProgram name: String, _ source: Source) {
@@ -17,9 +17,9 @@ extension StagedFile {
 }
 
 extension LoadedModule {
-    /// Whether the program registers it.
+    /// Whether the program registers the module.
     var isRegistered: Bool { staged.source == .program }
 
-    /// Whether it comes from a file in a plugins folder.
+    /// Whether the module comes from a file in a plugins folder.
     var isOfFile: Bool { staged.source == .file }
 }

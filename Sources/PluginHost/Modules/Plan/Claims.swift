@@ -1,7 +1,7 @@
 import PluginABI
 import PluginFile
 
-/// What modules claim for themselves: targets, routes, services. Each belongs to the one that has it already.
+/// The targets, routes and services that modules claim. Each belongs to the module that claimed it first.
 struct Claims {
     private struct Owner {
         let name: String
@@ -23,8 +23,8 @@ struct Claims {
     private var routes: RouteTable
 
     /// - Parameters:
-    ///   - routes: Those that stand.
-    ///   - leaving: Whose routes are free.
+    ///   - routes: The routes in effect.
+    ///   - leaving: The generations whose routes become available.
     init(_ routes: Routes, without leaving: [Generation] = []) {
         self.routes = routes.table
         for entry in leaving.lazy.flatMap(\.routes) where self.routes.entry(like: entry.pattern) === entry {
@@ -32,16 +32,16 @@ struct Claims {
         }
     }
 
-    /// Enters what somebody has who serves already; its routes stand.
+    /// Enters the targets and services of a module that already serves. Its routes are in effect already.
     mutating func keep(_ manifest: ModuleManifest, _ file: String) {
         let owner = Owner(name: manifest.name, file: file)
         for target in manifest.targets { targets[target.name] = owner }
         for service in manifest.services { services[Service(service)] = owner }
     }
 
-    /// Enters everything that a newcomer claims, or nothing when another one has some of it.
+    /// Enters all claims of a new module, or none of them if another module has one of them.
     ///
-    /// - Throws: `conflict`, naming both sides.
+    /// - Throws: `conflict`, naming both modules.
     mutating func take(_ module: LoadedModule, _ file: String) throws(PluginError) {
         let (manifest, before) = (module.manifest, routes)
         let name = manifest.name
@@ -56,8 +56,8 @@ struct Claims {
             guard let owner = services[Service(service)] else { continue }
             throw PluginError(
                 .conflict,
-                "\(name) (\(file)) offers the service \(service.name) \(service.version) with the priority "
-                    + "\(service.priority), and so does \(owner.name) (\(owner.file)). \(owner.name) keeps it; \(name) "
+                "\(name) (\(file)) offers the service \(service.name) \(service.version) with priority "
+                    + "\(service.priority), as does \(owner.name) (\(owner.file)). \(owner.name) keeps it; \(name) "
                     + "is not registered. Give one of them another priority or version.")
         }
         for entry in module.routes {
@@ -67,7 +67,7 @@ struct Claims {
                     routes = before
                     throw .conflict(entry, conflict)
                 }
-                routes.remove(other)  // Files step back.
+                routes.remove(other)  // Routes of route files yield to those of modules.
             }
         }
         keep(manifest, file)

@@ -2,30 +2,30 @@ import PluginABI
 import PluginFile
 
 extension Plan {
-    /// For each module the files that could serve; chooses among them until nothing better can be had.
+    /// The candidates of each module. ``choose()`` selects the best candidates that can serve together.
     struct Options {
         struct Group {
             let ranked: [Candidate]
-            /// Which of them is to serve, as far as is known.
+            /// The index of the candidate that is chosen at present.
             var place = 0
-            /// Whether that one can.
+            /// Whether the chosen candidate can serve.
             var isAdmitted = false
-            /// Why others cannot, by path.
+            /// The reasons why other candidates cannot serve, by path.
             var refusals: [PathKey: PluginError] = [:]
 
             var chosen: Candidate { ranked[place] }
             var hasMore: Bool { place + 1 < ranked.count }
         }
 
-        /// What the program registers; what serves of that first.
+        /// The modules that the program registers; those that already serve come first.
         private let program: [Candidate]
         private let routes: Routes
-        /// What serves now.
+        /// The generations that serve now.
         private let served: [Generation]
         private(set) var groups: [Group] = []
-        /// In the order of their start.
+        /// The candidates that can serve, in the order of their start.
         private(set) var serving: [Candidate] = []
-        /// Why the last of ``program`` cannot serve.
+        /// The reason why the last of ``program`` cannot serve.
         private(set) var refusal: PluginError?
 
         init(program: [Candidate], served: [Generation], routes: Routes) {
@@ -34,13 +34,13 @@ extension Plan {
 
         mutating func add(_ ranked: [Candidate]) { groups.append(Group(ranked: ranked)) }
 
-        /// Tries the first of each module; where it cannot start, the next one, and so on.
+        /// Tries the first candidate of each module. If it cannot start, tries the next one, and so on.
         mutating func choose() {
             while true {
                 let blocked = attempt()
                 let movable = blocked.filter { groups[$0].hasMore }
                 guard !movable.isEmpty else { return }
-                // First those that wait for nothing which may still change.
+                // Candidates whose requirement itself waits may still start, so all others move on first.
                 let settled = movable.filter { place in
                     groups[place].refusals[groups[place].chosen.path]?.code != .requirementWaits
                 }
@@ -48,13 +48,14 @@ extension Plan {
             }
         }
 
-        /// Lets start what can, and notes why the others cannot.
+        /// Determines which of the chosen candidates can start, and why the others cannot. Returns the groups of the
+        /// latter.
         private mutating func attempt() -> [Int] {
             let staying = Set((program + groups.map(\.chosen)).compactMap { $0.served?.generation.number })
             let leaving = served.filter { !staying.contains($0.number) }
             var claims = Claims(routes, without: leaving)
             var present = Provisions()
-            // What is there keeps what it has.
+            // Modules that already serve keep what they claim.
             for kept in program + groups.map(\.chosen) where kept.served != nil {
                 claims.keep(kept.manifest, kept.path)
             }
@@ -96,7 +97,9 @@ extension Plan {
             return order.blocked
         }
 
-        /// - Throws: `conflict` when another module has the name of what the program registers.
+        /// Checks that a module which the program registers has a name of its own.
+        ///
+        /// - Throws: `conflict` if another module has the same name.
         private func requireFreeName(for candidate: Candidate) throws(PluginError) {
             let others = program.filter { $0.served != nil } + groups.flatMap(\.ranked).filter { $0.served != nil }
             let other = others.first { $0.manifest.name == candidate.manifest.name }
@@ -109,8 +112,8 @@ extension PluginError {
     fileprivate static func nameTaken(_ candidate: Plan.Candidate, by other: Plan.Candidate) -> PluginError {
         PluginError(
             .conflict,
-            "\(candidate.manifest.name) (\(candidate.path)) has the name of a module that is there: "
-                + "\(other.manifest.name) \(other.manifest.version), of \(other.path), which keeps it. What the program "
-                + "registers replaces nothing, and nothing replaces it.")
+            "\(candidate.manifest.name) (\(candidate.path)) has the name of an existing module: "
+                + "\(other.manifest.name) \(other.manifest.version) from \(other.path), which keeps it. A module that "
+                + "the program registers replaces no other module, and cannot be replaced by one.")
     }
 }

@@ -2,41 +2,42 @@ import Foundation
 import PluginABI
 import PluginFile
 
-/// Which file of each module is to serve, and why others do not.
+/// The decision which file of each module should serve, and why others should not.
 ///
-/// A function of what is in the folders and of what serves already, never of the order in which files arrived: the
-/// highest version that can start, of equal ones the file name that sorts first. What serves goes on when its file was
-/// renamed or copied; and when its file holds something else that cannot be served. What the program registers replaces
-/// nothing, and nothing replaces it; it waits for nothing.
+/// It depends on the files in the folders and on what already serves, never on the order in which files appeared: the
+/// highest version that can start serves; among equal versions the file whose name sorts first. A module that serves
+/// continues to serve if its file was renamed or copied, or if the new content of its file cannot be served. A module
+/// that the program registers replaces no other module, cannot be replaced, and does not wait.
 struct Plan {
-    /// What may serve under the name of a module.
+    /// A module that may serve under its name.
     struct Candidate {
         let module: LoadedModule
-        /// The file that holds it; where none does any more, the one that it came from.
+        /// The path of the file that contains the module; if there is none, of the file that it was loaded from.
         let path: String
-        /// What serves already with this content.
+        /// The generation that already serves with this content, if any.
         var served: Served?
-        /// Whether a file holds it.
+        /// Whether a file contains the module.
         let isInFolder: Bool
 
         var manifest: ModuleManifest { module.manifest }
+        var fileName: String { (path as NSString).lastPathComponent }
     }
 
-    /// In the order of their start: what the program registers, then the others.
+    /// The modules that should serve, in the order of their start: those that the program registers, then the others.
     private(set) var serving: [Candidate] = []
-    /// By path, for every file that holds a module.
+    /// The verdicts about all files that contain modules, by path.
     private(set) var verdicts: [PathKey: FileRecord.Verdict] = [:]
-    /// What serves now and will not any more, in the order of its start.
+    /// The modules that serve now and should no longer serve, in the order of their start.
     private(set) var leaving: [Served] = []
 
-    /// Why what the program registers is not to serve.
+    /// The reason why the module that the program registers should not serve.
     private(set) var refusal: PluginError?
 
     /// - Parameters:
-    ///   - records: What the files hold.
-    ///   - present: What serves now.
-    ///   - change: What the program registers or takes away.
-    ///   - routes: What was added to the routes of modules, and taken away from them.
+    ///   - records: The records of all files.
+    ///   - present: The modules that serve now.
+    ///   - change: The module that the program registers or unregisters.
+    ///   - routes: The present routes: of modules, added to them, and removed from them.
     init(_ records: [FileRecord], _ present: Serving, _ change: ProgramChange?, _ routes: Routes) {
         let served = present.modules
         var files: [String: [FileRecord]] = [:]
@@ -66,7 +67,7 @@ struct Plan {
             .sorted { $0.generation.number < $1.generation.number }
     }
 
-    /// What the program has registered after a change.
+    /// Returns the modules that the program has registered after a change.
     private static func registered(_ present: [Served], _ change: ProgramChange?) -> [Candidate] {
         var candidates = present.map { Candidate(module: $0.module, path: $0.path, served: $0, isInFolder: false) }
         switch change {
@@ -77,8 +78,8 @@ struct Plan {
         return candidates
     }
 
-    /// The files of modules that serve which hold another module now, with what serves, by path. That is a mistake more
-    /// often than a wish, unless the module that serves has moved to another file.
+    /// Returns the files of serving modules that contain another module now, with the module that serves, by path. This
+    /// is more likely a mistake than intended, unless another file contains the module that serves.
     private static func takenFiles(_ records: [FileRecord], _ served: [String: Served]) -> [PathKey: Served] {
         let owners = Dictionary(served.values.map { (PathKey($0.path), $0) }) { first, _ in first }
         let taken = records.filter { record in
@@ -97,12 +98,12 @@ struct Plan {
         return .refused(
             PluginError(
                 .conflict,
-                "\(record.path) held \(owner.name) \(owner.module.manifest.version) and now holds \(manifest.name) "
-                    + "\(manifest.version). \(owner.name) goes on. Delete the file first if it is to go, and give "
-                    + "\(manifest.name) a file of its own."))
+                "\(record.path) contained \(owner.name) \(owner.module.manifest.version) and now contains "
+                    + "\(manifest.name) \(manifest.version). \(owner.name) continues to serve. Delete the file first "
+                    + "if it should be removed, and give \(manifest.name) a file of its own."))
     }
 
-    /// The candidates of one module, the one that should serve first.
+    /// Returns the candidates of one module, best first.
     private static func rank(_ files: [FileRecord], _ served: Served?, _ paths: Set<PathKey>) -> [Candidate] {
         var ranked = files.compactMap { file in
             file.module.map { module in
@@ -117,13 +118,13 @@ struct Plan {
             return left.path.sortsAsFile(before: right.path)
         }
         guard let served else { return ranked }
-        // The same again under a name that sorts first is no reason to start anew.
+        // A copy whose name sorts first is no reason to start the module again.
         if let place = ranked.firstIndex(where: { $0.served != nil }) {
             let own = ranked.firstIndex { $0.served != nil && $0.path.hasBytes(of: served.path) } ?? place
             ranked.insert(ranked.remove(at: own), at: place)
             for other in ranked.indices where other != place { ranked[other].served = nil }
         } else if paths.contains(served.path) || !files.isEmpty {
-            // Its successor may fail. What was there goes on then.
+            // If its successor fails, the module continues to serve.
             ranked.append(Candidate(module: served.module, path: served.path, served: served, isInFolder: false))
         }
         return ranked
@@ -132,7 +133,7 @@ struct Plan {
     static func isSame(_ a: LoadedModule, _ b: LoadedModule) -> Bool {
         if a === b { return true }
         guard a.manifest.version == b.manifest.version else { return false }
-        // A file of the version that is linked in is taken for the same: the program has no bytes to compare.
+        // A file with the version of a linked module counts as the same module, since there are no bytes to compare.
         return a.isLinked || b.isLinked || a.hasContent(of: b.staged) || b.hasContent(of: a.staged)
     }
 
@@ -161,12 +162,8 @@ struct Plan {
         return .refused(
             PluginError(
                 .conflict,
-                "\(candidate.path) and \(chosen.path) are both \(chosen.manifest.name) \(chosen.manifest.version), with "
-                    + "different content. \(chosen.fileName) serves, because its name sorts first; give one of them "
-                    + "another version, or delete it."))
+                "\(candidate.path) and \(chosen.path) are both \(chosen.manifest.name) \(chosen.manifest.version), "
+                    + "with different content. \(chosen.fileName) serves, because its name sorts first; give one of "
+                    + "them another version, or delete it."))
     }
-}
-
-extension Plan.Candidate {
-    var fileName: String { (path as NSString).lastPathComponent }
 }

@@ -1,18 +1,18 @@
 import PluginABI
 import PluginFile
 
-/// What the removal or the rollback of a module touches. All of it is known before anything happens, and all of it is
-/// done, or nothing.
+/// The effects of removing a module or rolling it back. All of them are known in advance, and either all of them happen
+/// or none.
 public struct PlannedChange: Sendable, CustomStringConvertible {
-    /// The module that was named.
+    /// The module that is removed or rolled back.
     public let module: String
-    /// The files that leave their folders for the store of kept versions.
+    /// The files that are moved from their folders to the version store.
     public let moved: [String]
-    /// The file that comes out of the store into its folder; nil where none does.
+    /// The file that is put back from the version store; `nil` if there is none.
     public let restored: String?
-    /// What stops and nothing takes the place of, in the order in which it does.
+    /// The modules that stop without being replaced, in the order in which they stop.
     public let stopping: [Stop]
-    /// What starts, in the order in which it does.
+    /// The modules that start, in the order in which they start.
     public let starting: [Start]
 
     /// A module that stops.
@@ -21,49 +21,47 @@ public struct PlannedChange: Sendable, CustomStringConvertible {
         public let name: String
         /// The version that serves until then.
         public let version: String
-        /// Why it does.
+        /// The reason why it stops.
         public let reason: String
     }
 
-    /// A module that starts, or one of whose other versions takes over.
+    /// A module that starts, or of which another version takes over.
     public struct Start: Sendable, Hashable {
         /// The module's name.
         public let name: String
         /// The version that will serve.
         public let version: String
-        /// The file that it comes from.
+        /// The file that the version comes from.
         public let file: String
-        /// The version that it takes the place of; nil where none serves.
+        /// The version that is replaced; `nil` if none serves.
         public let previous: String?
     }
 
-    /// One line for each thing that is done.
+    /// The effects, one line each.
     public var description: String {
         var lines = moved.map { "moves \($0) to the kept versions" }
         if let restored { lines.append("puts back \(restored)") }
         lines += stopping.map { "stops \($0.name) \($0.version): \($0.reason)" }
         lines += starting.map { start in
             if let previous = start.previous {
-                "replaces \(start.name) \(previous) by \(start.version) from \(start.file)"
+                "replaces \(start.name) \(previous) with \(start.version) from \(start.file)"
             } else {
                 "starts \(start.name) \(start.version) from \(start.file)"
             }
         }
         return lines.joined(separator: "\n")
     }
-}
 
-extension PlannedChange {
     /// - Parameters:
-    ///   - plan: What is to serve afterwards.
-    ///   - served: What serves now, by module.
+    ///   - plan: The plan of what should serve afterwards.
+    ///   - served: The modules that serve now, by name.
     init(
         of module: String, moving moved: [String], restoring restored: String?, _ plan: Plan, _ served: [String: Served]
     ) {
         (self.module, self.moved, self.restored) = (module, moved, restored)
         let names = Set(plan.serving.map(\.manifest.name))
         stopping = plan.leaving.reversed().filter { !names.contains($0.name) }.map { leaving in
-            let reason = plan.verdicts[leaving.path]?.error?.message ?? "its file goes to the kept versions."
+            let reason = plan.verdicts[leaving.path]?.error?.message ?? "its file is moved to the kept versions."
             return Stop(name: leaving.name, version: leaving.version.description, reason: reason)
         }
         starting = plan.serving.filter { $0.served == nil }.map { candidate in
@@ -73,7 +71,7 @@ extension PlannedChange {
         }
     }
 
-    /// Other modules that serve and would not, or only in a lower version.
+    /// The other modules that serve now and would no longer serve, or only in a lower version.
     var dependents: [String] {
         stopping.filter { $0.name != module }.map { "\($0.name) \($0.version)" }
             + starting.filter { start in
@@ -84,7 +82,9 @@ extension PlannedChange {
             }.map { "\($0.name) \($0.previous!)" }
     }
 
-    /// - Throws: `required`, naming those who depend on what goes, and why.
+    /// Checks that no other module depends on the version that is removed.
+    ///
+    /// - Throws: `required`, naming the dependent modules and the reasons.
     func requireNoDependents(_ what: String) throws(PluginError) {
         let dependents = dependents
         guard !dependents.isEmpty else { return }
@@ -93,7 +93,7 @@ extension PlannedChange {
             .required,
             ([
                 "\(module) is not \(what): \(dependents.joined(separator: ", ")) "
-                    + "\(dependents.count == 1 ? "depends" : "depend") on what is there."
-            ] + reasons + ["Change them first, or force it."]).joined(separator: " "))
+                    + "\(dependents.count == 1 ? "depends" : "depend") on the present version."
+            ] + reasons + ["Change them first, or force the change."]).joined(separator: " "))
     }
 }

@@ -1,8 +1,7 @@
-import PluginABI
 import PluginFile
 
-/// When a module has its turn among others, in hooks and events, as far as none depends on the other: level, then
-/// priority (higher first), then name.
+/// The order of modules in hooks and events if none depends on the other: by level, then by priority (higher first),
+/// then by name.
 struct ModuleOrder: Comparable {
     let level: ModuleManifest.Level
     let priority: Int
@@ -19,7 +18,7 @@ struct ModuleOrder: Comparable {
     }
 }
 
-/// What a set of modules provides to others: their names and services, with the versions.
+/// The names and services, with their versions, that a set of modules provides to others.
 struct Provisions {
     private var modules: [String: SemanticVersion] = [:]
     private var services: [String: [(version: SemanticVersion, module: String)]] = [:]
@@ -31,7 +30,7 @@ struct Provisions {
         }
     }
 
-    /// What of a requirement's name is there, whether the version will do or not.
+    /// Returns the versions that are provided under a requirement's name, whether or not they satisfy it.
     func versions(for requirement: ModuleManifest.Requirement) -> [SemanticVersion] {
         switch requirement.subject {
         case .module(let name): modules[name].map { [$0] } ?? []
@@ -44,18 +43,19 @@ struct Provisions {
     }
 }
 
-/// Modules in the order in which they start: what others require comes before them, else ``ModuleOrder``. The same
-/// order for every source of registration, and for events; its reverse is the order of the end.
+/// The order in which modules start: a module comes after those that it requires, otherwise ``ModuleOrder`` applies.
+/// The order is the same for modules from all sources, and for events. Modules are stopped in reverse order.
 struct StartOrder {
-    /// Places in the array that was given, in order.
+    /// The indices of the modules that can start, in order.
     private(set) var places: [Int] = []
-    /// Places of those that cannot start: what they require is not there, or waits itself.
+    /// The indices of the modules that cannot start, because a requirement is missing or itself waits, or because they
+    /// were refused.
     private(set) var blocked: [Int] = []
 
     /// - Parameters:
-    ///   - manifests: In any order.
-    ///   - present: What is there besides them.
-    ///   - admit: Called with each place when its turn has come; it may refuse it.
+    ///   - manifests: The manifests of the modules, in any order.
+    ///   - present: What other modules provide.
+    ///   - admit: Called with the index of each module when it is its turn. Returns false to refuse the module.
     init(
         _ manifests: [ModuleManifest], besides present: Provisions = Provisions(),
         admit: (Int) -> Bool = { _ in true }
@@ -75,7 +75,7 @@ struct StartOrder {
         func isReady(_ index: Int) -> Bool {
             manifests[remaining[index]].requirements.allSatisfy { $0.isOptional || provisions.satisfies($0) }
         }
-        // Who would like to have another one waits for it, unless that cannot start without this one.
+        // A module waits for its optional requirements if they can start without it.
         func isUnhurried(_ index: Int) -> Bool {
             manifests[remaining[index]].requirements.allSatisfy { wish in
                 !wish.isOptional || provisions.satisfies(wish)
@@ -101,9 +101,9 @@ extension ModuleManifest {
 }
 
 extension [Generation] {
-    /// In the order in which modules have their turn.
+    /// The generations in their start order.
     var inOrder: [Generation] {
-        let order = StartOrder(map { $0.manifest! })  // Only the program itself has none, and it is in no table.
+        let order = StartOrder(map { $0.manifest! })  // Only the program itself has no manifest, and it is in no table.
         return (order.places + order.blocked).map { self[$0] }
     }
 }

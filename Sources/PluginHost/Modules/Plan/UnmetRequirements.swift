@@ -1,7 +1,7 @@
 import PluginABI
 import PluginFile
 
-/// Why modules wait: what they require is missing, has another version, waits itself, or requires them in turn.
+/// The reasons why modules wait: a requirement is missing, has another version, itself waits, or is circular.
 struct UnmetRequirements {
     private let manifests: [ModuleManifest]
     private let starting: Set<Int>
@@ -9,9 +9,9 @@ struct UnmetRequirements {
     private var all = Provisions()
 
     /// - Parameters:
-    ///   - chosen: All modules that would serve.
-    ///   - starting: The places of those that can.
-    ///   - present: What is there besides.
+    ///   - chosen: The manifests of all chosen modules.
+    ///   - starting: The indices of those that can start.
+    ///   - present: What other modules provide.
     init(chosen: [ModuleManifest], starting: Set<Int>, present: Provisions) {
         (manifests, self.starting, self.present) = (chosen, starting, present)
         for (place, manifest) in chosen.enumerated() {
@@ -23,24 +23,24 @@ struct UnmetRequirements {
     func reason(of place: Int) -> PluginError {
         let name = manifests[place].name
         let reasons = manifests[place].requirements.filter { !$0.isOptional && !present.satisfies($0) }
-        // What is worst first: a circle and a wrong version do not pass by waiting.
+        // The worst reasons come first: waiting does not resolve a circular requirement or a wrong version.
         if let circle = circle(from: place) {
             return PluginError(
                 .circularRequirement,
-                "\(name) waits in a circle: \(circle.joined(separator: " requires ")). Make one of these requirements "
-                    + "optional.")
+                "\(name) waits because of a circular requirement: \(circle.joined(separator: " requires ")). Make one "
+                    + "of these requirements optional.")
         }
         for requirement in reasons {
             let found = present.versions(for: requirement)
             guard !found.isEmpty else { continue }
             let versions = found.map(\.description).joined(separator: ", ")
             return PluginError(
-                .wrongVersion, "\(name) waits: it requires \(requirement), and \(versions) is there.")
+                .wrongVersion, "\(name) waits: it requires \(requirement), but only \(versions) is available.")
         }
         for requirement in reasons where all.versions(for: requirement).isEmpty {
             return PluginError(
                 .missingRequirement,
-                "\(name) waits: it requires \(requirement), which is not there. It starts when that comes.")
+                "\(name) waits: it requires \(requirement), which is missing. It starts as soon as that is available.")
         }
         guard let requirement = reasons.first else {
             return PluginError(.conflict, "\(name) cannot be served.")
@@ -49,13 +49,15 @@ struct UnmetRequirements {
         guard !versions.isEmpty else {
             let others = all.versions(for: requirement).map(\.description).joined(separator: ", ")
             return PluginError(
-                .wrongVersion, "\(name) waits: it requires \(requirement), and \(others) is there, and waits itself.")
+                .wrongVersion,
+                "\(name) waits: it requires \(requirement), but there is only \(others), which itself waits.")
         }
         return PluginError(
-            .requirementWaits, "\(name) waits: it requires \(requirement), which is there, and waits itself.")
+            .requirementWaits, "\(name) waits: it requires \(requirement), which itself waits.")
     }
 
-    /// The names on the way from a module back to itself, if what it requires leads there.
+    /// Returns the names of the modules in a circle of requirements that contains a module, beginning and ending with
+    /// it; `nil` if there is none.
     private func circle(from start: Int) -> [String]? {
         var visited: Set<Int> = []
         var paths: [(place: Int, names: [String])] = [(start, [manifests[start].name])]

@@ -3,10 +3,10 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-// What the host tells about its modules by events of its own.
+// The host's own events about its modules.
 
 extension Calls {
-    /// `module.added`, or `module.replaced` with the version before.
+    /// Posts `module.added`, or `module.replaced` with the previous version.
     func postAdded(_ generation: Generation, insteadOf predecessor: Generation?) {
         guard let predecessor else { return postHostEvent("module.added", generation.eventParameters) }
         var parameters = generation.eventParameters
@@ -19,17 +19,15 @@ extension Calls {
     }
 
     func postFailed(_ status: ModuleStatus) {
-        var parameters: [String: Value] = ["file": .string(status.file)]
-        if let name = status.name { parameters["name"] = .string(name) }
-        if let error = status.error {
-            parameters["code"] = .string(error.code.rawValue)
-            parameters["message"] = .string(error.message)
-        }
-        postHostEvent("module.failed", parameters)
+        let parameters: [String: Value?] = [
+            "file": .string(status.file), "name": status.name.map(Value.string),
+            "code": status.error.map { .string($0.code.rawValue) }, "message": status.error.map { .string($0.message) },
+        ]
+        postHostEvent("module.failed", parameters.compactMapValues(\.self))
     }
 }
 
-/// Tells observers and subscribers what happens to the modules of a host. All functions may be called from any thread.
+/// The notifications of observers and subscribers about a host's modules. All functions may be called from any thread.
 final class Announcements: Sendable {
     private enum Observers {
         case notYet
@@ -40,7 +38,7 @@ final class Announcements: Sendable {
     private let calls: Calls
     private let runner: HookRunner
     private let hookTimeout: Duration
-    /// How many events are being delivered that are not waited for any more.
+    /// How many events are still being delivered after their timeout.
     private let overdueEvents = Atomic(0)
     private let observers = Mutex(Observers.notYet)
 
@@ -50,10 +48,11 @@ final class Announcements: Sendable {
 
     // MARK: Observers
 
-    /// Lets observers come.
+    /// Starts accepting observers.
     func begin() { observers.withLock { $0 = .listening([:]) } }
 
-    /// Everything that happens from now on; ends at once before the beginning and after the end.
+    /// Returns a stream of the changes from now on. Before ``begin()`` and after ``end()``, the stream is finished at
+    /// once.
     func changes() -> AsyncStream<HostChange> {
         let (stream, continuation) = AsyncStream.makeStream(of: HostChange.self)
         let id = UUID()
@@ -62,12 +61,12 @@ final class Announcements: Sendable {
         return stream
     }
 
-    /// Returns whether there are observers at this time.
+    /// Adds or removes an observer. Returns false before ``begin()`` and after ``end()``.
     @discardableResult
     private func set(_ observer: AsyncStream<HostChange>.Continuation?, for id: UUID) -> Bool {
         observers.withLock { observers in
             guard case .listening(var present) = observers else { return false }
-            observers = .notYet  // So that the dictionary is not copied.
+            observers = .notYet  // Avoids copying the dictionary.
             present[id] = observer
             observers = .listening(present)
             return true
@@ -79,7 +78,7 @@ final class Announcements: Sendable {
         if case .listening(let present) = observers { for observer in present.values { observer.yield(change) } }
     }
 
-    /// Lets observers go.
+    /// Finishes the streams of all observers.
     func end() {
         let last = observers.withLock { observers in
             defer { observers = .ended }
@@ -90,21 +89,22 @@ final class Announcements: Sendable {
 
     // MARK: Subscribers
 
-    /// The delivery of an event, which ends, and may be given up before or after that.
+    /// The delivery of one event, which the waiting thread and the delivering thread leave in either order.
     private final class Delivery: Sendable {
         private let isLeftByOne = Atomic(false)
 
-        /// Returns whether the other one has left it: who waits, or who delivers.
+        /// Leaves the delivery. Returns whether the other thread has already left it.
         func isLeft() -> Bool { isLeftByOne.exchange(true, ordering: .acquiringAndReleasing) }
     }
 
-    /// Posts an event of the host's where modules subscribe to it, on a thread that a subscriber may keep. The program's
-    /// own handlers have all the time that they take.
+    /// Posts an event of the host and waits for its delivery. If modules subscribe to the event, it is posted on a
+    /// thread that a subscriber may keep. If only the program has handlers, it is posted on this thread, without a
+    /// timeout.
     ///
     /// - Parameters:
-    ///   - timeout: How long it is waited for; nil for the hook timeout. While an earlier one is overdue, a tenth of a
-    ///     second at most: a start of many modules does not wait for one of them as often as there are others.
-    ///   - post: What posts it.
+    ///   - timeout: How long to wait for the delivery; `nil` for the hook timeout. While an earlier event is overdue,
+    ///     at most a tenth of a second, so that the start of many modules does not wait the full time for each of them.
+    ///   - post: Posts the event.
     func announce(_ event: String, timeout: Duration? = nil, _ post: @escaping @Sendable () -> Void) {
         guard !calls.registry.table.moduleSubscribers(of: event).isEmpty else { return post() }
         var timeout = timeout ?? hookTimeout
@@ -119,15 +119,15 @@ final class Announcements: Sendable {
             }
             guard end == nil else { return }
         } catch {
-            return post()  // Without a thread for it, on this one.
+            return post()  // No thread can be started, so the event is posted on this one.
         }
         overdueEvents.add(1, ordering: .relaxed)
         if delivery.isLeft() { overdueEvents.subtract(1, ordering: .relaxed) }
         calls.settings.log(
             LogEntry(
                 level: .error,
-                message: "A subscriber to the event “\(event)” did not end within \(timeout). It goes on in a thread "
-                    + "of its own, and those behind it get the event when it has ended."))
+                message: "A subscriber to the event “\(event)” did not return within \(timeout). It continues on a "
+                    + "thread of its own, and the subscribers after it receive the event when it has returned."))
     }
 }
 

@@ -1,20 +1,19 @@
-import CPluginABI
 import Dispatch
 import PluginABI
 import Synchronization
 
-/// The outcome of a call, for a thread that waits for it, or stops to wait before it is there.
+/// The outcome of a call, for a thread that waits for it. The thread may stop waiting before the call ends.
 final class AwaitedOutcome: Sendable {
     private let arrived = DispatchSemaphore(value: 0)
     private let result = Mutex<Result<Value, PluginError>>(.success(.null))
-    /// CLOCK_MONOTONIC nanoseconds of the end; 0 before it.
+    /// When the call ended, in `CLOCK_MONOTONIC` nanoseconds; 0 before that.
     let end = Atomic<Int64>(0)
-    /// Who holds objects in the result.
+    /// The holder of objects in the result.
     private let holder: Generation
 
     init(for holder: Generation) { self.holder = holder }
 
-    /// To be told exactly once.
+    /// Returns a receiver, which must receive exactly one outcome.
     func receiver() -> Calls.Receiver {
         Calls.Receiver(Self.completion, Unmanaged.passRetained(self).toOpaque())
     }
@@ -27,9 +26,10 @@ final class AwaitedOutcome: Sendable {
         outcome.arrived.signal()
     }
 
-    /// Blocks this thread until the outcome is there.
+    /// Blocks this thread until the call has ended, and returns its result.
     ///
-    /// - Parameter patience: Without a timeout of its own; says meanwhile what is waited for.
+    /// - Parameter patience: Logs what the thread waits for. It must not have a timeout.
+    /// - Throws: The error of the call.
     @discardableResult
     func wait(_ patience: Patience? = nil) throws(PluginError) -> Value {
         if let patience { _ = patience.wait(for: arrived) } else { arrived.wait() }

@@ -2,33 +2,35 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// What changes of modules work with, and the state that they own: what is in the folders, what serves, what drains.
+/// The shared parts of changes of modules, and the state that changes own: the content of the folders, the modules that
+/// serve, the generations that drain.
 ///
-/// Everything mutable is touched by work of ``queue`` only, hence `@unchecked Sendable`. Other threads read what was
-/// published last.
+/// Mutable state is accessed only by work on ``queue``, hence `@unchecked Sendable`. Other threads read the snapshot
+/// that was published last.
 final class ChangeContext: @unchecked Sendable {
     let core: HostCore
     let configuration: HostConfiguration
-    /// Changes run here, one at a time.
+    /// The queue on which changes run, one at a time.
     let queue = SerialThread("host.changes")
     let runner = HookRunner()
     let announcements: Announcements
     let memoryWatch: MemoryWatch
 
-    /// Set by the start, before anything of a file or folder is touched.
+    /// Set when the host is started, before files or folders are accessed.
     var disk: Disk!
     var isStopped = false
     var folders = FolderContents()
     var serving = Serving()
     var drains = Drains()
-    /// What is wrong with the host's own.
+    /// The problems of the host itself.
     var ownProblems = OwnProblems()
 
-    /// Tells when something changes in the folders; nil while nobody watches. Any thread may use it.
+    /// The watcher of the folders; `nil` while they are not watched. May be accessed from any thread.
     let watcher = Mutex<FolderWatcher?>(nil)
 
     private let snapshot = Mutex(ModulesSnapshot())
-    /// Why routes and services of files do not stand, by path, as far as it has been told. Any thread may change them.
+    /// The reported reasons why routes and services of files are not in effect, by path. May be accessed from any
+    /// thread.
     let toldDeclarationProblems = Mutex<[PathKey: PluginError]>([:])
 
     init(_ configuration: HostConfiguration, _ core: HostCore) {
@@ -43,26 +45,26 @@ final class ChangeContext: @unchecked Sendable {
         Hooks(calls: calls, runner: runner, configuration: configuration, journal: disk?.journal)
     }
 
-    // MARK: Who reads
+    // MARK: Publishing
 
-    /// What other threads see.
+    /// The snapshot that other threads read.
     var published: ModulesSnapshot { snapshot.withLock { $0 } }
 
-    /// Shows other threads the state as it is now.
+    /// Publishes the present state to other threads.
     func publish() {
         let next = ModulesSnapshot(folders: folders, serving: serving, drains: drains, ownProblems: ownProblems)
         snapshot.withLock { $0 = next }
     }
 
-    /// Tells observers of a change, which stands in what they can read by then.
+    /// Publishes the present state, then notifies observers of a change.
     func tell(_ change: HostChange) {
         publish()
         announcements.tell(change)
     }
 
-    // MARK: What is to be done
+    // MARK: Changes
 
-    /// Does something on the queue later, unless the host has ended by then. From any thread.
+    /// Runs work on the queue later, unless the host was shut down by then. May be called from any thread.
     func later(after delay: Duration = .zero, _ work: @escaping @Sendable (ChangeContext) -> Void) {
         let unlessEnded: @Sendable () -> Void = { [weak self] in
             if let self, !isStopped { work(self) }
@@ -70,9 +72,9 @@ final class ChangeContext: @unchecked Sendable {
         if delay == .zero { queue.async(unlessEnded) } else { queue.async(after: delay, unlessEnded) }
     }
 
-    /// Brings what serves into line with what is there, and tells what could not be started.
+    /// Reconciles what serves, and reports modules that could not be started.
     ///
-    /// - Returns: Why what the program registers does not serve.
+    /// - Returns: The reason why the module that the program registers does not serve; otherwise `nil`.
     @discardableResult
     func reconcile(_ change: ProgramChange? = nil) -> PluginError? {
         var reconciler = Reconciler(self, change)
@@ -80,13 +82,13 @@ final class ChangeContext: @unchecked Sendable {
         return reconciler.reconcile()
     }
 
-    /// What is to serve now, and what is not and why.
+    /// Returns a plan of which modules should serve, and why others should not.
     ///
-    /// - Parameter records: What the files would hold. Default: what they hold.
+    /// - Parameter records: Hypothetical records of files. Default: the present records.
     func plan(_ change: ProgramChange? = nil, with records: [PathKey: FileRecord]? = nil) -> Plan {
         Plan(Array((records ?? folders.records).values), serving, change, registry.table.routes)
     }
 
-    /// Reads all folders again, and does what has become necessary.
+    /// Scans all folders again and reconciles what serves.
     func update() { FolderUpdate(self).run(Set(configuration.folders)) }
 }

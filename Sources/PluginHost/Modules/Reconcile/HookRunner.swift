@@ -3,11 +3,12 @@ import Dispatch
 import PluginABI
 import Synchronization
 
-/// Runs code of modules that must end by a deadline, one piece at a time.
+/// A runner for module code with a timeout, one function at a time.
 ///
-/// Code is never interrupted: what does not end in time keeps its thread, and whatever follows gets another one.
+/// Code is never interrupted: a function that does not return in time keeps its thread, and the next one runs on
+/// another thread.
 final class HookRunner: Sendable {
-    /// A thread and what it is to do next; nil ends it.
+    /// A thread and its next function. It ends if it is woken without a function.
     private final class Worker: Sendable {
         let work = Mutex<(@Sendable () -> Void)?>(nil)
         let isWanted = DispatchSemaphore(value: 0)
@@ -16,10 +17,10 @@ final class HookRunner: Sendable {
         init(_ idle: Idle) throws(PluginError) {
             try DetachedThread.start("pluginhost.hook") { [self] in
                 while true {
-                    // A host that does not change, or has ended, keeps no thread.
+                    // An idle thread ends after a second.
                     if isWanted.wait(timeout: .now() + 1) == .timedOut {
                         if idle.remove(self) { return }
-                        isWanted.wait()  // Somebody has just taken it.
+                        isWanted.wait()  // The worker was just taken for a new function.
                     }
                     guard let next = work.withLock({ $0.take() }) else { return }
                     next()
@@ -35,7 +36,7 @@ final class HookRunner: Sendable {
         func end() { isWanted.signal() }
     }
 
-    /// The place of the worker that has nothing to do.
+    /// The slot for an idle worker.
     private final class Idle: Sendable {
         private let worker = Mutex<Worker?>(nil)
 
@@ -49,7 +50,7 @@ final class HookRunner: Sendable {
             if isTaken { other.end() }
         }
 
-        /// Whether the worker was there.
+        /// Removes a worker. Returns whether it was stored here.
         func remove(_ other: Worker) -> Bool {
             worker.withLock { worker in
                 guard worker === other else { return false }
@@ -61,7 +62,7 @@ final class HookRunner: Sendable {
 
     private let idle = Idle()
 
-    /// Whether this thread runs a hook for `runner`: it cannot wait for what waits for the hook.
+    /// Returns whether this thread runs a hook for `owner`, so that it must not wait for work that waits for the hook.
     static func isCurrent(_ owner: ObjectIdentifier) -> Bool {
         plugin_host_hook_owner() == UInt(bitPattern: owner)
     }
@@ -71,12 +72,12 @@ final class HookRunner: Sendable {
         let isThere = DispatchSemaphore(value: 0)
     }
 
-    /// Runs `body` on another thread and waits for what it returns; nil when it has not ended in time.
+    /// Runs `body` on another thread, waits for it and returns its result, or `nil` if it does not return in time.
     ///
     /// - Parameters:
-    ///   - owner: Who waits, for ``isCurrent(_:)``.
-    ///   - patience: For how long.
-    /// - Throws: `outOfResources` when there is no thread to be had; then nothing runs.
+    ///   - owner: The object that waits, as ``isCurrent(_:)`` identifies it.
+    ///   - patience: The timeout, and what is logged about the wait.
+    /// - Throws: `outOfResources` if no thread can be started. `body` does not run then.
     func run<Result: Sendable>(
         for owner: ObjectIdentifier, _ patience: Patience, _ body: @escaping @Sendable () -> Result
     ) throws(PluginError) -> Result? {
@@ -89,7 +90,7 @@ final class HookRunner: Sendable {
             answer.isThere.signal()
         }
         guard patience.wait(for: answer.isThere) else {
-            worker.end()  // When it has ended after all.
+            worker.end()  // The thread ends when `body` returns after all.
             return nil
         }
         idle.put(worker)

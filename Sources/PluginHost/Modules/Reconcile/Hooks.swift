@@ -1,23 +1,22 @@
-import CPluginABI
 import PluginABI
 import PluginFile
 import Synchronization
 
-/// Calls the code of modules at the moments of their lives: `activate`, hooks, missed events, `deactivate`.
+/// The calls of module code during the life cycle of modules: `activate`, hooks, missed events, `deactivate`.
 struct Hooks: Sendable {
     let calls: Calls
     let runner: HookRunner
     let configuration: HostConfiguration
-    /// Blames modules that end the host while they start; nil before the start.
+    /// The journal, which blames modules that end the host while they are being started; `nil` before the host is
+    /// started.
     let journal: Journal?
 
-    /// What waits for the code, as ``HookRunner/isCurrent(_:)`` identifies it.
-    var owner: ObjectIdentifier { ObjectIdentifier(calls.core) }
+    /// The object that waits for the code, as ``HookRunner/isCurrent(_:)`` identifies it.
 
-    /// Starts a hook; nil if the module has none of that name. A synchronous one has ended when this returns, unless its
-    /// time is over.
+    /// Starts a hook, or returns `nil` if the module does not have it. When this function returns, a synchronous hook
+    /// has ended or has exceeded its timeout.
     ///
-    /// - Throws: `outOfResources` when there is no thread for a synchronous one.
+    /// - Throws: `outOfResources` if no thread can be started.
     func begin(
         _ hook: ModuleManifest.Hook, of generation: Generation, _ arguments: Parameters = [:], timeout: Duration
     ) throws(PluginError) -> StartedHook? {
@@ -42,7 +41,7 @@ struct Hooks: Sendable {
         var overdue: Duration?
         let step = step(of: hook, generation)
         let blame = blame(generation)
-        // The later parts of an asynchronous one run on other threads: it is to blame until it replies.
+        // Later parts of an asynchronous hook run on other threads, so it is blamed until it replies.
         if endpoint.isAsync { blame?.begin(step) }
         do throws(PluginError) {
             if try runGuarded(hook.rawValue, of: generation, step, within: timeout, run) == nil { overdue = timeout }
@@ -55,7 +54,7 @@ struct Hooks: Sendable {
             step: endpoint.isAsync ? step : nil)
     }
 
-    /// What the journal calls a hook; nil when it is not part of a start.
+    /// Returns the journal step of a hook; `nil` if it is not part of a start.
     private func step(of hook: ModuleManifest.Hook, _ generation: Generation) -> Journal.Step? {
         switch hook {
         case .setUp, .resume, .`init`: .activation
@@ -64,26 +63,27 @@ struct Hooks: Sendable {
         }
     }
 
-    /// The step of what a module does at its end: a start that is given up is a part of the start.
+    /// Returns the journal step of `tearDown` and `deactivate`, which are part of the start if the start has failed.
     private func stepOfEnd(_ generation: Generation) -> Journal.Step? {
         blame(generation)?.isStarting == true ? .activation : nil
     }
 
-    /// How the crash report and the journal know a module.
+    /// Returns the module's entry in the crash report and the journal.
     fileprivate func blame(_ generation: Generation) -> Blame? { generation.module.map { Blame($0.staged, journal) } }
 
-    /// What code of a module returns, which runs on a thread that it may keep; nil when it has not returned within the
+    /// Runs module code on a thread that it may keep. Returns its result, or `nil` if it does not return within the
     /// timeout.
     ///
     /// - Parameters:
-    ///   - name: What runs: `setUp`.
-    ///   - step: What of the start it is.
+    ///   - name: The name of the code, such as `setUp`.
+    ///   - step: The step of the start that the code belongs to.
     /// - Throws: `outOfResources`.
     private func runGuarded<Result: Sendable>(
         _ name: String, of generation: Generation, _ step: Journal.Step?, within timeout: Duration,
         _ body: @escaping @Sendable () -> Result
     ) throws(PluginError) -> Result? {
         let blame = blame(generation)
+        let owner = ObjectIdentifier(calls.core)
         let result = try runner.run(for: owner, patience(with: name, of: generation, timeout)) {
             if let blame { blame.during(step, step == nil ? name : nil, body) } else { body() }
         }
@@ -97,15 +97,15 @@ struct Hooks: Sendable {
             log: calls.settings.log)
     }
 
-    /// Hands a module the host's table and runs its `setUp`.
+    /// Passes the host's function table to a module and runs its `setUp`.
     ///
-    /// - Throws: `activationFailed`, or what `setUp` has thrown; `outOfResources`.
+    /// - Throws: `activationFailed`, also with the error of `setUp`; `outOfResources`.
     func activate(_ generation: Generation) throws(PluginError) {
         let timeout = configuration.hookTimeout
         if let module = generation.module, let activate = module.description.pointee.activate {
             let (description, table) = (UInt(bitPattern: module.description), UInt(bitPattern: generation.hostTable))
             let number = try runGuarded("activate", of: generation, .activation, within: timeout) {
-                // Static data of an image that is never unmapped, and a table that is never freed.
+                // The description is static data of an image that is never unmapped, and the table is never freed.
                 activate(
                     UnsafePointer<plugin_module>(bitPattern: description)!.pointee.data,
                     UnsafePointer(bitPattern: table))
@@ -114,16 +114,16 @@ struct Hooks: Sendable {
             guard number == 0 else {
                 throw PluginError(
                     .activationFailed,
-                    "\(generation.name) (\(generation.file)) refused to be activated, with the number \(number).")
+                    "\(generation.name) (\(generation.file)) refused activation: activate returned \(number).")
             }
         }
         try begin(.setUp, of: generation, timeout: timeout)?.wait()
         generation.isSetUp = true
     }
 
-    /// Tells a module the sticky events that were posted before it came.
+    /// Delivers sticky events to a module that were posted before it started.
     ///
-    /// - Throws: `activationFailed` when a subscriber does not return in time; `outOfResources`.
+    /// - Throws: `activationFailed` if a subscriber does not return in time; `outOfResources`.
     private func deliverMissedEvents(to generation: Generation) throws(PluginError) {
         let timeout = configuration.hookTimeout
         guard !generation.subscriptions.isEmpty else { return calls.deliverSticky(to: [generation]) }
@@ -134,10 +134,10 @@ struct Hooks: Sendable {
         if end == nil { throw overdue(name, of: generation, timeout) }
     }
 
-    /// Runs `tearDown`, lets go of shared instances, and tells the module that nothing will be called any more. Does nothing
-    /// while its start hangs.
+    /// Runs `tearDown`, destroys shared instances, and calls `deactivate`, after which the module is not called again.
+    /// Does nothing if the module's start hangs.
     ///
-    /// - Throws: `activationFailed` when `tearDown` has failed, or something did not end in time; `outOfResources`.
+    /// - Throws: `activationFailed` if `tearDown` fails, or module code does not return in time; `outOfResources`.
     func tearDown(_ generation: Generation) throws(PluginError) {
         let timeout = configuration.shutdownTimeout
         guard !generation.isHanging else { return }
@@ -164,27 +164,27 @@ struct Hooks: Sendable {
     fileprivate func overdue(_ name: String, of generation: Generation, _ timeout: Duration) -> PluginError {
         PluginError(
             .activationFailed,
-            "\(name) of \(generation.name) (\(generation.file)) did not end within \(timeout). It goes on in a thread of "
-                + "its own.")
+            "\(name) of \(generation.name) (\(generation.file)) did not return within \(timeout). It continues on a "
+                + "thread of its own.")
     }
 }
 
-/// A hook of a generation that was started, and may have ended.
+/// A hook of a generation that was started and may have ended.
 struct StartedHook {
     let hook: ModuleManifest.Hook
     let generation: Generation
     fileprivate let hooks: Hooks
-    /// CLOCK_MONOTONIC nanoseconds.
+    /// When the hook was started, in `CLOCK_MONOTONIC` nanoseconds.
     let start: Int64
     let outcome: AwaitedOutcome
-    /// The time that it had and did not end in, if it is synchronous.
+    /// The timeout that a synchronous hook has exceeded.
     let overdue: Duration?
-    /// What the journal holds against the module until it replies, if it is asynchronous.
+    /// The journal step of an asynchronous hook, which ends when the hook replies.
     let step: Journal.Step?
 
-    /// Waits for the end of the hook, and returns what it gives.
+    /// Waits for the end of the hook and returns its result.
     ///
-    /// - Throws: `activationFailed`, with what the hook has thrown or that its deadline has passed.
+    /// - Throws: `activationFailed`, with the error of the hook or because it exceeded its timeout.
     @discardableResult
     func wait() throws(PluginError) -> Value {
         defer { hooks.blame(generation)?.end(step) }
@@ -195,7 +195,7 @@ struct StartedHook {
                 to: outcome.end.load(ordering: .acquiring))
         }
         do throws(PluginError) {
-            // A timeout is the call's own: it replies then.
+            // The call has a timeout of its own, after which it replies.
             return try outcome.wait(hooks.patience(with: hook.rawValue, of: generation, nil))
         } catch {
             throw PluginError(
@@ -206,10 +206,10 @@ struct StartedHook {
     }
 }
 
-// MARK: What only stands in the log when it fails
+// MARK: Hooks whose failures are only logged
 
 extension Hooks {
-    /// Runs the `didStart` of newcomers in their order. A module whose `didStart` fails goes on.
+    /// Runs `didStart` of newcomers in their order. A module serves even if its `didStart` fails.
     func announceStart(to newcomers: [Generation]) {
         let timeout = configuration.hookTimeout
         forEach(newcomers, .error) { generation throws(PluginError) in
@@ -217,13 +217,13 @@ extension Hooks {
         }
     }
 
-    /// Tells newcomers the sticky events that were posted before they came, in their order. Where the subscribers of one
-    /// do not end in time, the others get theirs.
+    /// Delivers sticky events to newcomers, in their order, that were posted before they started. If the subscribers of
+    /// a newcomer do not return in time, the next one still receives its events.
     func announceMissedEvents(to newcomers: [Generation]) {
         forEach(newcomers, .error) { generation throws(PluginError) in try deliverMissedEvents(to: generation) }
     }
 
-    /// Runs the `willStop` of modules in their order, each within the timeout of the end.
+    /// Runs `willStop` of modules in their order, each with the shutdown timeout.
     func announceStop(to generations: [Generation]) {
         let timeout = configuration.shutdownTimeout
         forEach(generations, .warning) { generation throws(PluginError) in

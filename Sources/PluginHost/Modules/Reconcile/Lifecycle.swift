@@ -1,11 +1,11 @@
-import CPluginABI
 import Glibc
 import PluginABI
 import PluginFile
 import Synchronization
 
-/// The modules of a host from their coming to their going: brings what is in the folders, linked into the program and
-/// registered by it into the registry. Changes run one at a time, on a queue of their own; calls never wait for them.
+/// The life cycle of a host's modules from start to shutdown: brings the modules in the folders, linked into the
+/// program and registered by it into the registry. Changes run one at a time, on a queue of their own; calls never wait
+/// for them.
 final class Lifecycle: Sendable {
     private enum Phase {
         case made
@@ -22,13 +22,13 @@ final class Lifecycle: Sendable {
 
     // MARK: Start
 
-    /// Takes in what is there, and watches the folders from then on. Does nothing the second time.
+    /// Loads the modules and starts watching the folders. Does nothing if the host is already started.
     ///
     /// - Throws: `stagingFailed`; `hostStopped`.
     func start() throws(PluginError) {
         guard let disk = try begin() else { return }
         retainThreads()
-        // Before the folders: what is linked in keeps what it claims.
+        // Linked modules are loaded before the folders are scanned, so that they keep the names they claim.
         whileGoing { context in
             context.disk = disk
             FolderScan.recover(context)
@@ -36,7 +36,7 @@ final class Lifecycle: Sendable {
             context.reconcile()
             context.tellOwnProblems()
         }
-        // Watched before it is read, so that nothing can come between.
+        // The folders are watched before they are read, so that no change is missed in between.
         if configuration.watches, !watch() { return }
         context.memoryWatch.beginIfAwaited()
         whileGoing { $0.update() }
@@ -47,7 +47,9 @@ final class Lifecycle: Sendable {
         }
     }
 
-    /// - Returns: What needs the disk; nil when the host has been started before.
+    /// Enters the started phase.
+    ///
+    /// - Returns: The parts that use the disk; `nil` if the host is already started.
     private func begin() throws(PluginError) -> Disk? {
         try phase.withLock { (phase) throws(PluginError) in
             switch phase {
@@ -59,23 +61,23 @@ final class Lifecycle: Sendable {
             case .started: return nil
             case .stopped:
                 throw PluginError(
-                    .hostStopped, "The host has been shut down, and does not start again. Make another PluginHost.")
+                    .hostStopped, "The host has been shut down and cannot be started again. Create another PluginHost.")
             }
         }
     }
 
-    /// Makes the threads that changes and deadlines need, before anything else can take the last ones.
+    /// Starts the threads that changes and deadlines need, before the process runs out of threads.
     private func retainThreads() {
         Deadlines.retainThreads()
         guard !context.queue.retainThread() else { return }
         let problem = PluginError(
             .outOfResources,
-            "The system has no thread left for changes of modules: they run when one can be had. "
+            "The system has no thread left for changes of modules: they run when a thread becomes available. "
                 + ProcessLimits.ofThreads)
         whileGoing { $0.ownProblems.all.append(problem) }
     }
 
-    /// Returns false when the host has ended meanwhile.
+    /// Starts watching the folders. Returns false if the host was shut down meanwhile.
     private func watch() -> Bool {
         let watcher = FolderWatcher(
             folders: configuration.folders, includesSubfolders: configuration.includesSubfolders,
@@ -90,7 +92,8 @@ final class Lifecycle: Sendable {
         return false
     }
 
-    /// Nobody looks again later: so a file that is being written gets a second.
+    /// Waits up to a second for files that are being written, since a host that does not watch its folders scans them
+    /// only once.
     private func waitForWriters() {
         for _ in 0..<50
         where context.published.folders.records.values.contains(where: { $0.isAwaited || $0.canPass }) {
@@ -99,15 +102,15 @@ final class Lifecycle: Sendable {
         }
     }
 
-    // MARK: End
+    // MARK: Shutdown
 
     var isStopped: Bool { phase.withLock { if case .stopped = $0 { true } else { false } } }
 
-    /// Tears everything down, in reverse order, each module after its last call; waits for them within the timeout. What the
-    /// program has registered with a host that was not started is only unregistered.
+    /// Tears down all modules in reverse order, each after its last call, and waits for these calls up to the shutdown
+    /// timeout. Modules that the program has registered with a host that was not started are only unregistered.
     ///
-    /// From code that a change itself runs (a log closure, a module's `setUp`) it only begins, and goes on when the
-    /// change is done.
+    /// If it is called by code that runs during a change (a log closure, a module's `setUp`), it returns at once, and
+    /// the host is shut down after the change.
     func stop() {
         if isChanging { return ThreadPool.shared.run { self.stop() } }
         context.watcher.withLock { $0 }?.stop()
@@ -143,24 +146,25 @@ final class Lifecycle: Sendable {
 
     // MARK: Changes
 
-    /// Whether this thread is changing modules, or runs a hook for that: it cannot wait for the end of the change.
+    /// Whether this thread is changing modules, or runs a hook for a change, so that it cannot wait for the end of the
+    /// change.
     private var isChanging: Bool {
         context.queue.isCurrent || HookRunner.isCurrent(ObjectIdentifier(context.core))
     }
 
-    /// Runs work of the queue on this thread, unless the host has ended.
+    /// Runs work on this thread while it occupies the queue, unless the host was shut down.
     private func whileGoing(_ work: (ChangeContext) -> Void) {
         context.queue.sync { if !context.isStopped { work(context) } }
     }
 
-    /// Runs a change on this thread, when no other one runs.
+    /// Runs a change on this thread as soon as no other change is running.
     ///
-    /// - Throws: `circularWait` from code that a change runs.
+    /// - Throws: `circularWait` if it is called by code that runs during a change.
     private func change<Result>(_ body: (ChangeContext) throws(PluginError) -> Result) throws(PluginError) -> Result {
         if isChanging {
             throw PluginError(
                 .circularWait,
-                "Modules are being changed on this very thread: code that a change runs, such as a setUp, cannot "
+                "Modules are being changed on this thread: code that runs during a change, such as setUp, cannot "
                     + "make another change.")
         }
         let outcome: Swift.Result<Result, PluginError> = context.queue.sync {
@@ -181,7 +185,9 @@ final class Lifecycle: Sendable {
         context.tellDeclarationProblems()
     }
 
-    /// - Returns: Whether the program has registered something of the name.
+    /// Unregisters a module that the program has registered.
+    ///
+    /// - Returns: Whether there is such a module.
     func unregister(_ name: String) throws(PluginError) -> Bool {
         try change { (context) throws(PluginError) in
             guard let served = context.serving.program.first(where: { $0.name == name }) else { return false }
@@ -191,48 +197,47 @@ final class Lifecycle: Sendable {
     }
 
     func remove(_ name: String, force: Bool, dryRun: Bool) throws(PluginError) -> PlannedChange {
-        _ = try startedDisk
+        try requireStarted()
         return try change { (context) throws(PluginError) in
             try Removal(context: context, name: name, force: force, dryRun: dryRun).make()
         }
     }
 
     func rollback(_ name: String, to version: String?, force: Bool, dryRun: Bool) throws(PluginError) -> PlannedChange {
-        _ = try startedDisk
+        try requireStarted()
         return try change { (context) throws(PluginError) in
             try Rollback(context: context, name: name, force: force, dryRun: dryRun).make(to: version)
         }
     }
 
-    private var startedDisk: Disk {
-        get throws(PluginError) {
-            if case .started(let disk) = phase.withLock(\.self) { return disk }
-            throw PluginError(.hostStopped, "The host has not been started, or has been shut down.")
-        }
+    private func requireStarted() throws(PluginError) {
+        if case .started = phase.withLock(\.self) { return }
+        throw PluginError(.hostStopped, "The host has not been started, or has been shut down.")
     }
 
-    /// Tries modules again that were refused: what they claim may be free now. From any thread; it does not wait.
+    /// Retries modules that were refused, since the names they claim may be available now. May be called from any
+    /// thread; does not wait.
     func retryRefused() {
         guard context.published.folders.records.values.contains(where: { $0.verdict.isRefusal }) else { return }
         context.later { $0.reconcile() }
     }
 
-    /// Watches the memory if somebody subscribes to `host.memoryPressure`, and the host goes on.
+    /// Watches for memory pressure if `host.memoryPressure` has subscribers and the host is running.
     func watchMemoryIfAwaited() {
         if case .started = phase.withLock(\.self) { context.memoryWatch.beginIfAwaited() }
     }
 
-    // MARK: Who wants to know
+    // MARK: Status
 
-    /// What the program has registered, then every file, sorted by path.
+    /// The status of the modules that the program has registered, then of every file, sorted by path.
     var modules: [ModuleStatus] { context.published.modules(context.registry.table) }
 
-    /// Every generation, those that serve first; of those that are retired, the last hundred.
+    /// The generations that serve, those that drain, and the last hundred that were retired.
     var generations: [GenerationStatus] { context.published.generations }
 
     var retiredTotal: RetiredTotal { context.published.drains.total }
 
-    /// What is wrong with folders and with the host's own.
+    /// The problems of the folders and of the host itself.
     var problems: [PluginError] {
         let published = context.published
         return published.folders.problems.sorted { $0.key < $1.key }.map(\.value) + published.ownProblems.all
@@ -240,13 +245,13 @@ final class Lifecycle: Sendable {
             + published.folders.declarationProblems(context.registry.table).map(\.error) + (store?.problems ?? [])
     }
 
-    /// What the log does not have of them.
+    /// The problems that were not logged.
     var unloggedProblems: [PluginError] {
         let logged = context.published.ownProblems.logged
         return problems.filter { !logged.contains($0) }
     }
 
-    /// Where versions are kept; nil before the start.
+    /// The version store; `nil` before the start.
     var store: VersionStore? {
         switch phase.withLock(\.self) {
         case .made: nil
@@ -254,7 +259,7 @@ final class Lifecycle: Sendable {
         }
     }
 
-    /// What serves of a file's or a linked module.
+    /// Returns what serves of the module with this name, if it comes from a file or is linked into the program.
     func served(_ name: String) -> Served? { context.published.serving.modules[name] }
 
     var announcements: Announcements { context.announcements }
@@ -262,6 +267,6 @@ final class Lifecycle: Sendable {
     var queue: SerialThread { context.queue }
     var watcher: FolderWatcher? { context.watcher.withLock { $0 } }
 
-    /// Tells which files of routes and services a change has displaced.
+    /// Reports routes and services of files that a change has displaced.
     func tellDeclarationProblems() { context.tellDeclarationProblems() }
 }

@@ -2,19 +2,19 @@ import Foundation
 import PluginABI
 import Synchronization
 
-/// Waits for the kernel to say that memory is short: a trigger on its pressure stall information
+/// A wait for the kernel to report that memory is short, by a trigger on its pressure stall information
 /// (`Documentation/accounting/psi.rst` of Linux).
 final class MemoryPressure: Sendable {
-    /// The writing end of a pipe: closing it ends the wait.
+    /// The write end of a pipe. Closing it ends the wait.
     private let end: Mutex<Int32>
 
-    /// Begins to wait.
+    /// Starts waiting on a thread of its own.
     ///
     /// - Parameters:
-    ///   - handler: Is called on a thread of its own, at most once in two seconds, when tasks have waited for memory for
-    ///     150 ms of them; with the share of time in percent that some task has waited in the last ten seconds.
-    /// - Throws: `unreadable` where the kernel has no pressure figures, or does not let this user set triggers; `outOfResources`
-    ///   without a thread.
+    ///   - handler: Called on that thread, at most once in two seconds, when tasks have waited for memory for 150 ms of
+    ///     these two seconds. Receives the percentage of the last ten seconds during which some task waited.
+    /// - Throws: `unreadable` if the kernel has no pressure stall information, or does not let this user set triggers;
+    ///   `outOfResources` if no thread can be started.
     init(path: String = "/proc/pressure/memory", _ handler: @escaping @Sendable (_ share: Double?) -> Void)
         throws(PluginError)
     {
@@ -22,17 +22,17 @@ final class MemoryPressure: Sendable {
         guard descriptor >= 0 else {
             throw PluginError(.unreadable, "\(path) cannot be opened: \(String(cString: strerror(errno))).")
         }
-        // Users without privileges may only set windows of whole multiples of two seconds.
+        // Without privileges, the window must be a multiple of two seconds.
         let trigger = "some 150000 2000000"
         guard write(descriptor, trigger, trigger.utf8.count + 1) >= 0 else {
             let reason = String(cString: strerror(errno))
             close(descriptor)
-            throw PluginError(.unreadable, "\(path) takes no trigger: \(reason).")
+            throw PluginError(.unreadable, "\(path) does not accept a trigger: \(reason).")
         }
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else {
             close(descriptor)
-            throw PluginError(.unreadable, "There are no descriptors left to wait for memory pressure with.")
+            throw PluginError(.unreadable, "There are no descriptors left to wait for memory pressure.")
         }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         end = Mutex(ends[1])
@@ -72,7 +72,7 @@ final class MemoryPressure: Sendable {
         }
     }
 
-    /// `avg10` of the line that begins with `some`.
+    /// Returns `avg10` of the line that begins with `some`.
     static func share(_ path: String) -> Double? {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return nil }
         return text.split(separator: "\n").first { $0.hasPrefix("some ") }?
@@ -81,12 +81,12 @@ final class MemoryPressure: Sendable {
     }
 }
 
-/// Watches the memory from the moment at which somebody subscribes to `host.memoryPressure`. All functions may be called
+/// A watch for memory pressure, from the first subscription to `host.memoryPressure` on. All functions may be called
 /// from any thread.
 final class MemoryWatch: Sendable {
     private enum State {
         case notYet
-        /// Nil where the kernel does not let it.
+        /// `nil` if the kernel does not support or allow it.
         case watching(MemoryPressure?)
         case ended
     }
@@ -115,7 +115,7 @@ final class MemoryWatch: Sendable {
         }
         guard let failure else { return }
         calls.settings.log(
-            LogEntry(level: .debug, message: "host.memoryPressure will never come: \(failure.message)"))
+            LogEntry(level: .debug, message: "host.memoryPressure will not be posted: \(failure.message)"))
     }
 
     func end() {

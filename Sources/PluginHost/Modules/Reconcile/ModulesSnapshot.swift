@@ -1,18 +1,16 @@
-import PluginABI
 import PluginFile
 
-/// What other threads see of a host's modules: the state as it was at the end of a step, never half of one.
+/// The state of a host's modules as other threads see it: as it was at the end of a step, never in the middle of one.
 struct ModulesSnapshot: Sendable {
     var folders = FolderContents()
     var serving = Serving()
     var drains = Drains()
     var ownProblems = OwnProblems()
-}
 
-extension ModulesSnapshot {
-    /// What the program has registered, then every file, sorted by path.
+    /// Returns the status of the modules that the program has registered, then of every file, sorted by path.
     ///
-    /// What the table serves is active, also in the moment before that is entered here: who could call a module sees it.
+    /// Modules that the table serves are active, even if `serving` does not contain them yet: a module that can be
+    /// called is also listed.
     func modules(_ table: Table) -> [ModuleStatus] {
         var program: [ModuleStatus] = []
         var present: [ObjectIdentifier: Generation] = [:]
@@ -35,7 +33,7 @@ extension ModulesSnapshot {
         return program + statuses.sorted { PathKey($0.file) < PathKey($1.file) }
     }
 
-    /// Every generation, those that serve first; of those that are retired, the last hundred.
+    /// The generations that serve, those that drain, and the last hundred that were retired.
     var generations: [GenerationStatus] {
         serving.all.map { GenerationStatus($0.generation, .active, since: $0.since) }.sorted { $0.name < $1.name }
             + drains.draining.map { GenerationStatus($0.generation, .draining, since: $0.since) } + drains.retired

@@ -2,23 +2,23 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// What is wrong with the host's own: its threads, its journal, its memory.
+/// The problems of the host itself: its threads, its journal, its memory.
 struct OwnProblems: Sendable {
     var all: [PluginError] = []
-    /// Those that the log has.
+    /// The problems that were logged.
     var logged: [PluginError] = []
 }
 
 extension ChangeContext {
-    /// Notes what is wrong with a folder, or with something else of that name, and tells it when it is new.
+    /// Records the problem of a folder, or of something else under that name, and reports it if it is new.
     func reportProblem(_ error: PluginError, _ folder: String) {
         guard folders.problems[folder] != error else { return }
         folders.problems[folder] = error
         tell(.problem(error))
     }
 
-    /// Tells once what the host has lost, or is about to lose: its journal, the last of its memory maps, and for the time
-    /// being what the kernel tells of its folders.
+    /// Reports problems of the host itself, each once: the journal does not work, memory maps are running out, or
+    /// folders cannot be watched at present.
     func tellOwnProblems() {
         let lost = [disk.journal.problem, MapsBudget.shared.warning].compactMap(\.self)
         for problem in lost + [watcher.withLock { $0 }?.problem].compactMap(\.self)
@@ -30,8 +30,8 @@ extension ChangeContext {
         }
     }
 
-    /// Tells why routes and services of files do not stand, each reason once. To be called after every change of them, from
-    /// any thread.
+    /// Reports why routes and services of files are not in effect, each reason once. Must be called after every change
+    /// of routes or services; may be called from any thread.
     func tellDeclarationProblems() {
         let present = published.folders.declarationProblems(registry.table)
         let news = toldDeclarationProblems.withLock { told in

@@ -2,21 +2,23 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// The moment at which a plan comes true: the next table, what other threads can read of it, and who is told.
+/// The publication of a plan whose new generations are initialized: publishes the next table and the snapshot for other
+/// threads, and notifies modules and observers.
 struct Publication {
     private let context: ChangeContext
     private let plan: Plan
     private let newcomers: [ObjectIdentifier: Reconciler.Newcomer]
-    /// What serves from now on, in the order of the plan.
+    /// The modules that serve from now on, in the order of the plan.
     private let served: [Served]
-    /// What served before, by module.
+    /// The modules that served before, by name.
     private let before: [String: Served]
-    /// Of what leaves: what nothing takes the place of, the last first; then what is replaced.
+    /// The modules that are removed without replacement, in reverse order.
     private let gone: [Served]
+    /// The modules that are replaced.
     private let replaced: [Served]
-    /// The records of which something else is decided than before.
+    /// The records with new verdicts.
     private let judged: [FileRecord]
-    /// All records, with those.
+    /// All records, including those with new verdicts.
     private let records: [PathKey: FileRecord]
 
     init(_ context: ChangeContext, _ plan: Plan, _ newcomers: [ObjectIdentifier: Reconciler.Newcomer]) {
@@ -72,7 +74,7 @@ struct Publication {
             context.registry.publish(
                 plan.generations(with: newcomers), absences: context.serving.absences(besides: served, records))
         }
-        // Only now: who sees in the status what serves can call it.
+        // The status changes after the table, so that a module that is listed as active can be called.
         for record in judged { context.folders.put(record) }
         context.serving.replace(by: served)
         context.drains.draining += (gone + replaced).map { Draining(generation: $0.generation) }

@@ -2,24 +2,25 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// What the program itself changes.
+/// A change that the program makes.
 enum ProgramChange {
     case registers(LoadedModule)
     case unregisters(Served)
 }
 
-/// Brings what serves into line with what is there: in the folders, linked into the program, registered by it.
+/// A reconciliation: brings what serves in line with the modules in the folders, linked into the program and registered
+/// by it.
 ///
-/// Makes one change of everything that has become different: newcomers are set up and initialised, unseen by others;
-/// then the next table is published; then they start, and what has left is retired. Who fails on the way is left out, what
-/// served in its place goes on, and everything is planned again without it.
+/// All differences are applied as one change: new generations are set up and initialized, not yet visible to others;
+/// then the next table is published; then they are started, and generations that no longer serve are retired. If a new
+/// generation fails, its predecessor continues to serve, and everything is planned again without the new one.
 struct Reconciler {
-    /// A generation that is being started, and the candidate that it was made of.
+    /// A generation that is being started, and the candidate that it was created from.
     struct Newcomer {
         let generation: Generation
         let candidate: Plan.Candidate
         var isInitialized = false
-        /// From the one that it replaces, when that has given its state.
+        /// The hand-over from the generation that it replaces, once that has handed over its state.
         var handOver: HandOver?
     }
 
@@ -27,14 +28,16 @@ struct Reconciler {
     private var change: ProgramChange?
     private var newcomers: [ObjectIdentifier: Newcomer] = [:]
     private var abandoned: [Generation] = []
-    /// Why what the program registers does not serve.
+    /// The reason why the module that the program registers does not serve.
     private var refusal: PluginError?
 
     init(_ context: ChangeContext, _ change: ProgramChange? = nil) { (self.context, self.change) = (context, change) }
 
     private var configuration: HostConfiguration { context.configuration }
 
-    /// - Returns: Why what the program registers does not serve.
+    /// Applies all differences.
+    ///
+    /// - Returns: The reason why the module that the program registers does not serve; otherwise `nil`.
     @discardableResult
     mutating func reconcile() -> PluginError? {
         defer { context.disk?.journal.endStarts() }
@@ -49,12 +52,12 @@ struct Reconciler {
         }
     }
 
-    /// Gives up newcomers that are not to serve after all.
+    /// Abandons newcomers that are not in the new plan.
     private mutating func dropAllBut(_ planned: Set<ObjectIdentifier>) {
         for (key, newcomer) in newcomers where !planned.contains(key) {
             newcomers[key] = nil
             if let handOver = newcomer.handOver {
-                // It lets go first of what the other one takes back.
+                // The newcomer must release its resources before its predecessor acquires them again.
                 Drain(context: context).retire([newcomer.generation])
                 handOver.undo()
             } else {
@@ -63,8 +66,9 @@ struct Reconciler {
         }
     }
 
-    /// `setUp` of all, then the state of those that they replace, then `init` of all, in their order. False when one has
-    /// failed.
+    /// Runs `setUp` of all new generations, then hands over the state of those that they replace, then runs `init` of
+    /// all, each in the order of the plan. Returns false if the plan must be made again because something failed or a
+    /// file was reloaded.
     private mutating func start(_ plan: Plan) -> Bool {
         for candidate in plan.serving where candidate.served == nil {
             let key = ObjectIdentifier(candidate.module)
@@ -85,7 +89,8 @@ struct Reconciler {
         return failures.isEmpty
     }
 
-    /// Makes a generation of a candidate, and sets it up. Nil when that fails, or when a file had to be loaded anew.
+    /// Creates a generation of a candidate and sets it up. Returns `nil` if that fails, or if its file had to be loaded
+    /// again.
     private mutating func setUp(_ candidate: Plan.Candidate) -> Generation? {
         let module = candidate.module
         if module.isSpent, module.isOfFile {
@@ -106,7 +111,8 @@ struct Reconciler {
         }
     }
 
-    /// Takes the state from the generation that a newcomer replaces, where both want that. False when that fails.
+    /// Hands over the state from the generation that a newcomer replaces, if both support that. Returns false on
+    /// failure.
     private mutating func handOver(to key: ObjectIdentifier, _ plan: Plan) -> Bool {
         let new = newcomers[key]!.generation
         guard newcomers[key]!.handOver == nil,
@@ -137,9 +143,9 @@ struct Reconciler {
         }
     }
 
-    /// Runs the `init` of newcomers in their order; asynchronous ones overlap. Returns when all have ended.
+    /// Runs `init` of newcomers in their order. Asynchronous functions overlap. Returns when all have ended.
     ///
-    /// - Returns: Which failed, and why.
+    /// - Returns: The generations that failed, with their errors.
     private func initialize(_ newcomers: [Generation]) -> [(generation: Generation, error: PluginError)] {
         var failures: [(generation: Generation, error: PluginError)] = []
         var started: [StartedHook] = []
@@ -159,7 +165,7 @@ struct Reconciler {
 }
 
 extension Plan {
-    /// What will be in the table, in order.
+    /// Returns the generations that will be in the table, in order.
     func generations(with newcomers: [ObjectIdentifier: Reconciler.Newcomer]) -> [Generation] {
         serving.map { $0.served?.generation ?? newcomers[ObjectIdentifier($0.module)]!.generation }.inOrder
     }

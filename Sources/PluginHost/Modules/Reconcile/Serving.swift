@@ -2,18 +2,18 @@ import Foundation
 import PluginABI
 import PluginFile
 
-/// What serves, and who did.
+/// The modules that serve, and those that were removed.
 struct Serving: Sendable {
-    /// Of files and of what is linked into the program, by module.
+    /// The modules from files and those linked into the program, by name.
     var modules: [String: Served] = [:]
-    /// What the program has registered, in that order.
+    /// The modules that the program has registered, in the order of registration.
     var program: [Served] = []
-    /// The last modules that were removed, and why, for errors.
+    /// The modules that were removed last, with the reasons, for error messages.
     private var departed: [(manifest: ModuleManifest, reason: String)] = []
 
     var all: [Served] { program + modules.values }
 
-    /// Takes what serves from now on.
+    /// Replaces all modules that serve.
     mutating func replace(by served: [Served]) {
         program = served.filter(\.module.isRegistered)
         modules = Dictionary(
@@ -27,11 +27,11 @@ struct Serving: Sendable {
         if departed.count > 1000 { departed.removeFirst() }
     }
 
-    /// Who is known and not served, and why.
+    /// Returns the known modules that do not serve, with the reasons.
     ///
     /// - Parameters:
-    ///   - served: What serves from now on.
-    ///   - records: What the files hold.
+    ///   - served: The modules that serve from now on.
+    ///   - records: The records of all files.
     func absences(besides served: [Served], _ records: [PathKey: FileRecord]) -> UnavailableModules {
         let names = Set(served.map(\.name))
         var absences = UnavailableModules()
@@ -47,11 +47,11 @@ struct Serving: Sendable {
     }
 }
 
-/// What serves of a module: a generation, and the file that it came from.
+/// The generation of a module that serves, and the file that it was loaded from.
 struct Served: Sendable {
     let generation: Generation
     let module: LoadedModule
-    /// Follows the file when that is renamed.
+    /// The path of the file; updated when the file is renamed.
     var path: String
     let since: Date
 
@@ -61,13 +61,12 @@ struct Served: Sendable {
 
     var name: String { module.manifest.name }
     var version: SemanticVersion { module.manifest.version }
-}
 
-extension Served {
-    /// Of what goes on although its file is gone: its successor has failed.
+    /// The status of a module that continues to serve although its file no longer exists, since its successor has
+    /// failed.
     var statusWithoutFile: ModuleStatus {
         var status = ModuleStatus(.active, file: path, since: since, module.manifest, generation)
-        status.note = "the file is gone, and what came in its place cannot be served"
+        status.note = "the file is gone, and its replacement cannot be served"
         return status
     }
 }

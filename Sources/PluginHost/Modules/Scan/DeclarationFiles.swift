@@ -1,31 +1,29 @@
 import PluginABI
 import PluginFile
-import Synchronization
 
-// Files of routes and services: what is there, what has changed, and what of it stands.
-
-/// What the host knows of one such file.
+/// The host's record of one route file or service file.
 struct DeclarationRecord: Sendable {
     let folder: String
-    /// The content that was looked at last; nil when the file could not even be looked at.
+    /// The identity of the content that was read last; `nil` if the file could not be examined.
     var identity: FileIdentity?
     var state = State.taken
-    /// What it said when it could last be read; nil before that. It goes on while the file is broken.
+    /// The content of the file when it was last read successfully; `nil` before that. It stays in effect while the file
+    /// is invalid.
     var content: Content?
-    /// Whether `content` is to be brought into the registry.
+    /// Whether `content` is not in the registry yet.
     var isNew = false
 
     enum State: Sendable {
-        /// `content` is what the file says.
+        /// `content` is the content of the file.
         case taken
-        /// Somebody writes it, so that it has to be looked at again.
+        /// The file is being written and must be scanned again.
         case awaited
         case failed(PluginError)
     }
 
     var isAwaited: Bool { if case .awaited = state { true } else { false } }
 
-    /// Why its present content is not taken.
+    /// The reason why the present content of the file is not accepted.
     var problem: PluginError? { if case .failed(let error) = state { error } else { nil } }
 
     enum Content: Sendable {
@@ -42,11 +40,11 @@ struct DeclarationRecord: Sendable {
     }
 }
 
-/// Takes what files of routes and services say.
+/// A scan of route files and service files, which brings their content into the registry.
 struct DeclarationScan {
     let context: ChangeContext
 
-    /// Reads those files of a folder that are new or have changed.
+    /// Reads the files of a folder that are new or have changed.
     func look(at entries: [PluginFolder.Entry], in folder: String) {
         let paths = Set(paths: entries.map(\.path))
         context.folders.declarations = context.folders.declarations.filter {
@@ -76,7 +74,7 @@ struct DeclarationScan {
         (record.state, record.isNew) = (.taken, true)
     }
 
-    /// Brings into the registry what has been read, and takes out what is gone.
+    /// Adds the content of files that were read to the registry, and removes that of files that no longer exist.
     func reconcile() {
         let files = context.folders.declarations
         for path in files.keys { context.folders.declarations[path]?.isNew = false }
@@ -115,8 +113,8 @@ struct DeclarationScan {
 }
 
 extension FolderContents {
-    /// Why routes and services of files do not stand, by path: first why a file cannot be read, then which ones others
-    /// displace; each in order of the paths.
+    /// Returns why routes and services of files are not in effect, sorted by path: errors of files that cannot be read,
+    /// and routes and services that are displaced by others.
     func declarationProblems(_ table: Table) -> [(key: PathKey, error: PluginError)] {
         let broken = declarations.compactMap { path, file in file.problem.map { (path, $0) } }
         let refused = (Array(table.routes.refused) + table.refusedServiceFiles).map {

@@ -2,45 +2,45 @@ import Foundation
 import PluginABI
 import PluginFile
 
-/// What the host knows of one file in a plugins folder. Of many files most hold a module: what the others have to say
-/// takes memory of its own, so that a record is small.
+/// The host's record of one file in a plugins folder. Most files contain a module, so the data of other cases is stored
+/// indirectly to keep a record small.
 struct FileRecord {
     let path: String
     let folder: String
-    /// Which content this is about; nil when the file could not even be looked at.
+    /// The identity of the content that the record describes; `nil` if the file could not be examined.
     var identity: FileIdentity? { didSet { isFleeting = identity?.isRecent == true } }
-    /// Whether the file may have changed since without showing it.
+    /// Whether the file may have changed since without a change of its identity.
     private(set) var isFleeting = false
     private(set) var content: Content
-    /// Since when its content, and what was decided about it, are what they are.
+    /// When the content or the verdict about it last changed.
     private(set) var since = Date()
 
     enum Content: Sendable {
-        /// Somebody writes it; it is taken when it is whole. With what it held before.
+        /// The file is being written and is loaded when it is complete. Carries the module that it contained before.
         case beingWritten(over: Loaded? = nil)
-        /// With the module in it, if it came so far.
+        /// Loading or starting failed. Carries the module if the file could be loaded.
         indirect case failed(PluginError, LoadedModule?)
         indirect case quarantined(PluginError)
-        /// No module, but a library that one finds beside itself.
+        /// Not a module, but a library that a module finds through `$ORIGIN`.
         case library(of: String)
         case module(Loaded)
     }
 
-    /// A module in a file, and what the last change decided about it.
+    /// A module in a file, and the last verdict about it.
     struct Loaded: Sendable {
         let module: LoadedModule
         var verdict = Verdict.undecided
     }
 
-    /// What becomes of a file that holds a module.
+    /// The decision about a file that contains a module.
     enum Verdict: Sendable, Equatable {
         case undecided
         case serves
         /// Another file of the same module serves.
         case superseded(by: String)
-        /// Something that it requires is not there.
+        /// The module has an unmet requirement.
         indirect case waits(PluginError)
-        /// What it claims belongs to another one.
+        /// The module claims a name that belongs to another module.
         indirect case refused(PluginError)
         /// The host has been shut down.
         case ended
@@ -50,31 +50,30 @@ struct FileRecord {
         (self.path, self.folder, self.identity, self.content) = (path, folder, identity, content)
     }
 
-    /// The same file with other content, from now on.
+    /// Returns a record of the same file with other content, valid from now on.
     func with(_ content: Content) -> FileRecord {
         var record = self
         (record.content, record.since) = (content, Date())
         return record
     }
 
-    /// The same file, of which something else is decided from now on; nil if that is decided already, or it holds no module.
+    /// Returns a record of the same file with another verdict, valid from now on; `nil` if that is its verdict already,
+    /// or the file contains no module.
     func decided(_ verdict: Verdict) -> FileRecord? {
         guard case .module(var loaded) = content, loaded.verdict != verdict else { return nil }
         loaded.verdict = verdict
         return with(.module(loaded))
     }
 
-    /// The same module, after somebody has begun to write the file, or has written it again.
+    /// Keeps the module in the record after the file was written again, or while it is being written.
     mutating func keepModule(_ loaded: Loaded, isBeingWritten: Bool) {
         content = isBeingWritten ? .beingWritten(over: loaded) : .module(loaded)
     }
 
-    var fileName: String { (path as NSString).lastPathComponent }
-
-    /// Whether somebody writes the file, so that it has to be looked at again.
+    /// Whether the file is being written, so that it must be scanned again.
     var isAwaited: Bool { if case .beingWritten = content { true } else { false } }
 
-    /// The module that it holds, or held when somebody began to write it.
+    /// The module in the file, or the one it contained before it was being written.
     var loaded: Loaded? {
         switch content {
         case .module(let loaded), .beingWritten(over: let loaded?): loaded
@@ -85,25 +84,25 @@ struct FileRecord {
     /// The module in the file, if it can be served.
     var module: LoadedModule? { if case .module(let loaded) = content { loaded.module } else { nil } }
 
-    /// The module whose name stands in the file, even if it failed.
+    /// The module in the file, even if it failed.
     var claimedModule: LoadedModule? { if case .failed(_, let module) = content { module } else { module } }
 
-    /// What was decided about the module in it.
+    /// The verdict about the module in the file.
     var verdict: Verdict { if case .module(let loaded) = content { loaded.verdict } else { .undecided } }
 
-    /// Whether both are about one file that was not written in between.
+    /// Returns whether both records describe the same file, not written in between.
     func hasContent(of other: FileRecord) -> Bool {
         guard let identity, let other = other.identity else { return identity == other.identity }
         return identity.inode == other.inode && identity.device == other.device && identity.size == other.size
             && identity.modified == other.modified
     }
 
-    /// Why its module, or whatever else it holds, is not served.
+    /// The reason why the content of the file is not served.
     var error: PluginError? {
         switch content {
         case .failed(let error, _), .quarantined(let error): error
         case .beingWritten:
-            PluginError(.unreadable, "\(path) is being written; it is taken when its writer closes it.")
+            PluginError(.unreadable, "\(path) is being written; it is loaded when its writer closes it.")
         case .library: nil
         case .module(let loaded): loaded.verdict.error
         }
@@ -119,7 +118,7 @@ struct FileRecord {
 }
 
 extension FileRecord.Verdict {
-    /// Why the module does not serve, if it is to blame or wants for something.
+    /// The reason why the module does not serve, if it has an unmet requirement or was refused.
     var error: PluginError? {
         switch self {
         case .waits(let error), .refused(let error): error
@@ -131,7 +130,9 @@ extension FileRecord.Verdict {
 }
 
 extension FileRecord {
-    /// - Parameter served: What serves and came from this path, even if the file holds something else by now.
+    /// Returns the status of the file.
+    ///
+    /// - Parameter served: The module that serves and was loaded from this path, even if the file has changed since.
     func status(_ served: Served?) -> ModuleStatus {
         let manifest = served?.module.manifest ?? claimedModule?.manifest
         var status = ModuleStatus(
@@ -167,7 +168,7 @@ extension FileRecord {
         }
     }
 
-    /// What is to be told of a file about which something else was decided.
+    /// The change to report after the verdict has changed; `nil` if there is none.
     var verdictChange: HostChange? {
         switch verdict {
         case .superseded: .superseded(status(nil))

@@ -1,48 +1,51 @@
 import PluginABI
 import PluginFile
 
-/// What is in the folders, and linked into the program, as far as the host knows.
+/// The content of the plugins folders and the modules linked into the program, as known to the host.
 struct FolderContents: Sendable {
-    /// By path.
+    /// The records of files, by path.
     var records: [PathKey: FileRecord] = [:]
-    /// Files of routes and services, by path.
+    /// The records of route files and service files, by path.
     var declarations: [PathKey: DeclarationRecord] = [:]
-    /// What is wrong with folders, by path, and with what the host keeps of them.
+    /// The problems of folders and of the data that the host keeps about them, by path.
     var problems: [PathKey: PluginError] = [:]
-    /// Paths of files that failed, to be told when everything has been looked at: they may be libraries that a module needs.
+    /// The paths of files that failed. They are reported after the whole scan, since they may turn out to be libraries
+    /// that a module needs.
     private var failures: [String] = []
-    /// Whether other modules are not served, or for other reasons, than the last table says.
+    /// Whether the unavailable modules, or the reasons why they are unavailable, have changed since the last published
+    /// table.
     var hasNewAbsentees = false
     var suspects = Suspects.deferred([])
-    /// Paths of files that may have killed the last host, and are being tried.
+    /// The paths of files that may have killed the last host, and are being tried.
     var tried: Set<PathKey> = []
     var retries = Retries()
 
-    /// Files that may have killed the last host.
+    /// The files that may have killed the last host.
     enum Suspects: Sendable {
-        /// They are to be tried once more, after everything else.
+        /// They are tried once more, after all other files.
         case deferred(Set<PathKey>)
         /// They are tried as soon as they are found.
         case tried
     }
 
-    /// Looks at what may be different soon although nobody tells.
+    /// The scheduled scans for changes that the watcher does not report.
     struct Retries: Sendable {
-        /// After how long a failure that may pass is tried again; each time twice as long, up to the last.
+        /// The delay before the first retry of a failure that may pass. It doubles with each retry, up to
+        /// ``lastDelay``.
         static let firstDelay = Duration.milliseconds(250)
         static let lastDelay = Duration.seconds(30)
 
         var delay = firstDelay
         var isScheduled = false
-        /// Whether files that are being written are looked at again soon.
+        /// Whether another scan of files that are being written is scheduled.
         var isLookScheduled = false
     }
 
     mutating func put(_ record: FileRecord) { records[record.path] = record }
 
-    /// Forgets files of a folder that are not there any more.
+    /// Removes the records of files that a folder no longer contains.
     ///
-    /// - Parameter unread: Folders below it that could not be read, each with a slash at its end.
+    /// - Parameter unread: The subfolders that could not be read, each with a slash at its end.
     mutating func forget(in folder: String, besides present: Set<PathKey>, unread: [String]) {
         let count = records.count
         records = records.filter { path, record in
@@ -52,12 +55,12 @@ struct FolderContents: Sendable {
         if records.count < count { hasNewAbsentees = true }
     }
 
-    /// Notes why a file is not served.
+    /// Records why a file is not served.
     mutating func fail(_ record: FileRecord, _ error: PluginError, _ module: LoadedModule? = nil) {
         let known = records[record.path]
         put(record.with(.failed(error, module)))
         hasNewAbsentees = true
-        // A new time or mode is worth a try; the same answer is not worth telling.
+        // A new time or mode justifies another try, but the same error is not reported again.
         if let known, case .failed(let before, _) = known.content, known.hasContent(of: record),
             before == error || before.canPass && error.canPass
         {
@@ -68,19 +71,19 @@ struct FolderContents: Sendable {
 
     mutating func tellLater(_ record: FileRecord) { failures.append(record.path) }
 
-    /// Returns the files that have failed since this was called last.
+    /// Returns the files that have failed since the last call.
     mutating func takeFailures() -> [FileRecord] {
         defer { failures = [] }
         return failures.compactMap { records[$0] }.filter(\.isFailure)
     }
 
-    /// The folders in which somebody writes a file, so that it has to be looked at again.
+    /// The folders with files that are being written and must be scanned again.
     var awaitedFolders: Set<String> {
         Set(records.values.lazy.filter(\.isAwaited).map(\.folder)).union(
             declarations.values.lazy.filter(\.isAwaited).map(\.folder))
     }
 
-    /// Whether something of a folder has failed for want of something that may come by itself.
+    /// Returns whether something in a folder has failed for lack of a resource that may become available.
     func canPass(in folder: String) -> Bool {
         problems[folder]?.canPass == true
             || records.values.contains { $0.canPass && $0.folder.hasBytes(of: folder) }

@@ -1,17 +1,17 @@
 import PluginABI
 import PluginFile
 
-/// Compares folders with what is known of them, and takes in what is new or has changed.
+/// A scan of plugins folders: compares them with the records, and loads files that are new or have changed.
 struct FolderScan {
     let context: ChangeContext
-    /// Whether files are tried again that failed for want of something.
+    /// Whether files that failed for lack of a resource are tried again.
     let retriesFailures: Bool
 
     private var configuration: HostConfiguration { context.configuration }
 
-    /// Looks into one folder.
+    /// Scans one folder.
     ///
-    /// A folder that cannot be read says nothing about what is in it: everything goes on as it is.
+    /// If the folder cannot be read, nothing is known about its files, and they remain as they are.
     func look(into folder: String) {
         let all: [PluginFolder.Entry]
         do throws(PluginError) { all = try list(folder) } catch {
@@ -24,9 +24,9 @@ struct FolderScan {
         context.folders.forget(
             in: folder, besides: Set(paths: entries.map(\.path)),
             unread: entries.filter(\.isFolder).map { $0.path + "/" })
-        // All files are opened before the first one's entry is called: the runtime of Swift forgets which types conform
-        // to which protocols whenever a library is opened, and searches all libraries to find out again. In turns, the
-        // time of a start would grow with the square of the number of modules.
+        // All files are opened before the first entry function is called. Whenever a library is opened, the Swift
+        // runtime discards its cache of protocol conformances and searches all libraries again. If opening and calling
+        // alternated, the start time would grow with the square of the number of modules.
         let intake = FileScan(context: context)
         for file in entries.compactMap({ look(at: $0, in: folder, intake) }) { intake.finish(file) }
         if entries.contains(where: { before[$0.path]?.identity != (try? $0.identity.get()) }) {
@@ -44,7 +44,7 @@ struct FolderScan {
         }
     }
 
-    /// Opens what is new or has changed.
+    /// Opens a file that is new or has changed.
     private func look(at entry: PluginFolder.Entry, in folder: String, _ intake: FileScan) -> FileScan.OpenedFile? {
         switch entry.identity {
         case .failure(let error):
@@ -60,7 +60,7 @@ struct FolderScan {
         }
     }
 
-    /// Tries files again that the dynamic linker has refused before: what they lacked may have come.
+    /// Retries files that the dynamic linker could not open before: what they lacked may have been added.
     private func retryLacking(_ files: [FileRecord], _ intake: FileScan) {
         for file in files {
             guard case .failed(let error, _) = file.content, error.code == .openFailed,
@@ -70,7 +70,7 @@ struct FolderScan {
         }
     }
 
-    /// Puts back what a host has begun to change in the folders and was killed over.
+    /// Undoes changes in the folders that a host had begun when it was killed.
     static func recover(_ context: ChangeContext) {
         let configuration = context.configuration
         for root in configuration.folders {
@@ -80,7 +80,7 @@ struct FolderScan {
                     if !configuration.trustsEveryone { try Trust.check(folder: folder.path) }
                     try UndoFile.recover(in: VersionStore.resolved(folder.path))
                 } catch {
-                    // A folder that is not trusted is told when it is looked into.
+                    // An untrusted folder is reported when it is scanned.
                     if error.code != .untrusted { context.reportProblem(error, "\(folder.path) (left behind)") }
                 }
                 if configuration.includesSubfolders { _ = try? walk.read(folder) }

@@ -2,11 +2,11 @@ import Glibc
 import PluginABI
 import PluginFile
 
-/// One change of everything that has become different in folders: what is there is taken in, what serves is brought into
-/// line with it, and what could not be done now is tried again later.
+/// One update after changes in plugins folders: scans the folders, reconciles what serves, and schedules retries of
+/// what failed.
 struct FolderUpdate {
     let context: ChangeContext
-    /// Whether what has failed for want of something is tried again.
+    /// Whether operations that failed for lack of a resource are tried again.
     private let retriesFailures: Bool
 
     init(_ context: ChangeContext, retryingFailures retriesFailures: Bool = false) {
@@ -29,9 +29,9 @@ struct FolderUpdate {
         context.publish()
     }
 
-    // MARK: What failed
+    // MARK: Failures
 
-    /// Finds out which files are libraries of modules, and tells what failed.
+    /// Marks files that are libraries of modules, and reports files that failed.
     func tellFailures() {
         for owner in context.folders.records.values {
             for library in owner.module?.staged.libraries ?? [] {
@@ -48,17 +48,17 @@ struct FolderUpdate {
         }
     }
 
-    /// What goes on serving although a file holds something new that failed.
+    /// Returns the module that continues to serve although new content of its file failed.
     private func goingOn(instead record: FileRecord) -> String? {
         context.serving.modules.values.first { served in
             served.path.hasBytes(of: record.path) || served.name == record.claimedModule?.manifest.name
         }.map { "\($0.name) \($0.version)" }
     }
 
-    // MARK: What is tried again
+    // MARK: Retries
 
-    /// Files that are being written are looked at again soon: who writes one through a name in another folder closes it
-    /// without the watcher's knowing.
+    /// Schedules another scan of folders with files that are being written. The watcher does not notice when a file is
+    /// closed that was written through a name in another folder.
     private func lookAgain() {
         let folders = context.folders.awaitedFolders
         guard context.configuration.watches, !folders.isEmpty, !context.folders.retries.isLookScheduled else { return }
@@ -69,8 +69,8 @@ struct FolderUpdate {
         }
     }
 
-    /// Sees to it that what failed for want of something (a full disk, no descriptors, no memory) is tried again, until the
-    /// folders are the truth again.
+    /// Schedules retries of what failed for lack of a resource (disk space, descriptors, memory), until what serves
+    /// matches the folders.
     func retryLater() {
         guard context.configuration.watches else { return }
         let folders = context.configuration.folders.filter { folder in
@@ -92,9 +92,9 @@ struct FolderUpdate {
 }
 
 extension PluginError {
-    /// Whether what failed may succeed later although nobody touches the file: the system was short of something.
+    /// Whether the operation may succeed later although the file does not change: the system lacked a resource.
     ///
-    /// Told by the words for the error's number, since the dynamic linker gives nothing else.
+    /// Recognized by the text of the `errno` value in the message, since the dynamic linker reports nothing else.
     var canPass: Bool {
         guard [.stagingFailed, .unreadable, .openFailed].contains(code) else { return false }
         return Self.passing.contains { message.contains($0) }
@@ -104,6 +104,6 @@ extension PluginError {
 }
 
 extension FileRecord {
-    /// Whether its failure may pass although nobody touches the file.
+    /// Whether the file may be loaded later although it does not change.
     var canPass: Bool { if case .failed(let error, _) = content { error.canPass } else { false } }
 }

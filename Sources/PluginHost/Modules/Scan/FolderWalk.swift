@@ -3,51 +3,51 @@ import Glibc
 import PluginABI
 import PluginFile
 
-/// Goes through a folder and, where that is wanted, those below it, each once.
+/// A walk through a folder and optionally its subfolders, which visits each once.
 ///
 ///     while let folder = walk.next() {
-///         // Not read yet: who wants to miss nothing begins to watch it here.
+///         // The folder is not read yet: watch it here to miss no change.
 ///         let names = try walk.read(folder)
 ///     }
 ///
-/// Links to folders are followed, after all folders that can be reached without one; so a folder that is there under its
-/// own name is not met again under that of a link, and circles end. Hidden names are left out.
+/// Links to folders are followed after all folders that can be reached without one, so a folder that exists under its
+/// own name is not visited again through a link, and cycles end. Hidden names are skipped.
 struct FolderWalk {
     struct Folder {
         let path: String
-        /// From the first folder; empty for that.
+        /// The path relative to the first folder; empty for the first folder itself.
         let name: String
         let identity: Identity
         fileprivate let depth: Int
     }
 
-    /// Which folder it is, whatever its name.
+    /// The identity of a folder, whatever its name.
     struct Identity: Hashable {
         let device: dev_t
         let inode: ino_t
     }
 
-    /// Something in a folder that is not gone into.
+    /// An item in a folder that is not visited as a folder.
     struct Item {
-        /// From the first folder.
+        /// The path relative to the first folder.
         let name: String
         let path: String
-        /// Whether it is a symbolic link, as far as the file system says so.
+        /// Whether it is a symbolic link, or the file system does not report the type.
         let canBeLink: Bool
-        /// Why it cannot be asked for by this name and path, which are made up then.
+        /// The reason why the item has no valid name. `name` and `path` are substitutes then.
         var error: PluginError?
     }
 
-    /// A folder that is left out, and why.
+    /// A folder that is skipped, and the reason.
     struct Failure {
         let name: String
         let path: String
         let error: PluginError
     }
 
-    /// How many folders below each other are looked into, below the first one.
+    /// How many levels of subfolders are visited below the first folder.
     static let depthLimit = 8
-    /// How many folders are looked into.
+    /// How many folders are visited.
     static let countLimit = 4096
 
     private struct Pending {
@@ -67,7 +67,7 @@ struct FolderWalk {
         folders = [Pending(path: path, name: "", depth: 0)]
     }
 
-    /// The next folder, before it is read; nil at the end.
+    /// Returns the next folder, before it is read; `nil` at the end.
     mutating func next() -> Folder? {
         while !folders.isEmpty || !links.isEmpty {
             let pending = folders.isEmpty ? links.removeFirst() : folders.removeFirst()
@@ -76,11 +76,11 @@ struct FolderWalk {
                 seen.insert(Identity(device: status.st_dev, inode: status.st_ino)).inserted
             else { continue }
             guard pending.depth <= Self.depthLimit else {
-                fail(pending, "lies more than \(Self.depthLimit) folders deep, and is not looked into")
+                fail(pending, "is more than \(Self.depthLimit) levels deep and is not scanned")
                 continue
             }
             guard seen.count <= Self.countLimit else {
-                fail(pending, "is not looked into, nor are others: there are more than \(Self.countLimit) folders")
+                fail(pending, "is not scanned, nor are others: there are more than \(Self.countLimit) folders")
                 (folders, links) = ([], [])
                 return nil
             }
@@ -91,7 +91,7 @@ struct FolderWalk {
         return nil
     }
 
-    /// What is in a folder, but for other folders where those are looked into later.
+    /// Returns the items of a folder, except subfolders that are visited later.
     ///
     /// - Throws: `unreadable`.
     mutating func read(_ folder: Folder) throws(PluginError) -> [Item] {
@@ -109,7 +109,7 @@ struct FolderWalk {
             guard name.utf8.first != UInt8(ascii: ".") else { continue }
             let path = folder.path.hasSuffix("/") ? folder.path + name : "\(folder.path)/\(name)"
             let relative = folder.name.isEmpty ? name : "\(folder.name)/\(name)"
-            // File systems that do not say what an entry is are asked about each.
+            // Some file systems do not report the type of an entry (`DT_UNKNOWN`); it is then determined by `stat`.
             let kind = Int(record.pointee.d_type)
             guard isText else {
                 refuse(name, path, relative, isFolder: kind == Int(DT_DIR), &items)
@@ -128,11 +128,11 @@ struct FolderWalk {
         return items
     }
 
-    /// Takes note of what has a name that no text can stand for, as far as it would be looked at under another name.
+    /// Records an error for an entry whose name is not valid UTF-8, if it would be scanned under a valid name.
     private mutating func refuse(
         _ name: String, _ path: String, _ relative: String, isFolder: Bool, _ items: inout [Item]
     ) {
-        let error = PluginError(.unreadable, "\(path) is not looked at, since its name is not UTF-8. Rename it.")
+        let error = PluginError(.unreadable, "\(path) is not scanned, since its name is not valid UTF-8. Rename it.")
         if isFolder {
             if includesSubfolders { failures.append(Failure(name: relative, path: path, error: error)) }
         } else if PluginFolder.isCandidate(String(name.dropLast(Self.note.count))) {
@@ -140,8 +140,8 @@ struct FolderWalk {
         }
     }
 
-    /// A name that is not UTF-8, with the bytes of which that is so in hexadecimal: another text for each name, and none
-    /// that a file can have which is looked at.
+    /// Returns a substitute for a name that is not valid UTF-8, with all bytes in hexadecimal that are not printable
+    /// ASCII. It is different for each name, and no file that is scanned can have it as its name.
     private static func escaped(_ name: UnsafePointer<CChar>) -> String {
         var text = ""
         // Sound: the name ends with a zero byte.

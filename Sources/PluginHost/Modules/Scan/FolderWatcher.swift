@@ -4,17 +4,17 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// Tells when something changes in plugins folders: a file was written and closed, renamed, removed; a folder vanished,
-/// or is there again, or can be read again.
+/// A watcher that reports changes in plugins folders: a file was written and closed, renamed or removed; a folder
+/// disappeared, reappeared, or became readable again.
 ///
-/// It only says where to look. Changes that come together are told once: it waits until nothing has come for a quiet
-/// time, but not for more than ``waitLimit``. Links, which lead to files elsewhere, are looked at once a second; so is
-/// everything in folders that the kernel cannot watch (its limit is reached), and ``problem`` says so. A folder below is
-/// watched before it is read, so that nothing can come between.
+/// It reports only which folders to scan. Changes in quick succession are reported once: the watcher waits until
+/// nothing has changed for a quiet time, but no longer than ``waitLimit``. Links, which lead to files elsewhere, are
+/// checked once a second. So is everything in folders that the kernel cannot watch because its limit is reached;
+/// ``problem`` describes that. A subfolder is watched before it is read, so that no change is missed in between.
 ///
-/// Everything mutable is touched on `queue` only, hence `@unchecked Sendable`.
+/// Mutable state is accessed only on `queue`, hence `@unchecked Sendable`.
 final class FolderWatcher: @unchecked Sendable {
-    /// A folder by the one that was named, and its path below that.
+    /// A folder, identified by the plugins folder that contains it and by its own path.
     private struct Place: Hashable {
         let root: String
         let path: PathKey
@@ -23,13 +23,14 @@ final class FolderWatcher: @unchecked Sendable {
     /// What is known about one folder.
     private struct Folder {
         let identity: FolderWalk.Identity
-        /// The kernel's number for it; -1 while it is not watched.
+        /// The kernel's watch descriptor; -1 while the folder is not watched.
         var watch: Int32 = -1
-        /// What was in it when it was last looked at, as far as it is not watched; nil if it cannot be read.
+        /// The files that were found by the last check: all of them if the folder is not watched, otherwise only links.
+        /// `nil` if the folder cannot be read.
         var files: [PathKey: FileIdentity?]? = [:]
     }
 
-    /// For how long changes are gathered at most.
+    /// The longest time for which changes are collected.
     static let waitLimit = Duration.milliseconds(100)
 
     private let queue = SerialThread("host.watcher")
@@ -43,43 +44,45 @@ final class FolderWatcher: @unchecked Sendable {
     private var places: [Int32: Set<Place>] = [:]
     private var descriptor: Int32 = -1
     private var isRunning = false
-    /// How often watching has begun: what was begun before that, and looks again later, does not.
+    /// How often watching has been started. A periodic check that an earlier start scheduled ends when it sees a
+    /// different number.
     private var beginnings = 0
-    /// Why the kernel does not watch, by what it does not watch.
+    /// The reasons why the kernel does not watch something, by what it does not watch.
     private let problems = Mutex<[String: PluginError]>([:])
-    /// What has changed and is not told yet; when that began, and how many waits have begun since then.
+    /// The folders with changes that are not reported yet, the time of the first of these changes, and how many waits
+    /// have begun since.
     private var gathered: (roots: Set<String>, since: ContinuousClock.Instant, waits: Int)?
 
+    /// Creates a watcher. ``start()`` begins watching.
+    ///
     /// - Parameters:
-    ///   - folders: They need not exist.
-    ///   - includesSubfolders: Watches the folders below them, too.
-    ///   - quietTime: For how long nothing must have changed before a change is told; not more than ``waitLimit``.
-    ///   - lookInterval: How often to look at what the kernel does not watch.
-    ///   - onChange: Called with the folders, as they were named, in which something has changed; on a thread of the
-    ///     watcher's own, one call at a time.
+    ///   - folders: The folders to watch, which need not exist.
+    ///   - includesSubfolders: Whether their subfolders are watched, too.
+    ///   - quietTime: How long nothing must have changed before a change is reported; at most ``waitLimit``.
+    ///   - lookInterval: How often to check what the kernel does not watch.
+    ///   - onChange: Called with those of `folders` in which something has changed, on a thread of the watcher's own,
+    ///     one call at a time.
     init(
         folders: [String], includesSubfolders: Bool = false, quietTime: Duration = .milliseconds(5),
         lookInterval: Duration = .seconds(1), onChange: @escaping @Sendable (_ folders: Set<String>) -> Void
     ) {
-        roots = Set(folders)
-        self.includesSubfolders = includesSubfolders
+        (roots, self.includesSubfolders) = (Set(folders), includesSubfolders)
         self.quietTime = min(max(quietTime, .zero), Self.waitLimit)
-        self.lookInterval = lookInterval
-        self.onChange = onChange
+        (self.lookInterval, self.onChange) = (lookInterval, onChange)
     }
 
     deinit { endWatching() }
 
-    /// Begins to watch. What changes after it returns is told; what is there already is not.
+    /// Starts watching. Changes after this function returns are reported; files that already exist are not.
     func start() { onQueue { beginWatching() } }
 
-    /// Ends watching, and waits for a running callback, unless it is called from that.
+    /// Stops watching, and waits for a running callback unless it is called from the callback.
     func stop() { onQueue { endWatching() } }
 
-    /// Why folders are looked at once a second instead of being watched; nil if they are watched.
+    /// The reason why folders are checked once a second instead of being watched; `nil` if they are watched.
     var problem: PluginError? { problems.withLock { problems in problems.min { $0.key < $1.key }?.value } }
 
-    /// Whether its thread is there, for tests.
+    /// Whether the watcher's thread exists, for tests.
     var hasThread: Bool { queue.hasThread }
 
     private func onQueue<Result>(_ body: () -> Result) -> Result {
@@ -96,8 +99,8 @@ final class FolderWatcher: @unchecked Sendable {
         lookLater(beginnings)
     }
 
-    /// Gets the descriptor through which the kernel tells what changes, where there is none yet: it may fail for want of
-    /// descriptors, and is tried again with each look.
+    /// Opens the descriptor from which the kernel's change events are read, unless it is open already. This can fail
+    /// for lack of descriptors and is retried with each periodic check.
     private func openDescriptor() {
         guard descriptor < 0 else { return }
         let new = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
@@ -111,7 +114,7 @@ final class FolderWatcher: @unchecked Sendable {
         problems.withLock { $0[Self.everything] = nil }
     }
 
-    private static let everything = "What is in the plugins folders"
+    private static let everything = "The content of the plugins folders"
 
     private func lookLater(_ beginning: Int) {
         queue.async(after: lookInterval) { [weak self] in
@@ -132,7 +135,7 @@ final class FolderWatcher: @unchecked Sendable {
         problems.withLock { $0 = [:] }
     }
 
-    // MARK: Telling
+    // MARK: Reporting
 
     private func takeEvents() { if isRunning { gather(drain()) } }
 
@@ -142,7 +145,7 @@ final class FolderWatcher: @unchecked Sendable {
         gather(roots.filter(look))
     }
 
-    /// Tells what has changed when nothing more comes.
+    /// Adds to the changes, which are reported when no more follow within the quiet time.
     private func gather(_ changed: Set<String>) {
         guard !changed.isEmpty else { return }
         let now = ContinuousClock.now
@@ -154,7 +157,7 @@ final class FolderWatcher: @unchecked Sendable {
         guard wait > .zero else { return tell() }
         let (since, number) = (current.since, current.waits)
         queue.async(after: wait) { [weak self] in
-            // Unless something has come since then, and waits on its own.
+            // A later change has begun a wait of its own.
             guard let self, isRunning, gathered?.since == since, gathered?.waits == number else { return }
             tell()
         }
@@ -172,7 +175,7 @@ final class FolderWatcher: @unchecked Sendable {
         IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF
             | IN_ONLYDIR)
 
-    /// Reads all events that are queued. Returns the folders that they are about, as they were named.
+    /// Reads all queued events. Returns the plugins folders that they concern.
     private func drain() -> Set<String> {
         var changed: Set<String> = []
         var unknown: Set<String> = []
@@ -182,7 +185,7 @@ final class FolderWatcher: @unchecked Sendable {
                 guard count > 0 else { return }
                 var offset = 0
                 while offset < count {
-                    // Sound: the kernel writes whole events, and says how long the name behind each one is.
+                    // Sound: the kernel writes whole events, each with the length of the name that follows it.
                     let event = buffer.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
                     let start = offset + MemoryLayout<inotify_event>.size
                     let name = buffer[start..<start + Int(event.len)].prefix { $0 != 0 }
@@ -195,14 +198,18 @@ final class FolderWatcher: @unchecked Sendable {
         return changed.union(unknown)
     }
 
-    /// - Parameter unknown: Where there may be other folders now.
+    /// Handles one event.
+    ///
+    /// - Parameters:
+    ///   - changed: Receives the plugins folders in which something has changed.
+    ///   - unknown: Receives the plugins folders whose subfolders may have changed.
     private func handle(
         _ event: inotify_event, name: String, _ changed: inout Set<String>, _ unknown: inout Set<String>
     ) {
         if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { unknown = roots }
         for place in places[event.wd] ?? [] {
             if event.mask & UInt32(IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT) != 0 {
-                // The folder at that path is another one now, or none.
+                // The path now leads to another folder or to none.
                 forget(place)
                 unknown.insert(place.root)
                 continue
@@ -211,22 +218,17 @@ final class FolderWatcher: @unchecked Sendable {
             guard includesSubfolders, !name.isEmpty, !name.hasPrefix(".") else { continue }
             let path = "\(place.path.path)/\(name)"
             if event.mask & UInt32(IN_ISDIR) != 0 || folders[Place(root: place.root, path: PathKey(path))] != nil
-                || isLink(path)
+                || PluginFolder.isLink(path)
             {
                 unknown.insert(place.root)
             }
         }
     }
 
-    private func isLink(_ path: String) -> Bool {
-        var status = stat()
-        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
-    }
+    // MARK: Checking
 
-    // MARK: Looking
-
-    /// Looks at a folder and those below it: whether they are there, and still the same. Returns whether something
-    /// has changed.
+    /// Checks whether a plugins folder and its subfolders exist and are still the same. Returns whether something has
+    /// changed.
     private func look(at root: String) -> Bool {
         var walk = FolderWalk(root, includesSubfolders: includesSubfolders)
         var present: Set<Place> = []
@@ -286,8 +288,7 @@ final class FolderWatcher: @unchecked Sendable {
         let advice = code == ENOSPC || code == EMFILE ? " Raise fs.inotify.max_user_watches or max_user_instances." : ""
         let problem = PluginError(
             .unreadable,
-            "\(what) cannot be watched and is looked at once a second, until it can: "
-                + "\(describe(errno: code)).\(advice)")
+            "\(what) cannot be watched and is checked once a second until it can: \(describe(errno: code)).\(advice)")
         problems.withLock { $0[what] = problem }
     }
 }

@@ -3,22 +3,22 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// Modules that are linked into the program, found by the records that they leave in a section of its image.
+/// The modules that are linked into the program, found by their records in a section of its image.
 struct LinkedModules {
     let context: ChangeContext
 
     private static let folder = "(linked)"
 
-    /// Takes what is linked into the program, checked like what a file brings. What is wrong with a module stands in its
-    /// record.
+    /// Loads the modules that are linked into the program, with the same checks as modules in files. The error of a
+    /// module is stored in its record.
     func take() {
         let count = plugin_host_linked_count()
         guard context.configuration.takesLinkedModules, count > 0 else { return }
         guard Self.claim(for: context) else {
             let error = PluginError(
                 .conflict,
-                "Another host of this program has the modules that are linked into it (\(count)), and keeps them: they are "
-                    + "there only once. Set takesLinkedModules to false for all hosts but one.")
+                "Another host of this program already uses the modules that are linked into it (\(count)), which exist "
+                    + "only once. Set takesLinkedModules to false for all hosts but one.")
             context.ownProblems.all.append(error)
             context.tell(.problem(error))
             return
@@ -33,7 +33,7 @@ struct LinkedModules {
         }
     }
 
-    /// Which host has them.
+    /// The host that uses the linked modules.
     private static let holder = Mutex<ObjectIdentifier?>(nil)
 
     private static func claim(for context: ChangeContext) -> Bool {
@@ -43,7 +43,7 @@ struct LinkedModules {
         }
     }
 
-    /// After their `tearDown`: another host may have them.
+    /// Lets another host use the linked modules. Called after their `tearDown`.
     func release() {
         Self.holder.withLock { holder in if holder == ObjectIdentifier(context) { holder = nil } }
     }
@@ -54,9 +54,9 @@ struct LinkedModules {
         if let other = context.folders.records[module.file]?.module {
             throw PluginError(
                 .conflict,
-                "Two modules that are linked into the program are named \(module.manifest.name): the versions "
-                    + "\(other.manifest.version) and \(module.manifest.version). The first one serves; leave one of "
-                    + "them out, or rename it.")
+                "Two modules that are linked into the program are named \(module.manifest.name): versions "
+                    + "\(other.manifest.version) and \(module.manifest.version). The first one serves; remove or "
+                    + "rename one of them.")
         }
         context.folders.put(
             FileRecord(

@@ -5,33 +5,34 @@ import PluginFile
 
 /// The files of a plugins folder that may be modules, or declare routes or services.
 enum PluginFolder {
-    /// One name in the folder.
+    /// One entry of a plugins folder.
     struct Entry: Sendable {
-        /// Of a file in a folder below: with the names of the folders, `sub/a.so`.
+        /// The file name; for a file in a subfolder the path relative to the plugins folder, such as `sub/a.so`.
         let name: String
-        /// The folder's path and the name.
+        /// The folder's path followed by the name.
         let path: String
-        /// Which file it is, links followed; or why that cannot be told, or the file not be read.
+        /// The identity of the file that the path leads to, with links followed; or the reason why it is unknown or the
+        /// file cannot be read.
         let identity: Result<FileIdentity, PluginError>
-        /// Whether it is a folder that cannot be looked into; nothing is known of what is in it.
+        /// Whether the entry is a folder that cannot be read, so that its files are unknown.
         var isFolder = false
     }
 
-    /// Whether a name in a plugins folder is looked at: it ends in `.so` or is that of a file of routes or services,
+    /// Returns whether a file with this name is scanned: the name ends in `.so` or is that of a route or service file,
     /// and is not hidden.
     static func isCandidate(_ name: String) -> Bool {
         (name.hasSuffix(".so") || DeclarationFile.isNamed(name)) && !name.hasPrefix(".")
     }
 
-    /// The entries whose names are those of modules or of files of routes or services and do not begin with a dot,
+    /// Returns the entries whose names are those of modules or of route or service files and do not begin with a dot,
     /// sorted by name.
     ///
     /// - Parameters:
-    ///   - includesSubfolders: Looks into the folders below, too. One that cannot be looked into is an entry, with the
-    ///     reason; of what is in it nothing is known then.
-    ///   - checksTrust: Refuses the folders below that others can write. The first one is for the caller to check.
-    /// - Throws: `unreadable` if the folder does not exist, is no folder, or cannot be read. What is wrong with one
-    ///   entry is carried by the entry.
+    ///   - includesSubfolders: Whether subfolders are read, too. A subfolder that cannot be read becomes an entry that
+    ///     carries the reason.
+    ///   - checksTrust: Whether subfolders that other users can write are rejected. The caller checks the first folder.
+    /// - Throws: `unreadable` if `path` does not exist, is not a folder, or cannot be read. An error that concerns a
+    ///   single entry is stored in the entry.
     static func list(
         _ path: String, includesSubfolders: Bool = false, checksTrust: Bool = false
     ) throws(PluginError) -> [Entry] {
@@ -61,38 +62,43 @@ enum PluginFolder {
         }
     }
 
-    /// Whether an item of a folder may be a module or a route file.
+    /// Returns whether an item of a folder may be a module, a route file or a service file.
     static func isCandidate(_ item: FolderWalk.Item) -> Bool {
         item.error != nil || item.name.split(separator: "/").last.map { isCandidate(String($0)) } ?? false
     }
 
-    /// The error of a folder that cannot be listed.
+    /// Returns the error for a folder that cannot be listed.
     static func unreadable(_ path: String, _ code: Int32) -> PluginError {
         let reason =
             switch code {
             case ENOENT: "does not exist. Create it, or name another one with --plugins."
-            case ENOTDIR: "is not a folder. Name the folder that the modules lie in."
+            case ENOTDIR: "is not a folder. Name the folder that contains the modules."
             case let code: "cannot be read: \(describe(errno: code))."
             }
         return PluginError(.unreadable, "The plugins folder \(path) \(reason)")
     }
 
-    /// Which file it is, links followed, or why that cannot be told.
+    /// Returns the identity of the file that a path leads to, with links followed, or the reason why it cannot be read.
     static func examine(_ path: String) -> Result<FileIdentity, PluginError> {
         var status = stat()
         guard stat(path, &status) == 0, faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0 else {
-            let code = errno
-            let isLink = lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+            let (code, isLink) = (errno, isLink(path))
             let reason =
                 switch code {
                 case ENOENT where isLink: "is a link to a file that does not exist."
                 case ENOENT: "does not exist."
                 case ELOOP: "is a link that leads back to itself."
-                case EACCES: "cannot be read by this user: Permission denied. Repair it with: chmod u+r '\(path)'"
+                case EACCES: "cannot be read by this user: Permission denied. To repair this, run: chmod u+r '\(path)'"
                 default: "cannot be read: \(describe(errno: code))."
                 }
             return .failure(PluginError(.unreadable, "\(path) \(reason)"))
         }
         return .success(FileIdentity(status))
+    }
+
+    /// Returns whether a path itself, with links along it followed, is a symbolic link.
+    static func isLink(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
     }
 }

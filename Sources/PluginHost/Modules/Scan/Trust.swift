@@ -3,40 +3,36 @@ import Glibc
 import PluginABI
 import PluginFile
 
-/// Checks who could have written a file or folder, or could change where a path leads to: code is opened only if
-/// nobody but root and the user that the process runs as could.
+/// The trust checks: which users can write a file or folder, or can change what a path leads to. Code is opened only if
+/// no users other than root and the process's effective user can.
 enum Trust {
-    /// Checks a folder of modules: its owner, its mode, and that nobody else can replace it, a folder above it, or a
-    /// symbolic link on the way to it.
+    /// Checks a plugins folder: its owner, its mode, and that no other user can replace it, a folder above it, or a
+    /// symbolic link along its path.
     ///
-    /// - Throws: `untrusted`, with who could write; `unreadable` if it does not exist.
+    /// - Throws: `untrusted`, with the user or group that can write; `unreadable` if it does not exist.
     static func check(folder path: String) throws(PluginError) {
         let end = try follow(path)
-        try check(status: try status(of: end), path: end, above: nil)
+        try check(status: try status(of: end) { stat(end, &$0) }, path: end, above: nil)
     }
 
-    /// Checks that nobody else can replace what a path leads to: each folder and each symbolic link on the way. The file
-    /// itself is for ``check(fileDescriptor:path:)``, when it is open.
+    /// Checks that no other user can replace what a path leads to: each folder and each symbolic link along the path.
+    /// ``check(fileDescriptor:path:)`` checks the file itself once it is open.
     ///
-    /// - Throws: `untrusted`, with who could write; `unreadable` if it does not exist.
+    /// - Throws: `untrusted`, with the user or group that can write; `unreadable` if it does not exist.
     static func check(wayTo path: String) throws(PluginError) { _ = try follow(path) }
 
-    /// Checks a file that is open: its owner and its mode.
+    /// Checks the owner and the mode of an open file.
     ///
-    /// - Throws: `untrusted`, with who could write.
+    /// - Throws: `untrusted`, with the user or group that can write; `unreadable` if the file cannot be examined.
     static func check(fileDescriptor: Int32, path: String) throws(PluginError) {
-        var status = stat()
-        guard fstat(fileDescriptor, &status) == 0 else {
-            throw PluginError(.unreadable, "\(path) cannot be examined: \(describe(errno: errno)).")
-        }
-        try check(status: status, path: path, above: nil)
+        try check(status: try status(of: path) { fstat(fileDescriptor, &$0) }, path: path, above: nil)
     }
 
-    /// How many symbolic links a path may lead through, as for the kernel.
+    /// How many symbolic links a path may lead through. The kernel has the same limit.
     private static let linkLimit = 40
 
-    /// Goes along a path name by name, as the kernel does, and checks each folder in which a name is looked up. Returns
-    /// where it ends, without links.
+    /// Resolves a path name by name, as the kernel does, and checks each folder in which a name is looked up. Returns
+    /// the path that it leads to, without links.
     private static func follow(_ path: String) throws(PluginError) -> String {
         var rest = path.utf8.split(separator: slash).map { String(Substring($0)) }[...]
         var here = "/"
@@ -46,7 +42,7 @@ enum Trust {
             rest = String(cString: folder).utf8.split(separator: slash).map { String(Substring($0)) } + rest
         }
         var links = 0
-        try check(status: try status(of: here), path: here, above: path)
+        try check(status: try status(of: here) { stat(here, &$0) }, path: here, above: path)
         while let name = rest.popFirst() {
             if name == "." { continue }
             if name == ".." {
@@ -67,7 +63,7 @@ enum Trust {
                 continue
             }
             here = next
-            // Of a file, and of the folder that is asked about, more is said by who asks.
+            // The caller checks the last component.
             if !rest.isEmpty { try check(status: status, path: here, above: path) }
         }
         return here
@@ -85,14 +81,14 @@ enum Trust {
             let count = readlink(link, buffer.baseAddress!, Int(PATH_MAX))
             guard count > 0 else { return nil }
             buffer[count] = 0
-            // Sound: the line above ends the text.
+            // Sound: the line above terminates the string.
             return buffer.baseAddress.map { String(cString: $0) }
         }
     }
 
-    private static func status(of path: String) throws(PluginError) -> stat {
+    private static func status(of path: String, _ read: (inout stat) -> Int32) throws(PluginError) -> stat {
         var status = stat()
-        guard stat(path, &status) == 0 else {
+        guard read(&status) == 0 else {
             throw PluginError(.unreadable, "\(path) cannot be examined: \(describe(errno: errno)).")
         }
         return status
@@ -102,8 +98,10 @@ enum Trust {
         PluginError(.unreadable, "\(path) cannot be opened: \(describe(errno: code)).")
     }
 
-    /// `above` is what is asked about where `path` is a folder on the way to it: in a sticky one (/tmp) others cannot
-    /// replace what is not theirs.
+    /// Checks the owner and the mode of a file or folder.
+    ///
+    /// - Parameter above: The path that is being resolved, if `path` is a folder along it; otherwise `nil`. In a sticky
+    ///   folder (`/tmp`) users cannot replace files of others, so its mode is not checked.
     static func check(status: stat, path: String, above: String?) throws(PluginError) {
         try check(owner: status, path: path, above: above)
         if above != nil, status.st_mode & S_ISVTX != 0 { return }
@@ -112,8 +110,8 @@ enum Trust {
             let who = status.st_mode & 0o002 != 0 ? "anybody" : "group gid \(status.st_gid)"
             throw PluginError(
                 .untrusted,
-                "\(path) has mode \(mode): \(who) can write it\(reason(above)). Repair it with: chmod go-w '\(path)'; or "
-                    + "allow it with --trust.")
+                "\(path) has mode \(mode): \(who) can write it\(reason(above)). To repair this, run: chmod go-w "
+                    + "'\(path)'; or allow it with --trust.")
         }
     }
 
@@ -127,31 +125,26 @@ enum Trust {
     }
 
     private static func reason(_ above: String?) -> String {
-        above.map { ", and so could replace \($0)" } ?? ""
+        above.map { " and could replace \($0)" } ?? ""
     }
 }
 
-/// Folders on whose way nobody else can change anything, each checked once.
+/// The folders whose paths no other user can change. Each is checked once.
 struct TrustedFolders {
     private var checked: Set<PathKey> = []
 
-    /// Checks the way to a file that lies in a folder which was checked before: what it leads to if it is a link.
+    /// Checks the path of a file in a folder that was already checked: where it leads if it is a link.
     ///
     /// - Throws: `untrusted`; `unreadable` if it does not exist.
     mutating func check(linkAt path: String) throws(PluginError) {
-        if isLink(path) { try Trust.check(wayTo: path) }
+        if PluginFolder.isLink(path) { try Trust.check(wayTo: path) }
     }
 
-    /// Checks the way to a file.
+    /// Checks the path of a file.
     ///
     /// - Throws: `untrusted`; `unreadable` if it does not exist.
     mutating func check(fileAt path: String) throws(PluginError) {
         let end = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex
-        if checked.insert(String(path[..<end])) || isLink(path) { try Trust.check(wayTo: path) }
-    }
-
-    private func isLink(_ path: String) -> Bool {
-        var status = stat()
-        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+        if checked.insert(String(path[..<end])) || PluginFolder.isLink(path) { try Trust.check(wayTo: path) }
     }
 }

@@ -1,13 +1,12 @@
 import Foundation
-import Glibc
 import PluginABI
 import PluginFile
 
-/// The libraries that a module finds beside itself, through `$ORIGIN` in its list of folders, and those that they find:
-/// breadth first, each once.
+/// The libraries that a module finds through `$ORIGIN` in its run path, and those that these libraries find in the same
+/// way: breadth first, each once.
 ///
-/// They are copied to the same positions relative to the module, so that the copies find each other. A module that
-/// looks in folders above its own (`$ORIGIN/../lib`) is itself moved as far down.
+/// They are copied to the same positions relative to the module, so that the copies find each other. If a module looks
+/// in folders above its own (`$ORIGIN/../lib`), its copy is moved down by as many levels.
 struct Companions {
     /// A library to copy.
     struct Next {
@@ -16,23 +15,23 @@ struct Companions {
         let copy: String
     }
 
-    /// How many libraries a module finds beside itself, at most.
+    /// How many libraries a module may find through `$ORIGIN`.
     static let libraryLimit = 128
-    /// How many names it and they need, at most.
+    /// How many library names a module and its libraries may need.
     static let needLimit = 8192
-    /// How many paths are looked at for them, at most; each once.
+    /// How many paths may be looked up for the libraries of a module.
     static let lookupLimit = 2048
 
-    /// Where the copy of the module belongs, if not directly in its folder.
+    /// The path of the module's copy, if it is not directly in the folder for the copies.
     private(set) var modulePath: String?
-    /// The originals of the libraries so far.
+    /// The paths of the originals of the libraries so far.
     private(set) var staged: [String] = []
-    /// Libraries elsewhere that a file names by their paths, or finds in a folder that it names: what the dynamic linker
-    /// takes unless it has one of the name.
+    /// The libraries that are not copied: a file names them by an absolute path, or finds them in a folder outside
+    /// `$ORIGIN`. The dynamic linker opens them at these paths, unless it has already loaded a library of that name.
     private(set) var outside: [(name: String, path: String)] = []
-    /// How many paths were looked at so far.
+    /// How many paths were looked up so far.
     private(set) var lookups = 0
-    /// The original folder that the copy's folder stands for, and that folder; both end in a slash.
+    /// The folder of the originals that corresponds to `copyRoot`. Both end in a slash.
     private let originalRoot: String
     private let copyRoot: String
     private let module: String
@@ -40,10 +39,12 @@ struct Companions {
     private var seen: Set<PathKey>
     private var seenOutside: Set<PathKey> = []
     private var needs = 0
-    /// What names stand for, by the folders in which they are looked for.
+    /// The files that library names lead to, by the folders that are searched.
     private var known: [[Folder]: [PathKey: Found?]] = [:]
 
-    /// - Throws: `invalidFile` where it needs too many libraries.
+    /// Finds the libraries that a module needs directly.
+    ///
+    /// - Throws: `invalidFile` if it needs too many libraries.
     init(of module: Copy, root: String) throws(PluginError) {
         var originalRoot = Self.folder(of: Self.standardized(module.original))
         let climb = module.image.runpath.compactMap(Self.behindOrigin).map { path in
@@ -69,17 +70,17 @@ struct Companions {
         return next
     }
 
-    /// Finds what a copied file needs.
+    /// Finds the libraries that a copied file needs directly.
     ///
-    /// - Throws: `invalidFile` where that is too much.
+    /// - Throws: `invalidFile` if there are too many.
     mutating func add(_ file: Copy) throws(PluginError) {
         for path in file.image.needed where path.utf8.first == Self.slash { addOutside(path, path) }
         let folders = folders(of: file)
-        // Where it names no folder, the dynamic linker looks in folders of the system only.
+        // Without a run path, the dynamic linker searches system folders only.
         guard !folders.isEmpty else { return }
         for name in file.image.needed where !name.utf8.contains(UInt8(ascii: "/")) && !name.isEmpty {
             needs += 1
-            guard needs <= Self.needLimit else { throw tooMuch("names of libraries", Self.needLimit) }
+            guard needs <= Self.needLimit else { throw tooMuch("library names", Self.needLimit) }
             let found: Found?
             if let before = known[folders]?[name] {
                 found = before
@@ -95,7 +96,7 @@ struct Companions {
             }
             guard seen.insert(path) else { continue }
             guard staged.count + queue.count < Self.libraryLimit else {
-                throw tooMuch("libraries beside it", Self.libraryLimit)
+                throw tooMuch("copied libraries", Self.libraryLimit)
             }
             queue.append(Next(name: name, original: path, copy: copyRoot + path.utf8Suffix(behind: originalRoot)))
         }
@@ -108,24 +109,24 @@ struct Companions {
     private func tooMuch(_ what: String, _ limit: Int) -> PluginError {
         PluginError(
             .invalidFile,
-            "\(module) is not loaded: it and the libraries that it finds through $ORIGIN need more than \(limit) \(what). "
-                + "Link some of them into the module.")
+            "\(module) is not loaded: the module and the libraries that it finds through $ORIGIN need more than "
+                + "\(limit) \(what). Link some of these libraries into the module.")
     }
 
-    /// A folder in which libraries are looked for, and whether `$ORIGIN` leads to it.
+    /// A folder that is searched for libraries, and whether `$ORIGIN` leads to it.
     private struct Folder: Hashable {
         let place: PathKey
         let isBeside: Bool
         var path: String { place.path }
     }
 
-    /// A file in one of them.
+    /// A file in one of these folders.
     private struct Found {
         let path: String
         let isBeside: Bool
     }
 
-    /// Where the dynamic linker looks for what a file needs, each folder once.
+    /// Returns the folders of a file's run path that the dynamic linker searches, each once.
     private func folders(of file: Copy) -> [Folder] {
         let own = Self.folder(of: Self.standardized(file.original))
         var seen: Set<PathKey> = []
@@ -137,21 +138,21 @@ struct Companions {
         }
     }
 
-    /// The file that the dynamic linker would take, if it is in one of the folders.
+    /// Returns the file that the dynamic linker would open, if it is in one of the folders.
     ///
-    /// - Throws: `invalidFile` where too many have been looked for.
+    /// - Throws: `invalidFile` if too many paths were looked up.
     private mutating func find(_ name: String, _ folders: [Folder]) throws(PluginError) -> Found? {
-        guard name.utf8.count <= Int(NAME_MAX) else { return nil }  // No file has such a name.
+        guard name.utf8.count <= Int(NAME_MAX) else { return nil }  // No file name is that long.
         for folder in folders {
             lookups += 1
-            guard lookups <= Self.lookupLimit else { throw tooMuch("places to look for libraries", Self.lookupLimit) }
+            guard lookups <= Self.lookupLimit else { throw tooMuch("library lookups", Self.lookupLimit) }
             let path = folder.path == "/" ? "/\(name)" : "\(folder.path)/\(name)"
             if access(path, F_OK) == 0 { return Found(path: path, isBeside: folder.isBeside) }
         }
         return nil
     }
 
-    /// `/sub` of `$ORIGIN/sub`; nil for a path that does not begin with `$ORIGIN`.
+    /// Returns `/sub` for `$ORIGIN/sub`, and `nil` for a path that does not begin with `$ORIGIN`.
     private static func behindOrigin(_ path: String) -> String? {
         for origin in ["$ORIGIN", "${ORIGIN}"] where path == origin || path.hasPrefix(origin + "/") {
             return String(path.dropFirst(origin.count))
@@ -159,7 +160,8 @@ struct Companions {
         return nil
     }
 
-    /// Absolute and without `.` and `..`, links not followed: as the dynamic linker takes `$ORIGIN`.
+    /// Returns the absolute path without `.` and `..` and without following links, as the dynamic linker expands
+    /// `$ORIGIN`.
     private static func standardized(_ path: String) -> String {
         var parts: [Substring.UTF8View] = []
         let absolute = path.utf8.first == slash ? path : FileManager.default.currentDirectoryPath + "/" + path
@@ -169,7 +171,7 @@ struct Companions {
         return "/" + parts.map { String(Substring($0)) }.joined(separator: "/")
     }
 
-    /// With a slash at its end.
+    /// Returns the folder of a path, with a slash at its end.
     private static func folder(of path: String) -> String {
         path.utf8.lastIndex(of: slash).map { String(path[...$0]) } ?? "/"
     }
@@ -178,6 +180,6 @@ struct Companions {
 }
 
 extension String {
-    /// What stands behind a text with which this one begins.
+    /// Returns the part that follows `start`, with which the string must begin.
     fileprivate func utf8Suffix(behind start: String) -> String { String(Substring(utf8.dropFirst(start.utf8.count))) }
 }

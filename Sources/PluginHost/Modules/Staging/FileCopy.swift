@@ -4,20 +4,20 @@ import Glibc
 import PluginABI
 import PluginFile
 
-/// A file that was opened once, and everything that is then asked of it: never the path again.
+/// A file that is opened once. All operations use its descriptor, never its path again.
 struct SourceFile: ~Copyable {
     let path: String
     private let descriptor: Int32
     private let status: stat
 
-    /// Opens without blocking: a FIFO without a writer, or a device, must not hold up the host.
+    /// Opens a file without blocking, so that a FIFO without a writer, or a device, does not block the host.
     ///
-    /// - Throws: `unreadable`, or `invalidFile` for what is no regular file.
+    /// - Throws: `unreadable`; `invalidFile` if it is not a regular file.
     init(opening path: String) throws(PluginError) {
         let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
             let code = errno
-            // A socket cannot be opened at all: say what it is.
+            // A socket cannot be opened at all: report its type.
             var status = stat()
             if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
                 throw Self.wrongKind(path, status)
@@ -29,9 +29,7 @@ struct SourceFile: ~Copyable {
             close(descriptor)
             throw Self.wrongKind(path, status)
         }
-        self.path = path
-        self.descriptor = descriptor
-        self.status = status
+        (self.path, self.descriptor, self.status) = (path, descriptor, status)
     }
 
     deinit { close(descriptor) }
@@ -42,16 +40,18 @@ struct SourceFile: ~Copyable {
         PluginError(.invalidFile, "\(path) is \(fileKind(mode: status.st_mode)), not a regular file.")
     }
 
-    /// Throws `untrusted` if others than root and the process's user could have written it.
+    /// Checks that no users other than root and the process's user can write the file.
+    ///
+    /// - Throws: `untrusted`; `unreadable` if the file cannot be examined.
     func checkTrust() throws(PluginError) {
         try Trust.check(fileDescriptor: descriptor, path: path)
     }
 
-    /// Checks what says where everything else in it is, without reading more of it.
+    /// Checks the headers and tables that locate all other parts of the file, without reading more.
     ///
-    /// - Parameter bytesRead: Gets how many bytes were read in addition.
-    /// - Throws: `invalidFile` for what cannot be a shared library; `unreadable`; `stagingFailed` where there is no
-    ///   memory.
+    /// - Parameter bytesRead: Increased by the number of bytes that were read.
+    /// - Throws: `invalidFile` if the file cannot be a shared library; `unreadable`; `stagingFailed` if there is not
+    ///   enough memory.
     func checkTables(_ bytesRead: inout Int) throws(PluginError) {
         let window = try FileWindow(descriptor, size: Int(identity.size), path: path)
         defer { bytesRead += window.bytesRead }
@@ -65,28 +65,28 @@ struct SourceFile: ~Copyable {
         }
     }
 
-    /// Whether some process has it open for writing. The kernel grants a read lease only if nobody has; where it
-    /// does not know (other file systems, other people's files) the answer is false.
+    /// Returns whether a process has the file open for writing. The kernel grants a read lease only if none has. If the
+    /// kernel does not know (on some file systems, or for files of other users), the result is false.
     func isBeingWritten() -> Bool { plugin_host_is_being_written(descriptor) == 1 }
 
-    /// Whether it changed since it was opened.
+    /// Returns whether the file has changed since it was opened.
     func hasChanged() -> Bool {
         var now = stat()
         return fstat(descriptor, &now) != 0 || FileIdentity(now).size != identity.size
             || FileIdentity(now).modified != identity.modified
     }
 
-    /// What was copied.
+    /// The result of a copy.
     struct Copied {
-        /// In bytes: another number than the file's size if it is being changed.
+        /// The size of the copy in bytes. It differs from the file's size if the file is being changed.
         let size: Int64
-        /// As ``SourceFile/digest()``; nil where the bytes were not seen.
+        /// The digest, as of ``SourceFile/digest()``; `nil` if it was not computed while copying.
         let digest: UInt64?
     }
 
-    /// Copies it to a new file of mode 0500.
+    /// Copies the file to a new file with mode 0500.
     ///
-    /// - Throws: `unreadable`, or `stagingFailed` if the copy cannot be written.
+    /// - Throws: `unreadable` if the file cannot be read; `stagingFailed` if the copy cannot be written.
     func copy(to destination: String) throws(PluginError) -> Copied {
         let output = open(destination, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o700)
         guard output >= 0 else { throw failed(to: destination) }
@@ -98,18 +98,18 @@ struct SourceFile: ~Copyable {
         } catch {
             switch error {
             case .reading:
-                throw PluginError(.unreadable, "\(path) cannot be read to its end: \(describe(errno: errno)).")
+                throw PluginError(.unreadable, "\(path) cannot be read completely: \(describe(errno: errno)).")
             case .writing: throw failed(to: destination)
             }
         }
     }
 
-    /// Which side of a copy has failed; `errno` says why.
+    /// The side of a copy that failed. `errno` contains the reason.
     enum CopyFailure: Error { case reading, writing }
 
-    /// Copies it to a file that is open and empty: without its bytes where the file system lets files share them, without
-    /// its holes where it has some, else piece by piece, each of which stays in the processor's cache from its reading to
-    /// its writing.
+    /// Copies the file to an open, empty file. If the file system supports it, both files share the same blocks.
+    /// Otherwise holes are skipped, or, if there are none, the file is copied in pieces that fit in the processor's
+    /// cache.
     func copy(to output: Int32) throws(CopyFailure) -> Copied {
         if plugin_host_share_bytes(descriptor, output) == 0 {
             var status = stat()
@@ -134,7 +134,7 @@ struct SourceFile: ~Copyable {
         }
     }
 
-    /// SEEK_DATA and SEEK_HOLE of Linux, which Swift's Glibc does not show.
+    /// Linux's `SEEK_DATA` and `SEEK_HOLE`, which Swift's Glibc module does not export.
     private static let seekData: Int32 = 3
     private static let seekHole: Int32 = 4
 
@@ -143,7 +143,7 @@ struct SourceFile: ~Copyable {
             let size = off_t(identity.size)
             var end: off_t = 0
             while end < size {
-                // A file system that knows of no holes says that all is content.
+                // A file system without support for holes reports the whole file as data.
                 let start = lseek(descriptor, end, Self.seekData)
                 guard start >= 0 else {
                     guard errno == ENXIO else { throw .reading }
@@ -157,7 +157,7 @@ struct SourceFile: ~Copyable {
                 while left > 0 {
                     guard let count = fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(left, buffer.count)]))
                     else { throw .reading }
-                    if count == 0 { return Copied(size: Int64(size) - Int64(left), digest: nil) }  // It was cut short.
+                    if count == 0 { return Copied(size: Int64(size) - Int64(left), digest: nil) }  // It was truncated.
                     let read = UnsafeRawBufferPointer(rebasing: buffer[..<count])
                     guard Self.write(read, to: output) else { throw .writing }
                     left -= count
@@ -168,10 +168,12 @@ struct SourceFile: ~Copyable {
         }
     }
 
-    /// In bytes. Larger writes are slower: the kernel takes larger pages for them.
+    /// The size of the pieces that are copied, in bytes. Larger writes are slower, since the kernel uses larger pages
+    /// for them.
     private static var piece: Int { 1 << 16 }
 
-    /// Reads on until the buffer is full or the file ends; nil, with `errno`, where it cannot be read.
+    /// Reads until the buffer is full or the file ends. Returns the number of bytes, or `nil` with `errno` set on
+    /// failure.
     private func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
         var count = 0
         while count < buffer.count {
@@ -184,7 +186,7 @@ struct SourceFile: ~Copyable {
         return count
     }
 
-    /// All of it; false, with `errno`, where that cannot be.
+    /// Writes all bytes. Returns false with `errno` set on failure.
     static func write(_ bytes: UnsafeRawBufferPointer, to output: Int32) -> Bool {
         var written = 0
         while written < bytes.count {
@@ -196,8 +198,8 @@ struct SourceFile: ~Copyable {
         return true
     }
 
-    /// Of its content; nil, with `errno`, where it cannot be read to its end. Not mapped: what
-    /// others can cut short would kill who reads it.
+    /// Returns the digest of the file's content, or `nil` with `errno` set if it cannot be read completely. The file is
+    /// not mapped, since reading a mapped file that another process truncates would kill this process.
     func digest() -> UInt64? {
         let size = Int(identity.size)
         var digest = FileDigest(size: size)
@@ -218,9 +220,9 @@ struct SourceFile: ~Copyable {
         return isWhole ? digest.value : nil
     }
 
-    /// Everything that is in it now.
+    /// Returns the whole content of the file.
     ///
-    /// - Throws: `unreadable`; `invalidFile` for more than `limit` bytes.
+    /// - Throws: `unreadable`; `invalidFile` if the file is longer than `limit` bytes.
     func contents(limit: Int) throws(PluginError) -> [UInt8] {
         let size = Int(identity.size)
         guard size <= limit else {
@@ -247,7 +249,7 @@ struct SourceFile: ~Copyable {
     }
 }
 
-/// A file of the host's own, mapped to be read.
+/// A file of the host's own, mapped for reading.
 struct MappedFile: ~Copyable {
     let bytes: UnsafeRawBufferPointer
 
@@ -269,7 +271,7 @@ struct MappedFile: ~Copyable {
         guard let address = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0), address != MAP_FAILED else {
             throw PluginError(.stagingFailed, "\(path) cannot be mapped: \(describe(errno: errno)).")
         }
-        // Sound: nobody but this process can write the file, and it does not.
+        // Sound: only this process can write the file, and it does not.
         bytes = UnsafeRawBufferPointer(start: address, count: size)
     }
 

@@ -1,34 +1,34 @@
 import CDispatch
-import CPluginABI
 import Glibc
 import PluginABI
 import PluginFile
 
-/// Takes a file into the process: stages it, opens it, and asks it what it is. What goes wrong stands in its record.
+/// The scan of one file: stages it, opens it, and reads its description. Errors are stored in its record.
 struct FileScan {
     let context: ChangeContext
 
     private var disk: Disk { context.disk }
 
-    /// A file that is in the process, and has not been asked yet what it is.
+    /// A file that is loaded into the process, but whose entry function has not been called yet.
     struct OpenedFile {
         let record: FileRecord
         let staged: StagedFile
         let entry: plugin_module_entry_function
     }
 
-    /// Loads a file once more, as if it had come anew.
+    /// Loads a file again, as if it were new.
     func loadAgain(_ record: FileRecord) {
         let record = FileRecord(path: record.path, folder: record.folder, identity: record.identity)
         if let file = open(record) { finish(file) }
     }
 
-    /// Loads what a file holds once more, since the globals of a module that ran before are not new any more.
+    /// Loads a file again although its content is unchanged, since the module has run and its globals no longer have
+    /// their initial values.
     func reload(_ path: String) {
         if let record = context.folders.records[path], let file = open(record, evenIfSame: true) { finish(file) }
     }
 
-    /// Stages and opens a file. Nil when there is nothing more to be done, or something has gone wrong.
+    /// Stages and opens a file. Returns `nil` if nothing more is to be done, or if it failed.
     func open(_ record: FileRecord, evenIfSame: Bool = false) -> OpenedFile? {
         context.core.profiler.measure(.loading, record.path) {
             do throws(PluginError) {
@@ -36,7 +36,7 @@ struct FileScan {
             } catch {
                 var status = stat()
                 if error.code == .unreadable, lstat(record.path, &status) != 0, errno == ENOENT {
-                    // Deleted since the folder was read: as if it had never been there.
+                    // The file was deleted after the folder was read.
                     context.folders.records[record.path] = nil
                 } else {
                     context.folders.fail(record, error)
@@ -52,11 +52,8 @@ struct FileScan {
         try LibraryOpening.requireFree(for: path) { [weak context] in
             context?.later { FileScan(context: $0).openAfterOthers(path) }
         }
-        guard
-            case .staged(let staged) = try disk.staging.stage(
-                path: path, checkTrust: !context.configuration.trustsEveryone)
-        else {
-            // It may be written with what it holds already, or not at all: then nothing is loaded, or told, again.
+        guard let staged = try disk.staging.stage(path: path, checkTrust: !context.configuration.trustsEveryone) else {
+            // The file may end up with the content it already has; then nothing is loaded or reported again.
             if let loaded = context.folders.records[path]?.loaded { record.keepModule(loaded, isBeingWritten: true) }
             context.folders.put(record)
             return nil
@@ -80,7 +77,7 @@ struct FileScan {
             record.identity = staged.identity
             return OpenedFile(record: record, staged: staged, entry: entry)
         } catch {
-            // What the linker has refused is not in the process, and claims no names of libraries.
+            // A file that the linker could not open is not in the process, so its libraries' names can be used again.
             if error.code == .openFailed { disk.staging.discard(staged) }
             throw error
         }
@@ -93,7 +90,7 @@ struct FileScan {
         FolderUpdate(context).run([])
     }
 
-    /// Asks an opened file what it is, and checks the answer; what goes wrong stands in its record.
+    /// Calls the entry function of an opened file and checks the description. An error is stored in the file's record.
     func finish(_ file: OpenedFile) {
         context.core.profiler.measure(.loading, file.record.path) {
             do throws(PluginError) {
@@ -105,7 +102,8 @@ struct FileScan {
         }
     }
 
-    /// What a file holds, if that is what was staged now: touched, linked, or written again with the same content.
+    /// Returns the record of a file if its known content is the same as what was staged now: the file was touched,
+    /// linked, or written again with the same content.
     private func knownContent(of path: String, _ staged: StagedFile) -> FileRecord? {
         guard var record = context.folders.records[path] else { return nil }
         let served = context.serving.modules.values.first { $0.path.hasBytes(of: path) }
@@ -117,12 +115,12 @@ struct FileScan {
         return record
     }
 
-    // MARK: What may have killed the last host
+    // MARK: Suspects
 
     private func quarantine(_ record: FileRecord, _ entry: QuarantineEntry) {
         let error = PluginError(
             .quarantined,
-            "\(entry.message) It is not loaded again until it changes, or --retry is given.")
+            "\(entry.message) The file is not loaded again until it changes or --retry is given.")
         let record = record.with(.quarantined(error))
         context.folders.put(record)
         if entry.isSuspected == true, context.configuration.watches,
@@ -135,7 +133,8 @@ struct FileScan {
         }
     }
 
-    /// Tries once more what may have killed the last host, after everything else: it is to blame if this one dies, too.
+    /// Tries files once more that may have killed the last host, after all other modules serve. If this host dies, too,
+    /// they are to blame.
     func trySuspects() {
         guard case .deferred(let paths) = context.folders.suspects else { return }
         context.folders.suspects = .tried
@@ -147,7 +146,7 @@ struct FileScan {
         FolderUpdate(context).run([])
     }
 
-    /// Ends the quarantine of what was tried and has not killed the host.
+    /// Ends the quarantine of files that were tried and have not killed the host.
     func releaseTried() {
         for path in context.folders.tried.sorted() { disk.journal.clearSuspicion(path.path) }
         context.folders.tried = []

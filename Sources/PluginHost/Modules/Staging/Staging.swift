@@ -6,10 +6,10 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// Copies modules to a private folder, so that nothing that happens in a plugins folder can touch what is mapped, and
-/// checks the copies. All functions may be called from any thread.
+/// The staging of modules: copies them to a private folder and checks the copies, so that changes in a plugins folder
+/// cannot affect mapped files. All functions may be called from any thread.
 final class Staging: Sendable {
-    /// A library that came with a module, under the name by which the dynamic linker knows it.
+    /// A copied library that a module brought along.
     private struct Library {
         let original: String
         let copy: String
@@ -19,41 +19,41 @@ final class Staging: Sendable {
 
     private struct State {
         var lastNumber = 0
-        /// By name.
+        /// The copied libraries, by the names under which the dynamic linker knows them.
         var libraries: [PathKey: Library] = [:]
-        /// What was copied as a library of a module, by its original's path, for other modules that need it.
+        /// The copied libraries, by the paths of their originals, for other modules that need them.
         var shared: [PathKey: Copy] = [:]
         var work = Work()
         var isClosed = false
     }
 
-    /// What has been done since the start.
+    /// The work done since the start, as counts.
     struct Work: Equatable {
-        /// Files that were copied.
+        /// The number of files that were copied.
         var copies = 0
-        /// Of the copies, in bytes.
+        /// The number of bytes that were copied.
         var copiedBytes = 0
-        /// Read to decide whether to copy, in bytes.
+        /// The number of bytes that were read to decide whether to copy a file.
         var checkedBytes = 0
-        /// Libraries that were there already, and got another name.
+        /// The number of libraries that were already copied and only got another name.
         var links = 0
-        /// Paths that were looked at in search of libraries.
+        /// The number of paths that were looked up in search of libraries.
         var lookups = 0
     }
 
-    /// How many libraries are remembered for modules that need them, too.
+    /// How many copied libraries are remembered for other modules that need them.
     private static let sharedLimit = 1024
 
     private let folder: StagingFolder
     private let maximumFileBytes: Int
     private let state = Mutex(State())
 
-    /// Makes the folder of this host, and removes those of hosts that died.
+    /// Creates the folder of this host, and removes those of hosts that died.
     ///
     /// - Parameters:
-    ///   - base: A folder for the folders of all hosts, which must belong to this user alone (it is made if it is
-    ///     missing); nil for the default.
-    ///   - maximumFileBytes: How long a module may be, together with its libraries.
+    ///   - base: The folder that contains the folders of all hosts. It must belong to this user alone, and is created
+    ///     if it is missing. `nil` for the default.
+    ///   - maximumFileBytes: The largest size of a module together with its libraries.
     /// - Throws: `stagingFailed`.
     init(
         base: String? = nil, maximumFileBytes: Int = HostConfiguration.defaultMaximumFileBytes
@@ -64,13 +64,13 @@ final class Staging: Sendable {
 
     deinit { close() }
 
-    /// What has been done so far.
+    /// The work done so far.
     var work: Work { state.withLock { $0.work } }
 
-    /// Where the copies are.
+    /// The path of the folder with the copies.
     var path: String { folder.path }
 
-    /// Removes all copies. What is mapped from them stays usable.
+    /// Removes all copies. Libraries that are mapped from them remain usable.
     func close() {
         let wasClosed = state.withLock { state in
             defer { state.isClosed = true }
@@ -79,27 +79,28 @@ final class Staging: Sendable {
         if !wasClosed { folder.remove() }
     }
 
-    /// Copies a module, and the libraries that it finds beside itself, and checks the copies.
+    /// Copies a module and the libraries that it finds through `$ORIGIN`, and checks the copies.
     ///
-    /// The file is opened once, without blocking. What its first bytes and its tables refuse is not copied. No code of
-    /// it is run.
+    /// The file is opened once, without blocking. It is not copied if its headers and tables are not those of a module.
+    /// None of its code runs.
     ///
     /// - Parameters:
-    ///   - checkTrust: Whether to refuse files that others than root and this user could have written.
-    ///   - original: The file that it is a copy of already; nil for `path`.
-    /// - Throws: `unreadable`, `untrusted`, `invalidFile`, `stagingFailed`, or `conflict` if it brings another library
-    ///   under a name that is already taken in this process.
-    func stage(path: String, checkTrust: Bool, as original: String? = nil) throws(PluginError) -> StageOutcome {
+    ///   - checkTrust: Whether files are rejected that users other than root and this user can write.
+    ///   - original: The file that `path` is a copy of; `nil` if `path` is the original.
+    /// - Returns: `nil` if the file is still being written. Stage it again when it has been closed.
+    /// - Throws: `unreadable`, `untrusted`, `invalidFile`, `stagingFailed`; `conflict` if the module brings along
+    ///   another library with a name that is already used in this process.
+    func stage(path: String, checkTrust: Bool, as original: String? = nil) throws(PluginError) -> StagedFile? {
         let folder = "\(self.folder.path)/\(nextNumber())"
         var isKept = false
         defer { if !isKept { remove(folder) } }
         try makeFolder(folder)
 
-        // Swift's backtraces show the path of the copy as it is.
+        // Swift's backtraces print the path of the copy unescaped.
         let name = (path as NSString).lastPathComponent.withoutTerminalControls
         var trusted = TrustedFolders()
         if checkTrust { try trusted.check(linkAt: path) }
-        guard let file = try copy(path, to: "\(folder)/\(name)", checkTrust) else { return .beingWritten }
+        guard let file = try copy(path, to: "\(folder)/\(name)", checkTrust) else { return nil }
         try file.image.requireEntry(path: path)
         var companions = try Companions(of: file, root: folder)
         defer { state.withLock { $0.work.lookups += companions.lookups } }
@@ -107,7 +108,7 @@ final class Staging: Sendable {
         while let next = companions.next() {
             if checkTrust { try trusted.check(fileAt: next.original) }
             try makeFolder((next.copy as NSString).deletingLastPathComponent)
-            guard let library = try share(next, checkTrust) else { return .beingWritten }
+            guard let library = try share(next, checkTrust) else { return nil }
             size += library.size
             guard size <= maximumFileBytes else {
                 throw tooLong("\(path), with the libraries that it finds through $ORIGIN, is", size)
@@ -124,41 +125,40 @@ final class Staging: Sendable {
         if let path = companions.modulePath {
             try makeFolder((path as NSString).deletingLastPathComponent)
             guard rename(file.path, path) == 0 else {
-                throw PluginError(.stagingFailed, "\(path) cannot be made: \(describe(errno: errno)).")
+                throw PluginError(.stagingFailed, "\(path) cannot be created: \(describe(errno: errno)).")
             }
         }
         isKept = true
-        return .staged(
-            StagedFile(
-                path: companions.modulePath ?? file.path, original: original ?? path, identity: file.identity,
-                digest: file.digest,
-                size: file.size, image: file.image, folder: folder, libraries: companions.staged))
+        return StagedFile(
+            path: companions.modulePath ?? file.path, original: original ?? path, identity: file.identity,
+            digest: file.digest, size: file.size, image: file.image, folder: folder, libraries: companions.staged)
     }
 
-    /// The same for who does not look again later: a file that is being written gets a second. A program that another
-    /// thread starts may hold the descriptor for a moment that the file was written by.
+    /// Stages a file as ``stage(path:checkTrust:as:)`` does, but waits up to a second for a file that is being written,
+    /// for callers that do not retry later. A process that another thread starts may have the descriptor open for a
+    /// moment through which the file was written.
     ///
-    /// - Throws: `unreadable` for one that is still being written then.
+    /// - Throws: As ``stage(path:checkTrust:as:)``; `unreadable` if the file is still being written after that.
     func stageWhenWritten(
         path: String, checkTrust: Bool, as original: String? = nil
     ) throws(PluginError) -> StagedFile {
         for _ in 0..<50 {
-            if case .staged(let staged) = try stage(path: path, checkTrust: checkTrust, as: original) { return staged }
+            if let staged = try stage(path: path, checkTrust: checkTrust, as: original) { return staged }
             usleep(20_000)
         }
         throw PluginError(.unreadable, "\(path) is being written. Wait until its writer closes it.")
     }
 
-    /// Removes a copy that was not opened, and gives up the names of the libraries that came with it.
+    /// Removes a copy that was not opened. The names of its libraries can be used again.
     func discard(_ file: StagedFile) { remove(file.folder) }
 
-    /// Removes the copy of a module that was opened and is not used any more. What is mapped from it stays usable, and
-    /// the libraries that came with it keep their names.
+    /// Removes the copy of a module that was opened and is no longer used. Its mapped code remains usable, and the
+    /// names of its libraries stay reserved.
     func removeFiles(of file: StagedFile) { try? FileManager.default.removeItem(atPath: file.folder) }
 
-    /// Whether two copies have the same content.
+    /// Returns whether two copies have the same content.
     ///
-    /// - Throws: `stagingFailed` if they have the same digest, and one of them cannot be read.
+    /// - Throws: `stagingFailed` if they have the same digest and one of them cannot be read.
     static func sameBytes(_ left: StagedFile, _ right: StagedFile) throws(PluginError) -> Bool {
         guard left.digest == right.digest, left.size == right.size else { return false }
         return try haveSameBytes(left.path, right.path)
@@ -183,20 +183,20 @@ final class Staging: Sendable {
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    /// Makes a folder, and those above it where they are missing. Not with Foundation: that casts attributes, and each
-    /// cast of a process that has just opened a library searches the conformances of all libraries.
+    /// Creates a folder and missing folders above it. Foundation is not used because it casts attributes: in a process
+    /// that has just opened a library, each cast searches the conformances of all libraries.
     private func makeFolder(_ path: String) throws(PluginError) {
         if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
         guard errno == ENOENT, path.count > folder.path.count else {
-            throw PluginError(.stagingFailed, "The folder \(path) cannot be made: \(describe(errno: errno)).")
+            throw PluginError(.stagingFailed, "The folder \(path) cannot be created: \(describe(errno: errno)).")
         }
         try makeFolder((path as NSString).deletingLastPathComponent)
         try makeFolder(path)
     }
 
-    /// Gives a module the copy of a library that was made for another one, under one more name of the file; copies it
-    /// where there is none, or the library has changed. The dynamic linker takes both for one library, as it does with
-    /// two copies of one name. Nil where somebody is writing the file.
+    /// Provides a module with a library by linking to the copy that was made for another module, or by copying it if
+    /// there is no copy or the library has changed. The dynamic linker treats the links as one library, as it does two
+    /// copies with the same name. Returns `nil` if the file is being written.
     private func share(_ next: Companions.Next, _ checkTrust: Bool) throws(PluginError) -> Copy? {
         var status = stat()
         let known = state.withLock { $0.shared[next.original] }
@@ -213,13 +213,13 @@ final class Staging: Sendable {
         guard let copy = try copy(next.original, to: next.copy, checkTrust) else { return nil }
         state.withLock { state in
             if state.shared.count >= Self.sharedLimit { state.shared = [:] }
-            // What is trusted by one is trusted by all: a staging belongs to one host.
+            // Trust applies to all modules alike, since a `Staging` belongs to one host.
             state.shared[next.original] = copy.identity.isRecent ? nil : copy
         }
         return copy
     }
 
-    /// Nil where somebody is writing the file.
+    /// Copies one file and checks the copy. Returns `nil` if the file is being written.
     private func copy(_ path: String, to copy: String, _ checkTrust: Bool) throws(PluginError) -> Copy? {
         let source = try SourceFile(opening: path)
         if checkTrust { try source.checkTrust() }
@@ -255,11 +255,14 @@ final class Staging: Sendable {
     private func tooLong(_ what: String, _ size: Int) -> PluginError {
         PluginError(
             .invalidFile,
-            "\(what) \(size) bytes long; at most \(maximumFileBytes) are accepted. Make it shorter (strip), or raise "
+            "\(what) \(size) bytes long; at most \(maximumFileBytes) are accepted. Make it smaller (strip), or raise "
                 + "maximumFileBytes (--max-file-size).")
     }
 
-    /// Takes a library's name, under which the dynamic linker would give everybody the one that was there first.
+    /// Reserves a library's name. For each name, the dynamic linker gives all modules the library that was loaded
+    /// first.
+    ///
+    /// - Throws: `conflict` if another library has the name.
     private func claim(name: String, _ library: Copy, owner: String) throws(PluginError) {
         let previous = state.withLock { state in
             let previous = state.libraries[name]
@@ -281,14 +284,15 @@ final class Staging: Sendable {
     private static func conflict(_ name: String, _ new: String, _ old: String) -> PluginError {
         PluginError(
             .conflict,
-            "\(new) cannot be loaded: this process has another library of the name \(name) already, \(old), which "
-                + "keeps the name. Give the new one another file name and SONAME, or restart the host.")
+            "\(new) cannot be loaded: this process already has another library named \(name), \(old), which keeps the "
+                + "name. Give the new library another file name and SONAME, or restart the host.")
     }
 }
 
 extension TrustedFolders {
-    /// Checks a library that is not copied, and that the dynamic linker opens where it lies: the way to it, its owner and
-    /// its mode. What is loaded already is not opened again; what is not there is for the dynamic linker to tell.
+    /// Checks the path, the owner and the mode of a library that is not copied, so that the dynamic linker opens the
+    /// original. A library that is already loaded is not opened again. If it does not exist, the dynamic linker reports
+    /// it.
     ///
     /// - Throws: `untrusted`.
     fileprivate mutating func check(
@@ -307,7 +311,7 @@ extension TrustedFolders {
     }
 }
 
-/// One file that was copied.
+/// The copy of one file.
 struct Copy {
     let path: String
     let original: String
@@ -316,21 +320,14 @@ struct Copy {
     let size: Int
     let image: ELFImage
 
-    /// The copy, known by another name.
+    /// Returns the copy under another path.
     func linked(as path: String) -> Copy {
         Copy(path: path, original: original, identity: identity, digest: digest, size: size, image: image)
     }
 }
 
 extension LoadedModule {
-    /// Whether a copy has the content of this module. The copy of one that has ended is gone, and then the digest is
-    /// enough: before it runs again, it is loaded anew.
+    /// Returns whether a copy has the content of this module. If the module's own copy is removed because the module
+    /// has ended, the digest is sufficient, since the module is loaded again before it runs.
     func hasContent(of copy: StagedFile) -> Bool { (try? Staging.sameBytes(staged, copy)) ?? isSpent }
-}
-
-/// What became of a file that was to be staged.
-enum StageOutcome: Sendable {
-    case staged(StagedFile)
-    /// Somebody is still writing it: ask again when it was closed.
-    case beingWritten
 }

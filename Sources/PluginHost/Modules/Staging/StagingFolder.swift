@@ -5,10 +5,10 @@ import Glibc
 import PluginABI
 import PluginFile
 
-/// The private folder of one host process, in a base folder that all hosts of one user share.
+/// The private folder of one host, in a base folder that all hosts of one user share.
 ///
-/// A `lock` file in it is held as long as the process lives. So what a host that died left behind can be told from
-/// what another one uses, and is removed.
+/// A file `lock` in it stays locked as long as the process lives. It distinguishes folders that hosts left behind when
+/// they died, which are removed, from those in use.
 struct StagingFolder: Sendable {
     let path: String
     private let lock: Int32
@@ -16,30 +16,32 @@ struct StagingFolder: Sendable {
     private static let lockName = "lock"
     private static let newLockName = "lock.new"
 
-    /// - Parameter base: Where to make it; nil for the default: `$XDG_RUNTIME_DIR/pluginhost`, else
-    ///   `$TMPDIR/pluginhost-<uid>`, else a fresh folder in `$TMPDIR`.
+    /// Creates the folder, and removes those of hosts that died.
+    ///
+    /// - Parameter base: The base folder; `nil` for the default: `$XDG_RUNTIME_DIR/pluginhost`, otherwise
+    ///   `$TMPDIR/pluginhost-<uid>`, otherwise a new folder in `$TMPDIR`.
     /// - Throws: `stagingFailed`.
     init(base: String?) throws(PluginError) {
         let base = if let base { base } else { try Self.defaultBase() }
         guard Self.prepare(base) else {
             throw PluginError(
                 .stagingFailed,
-                "\(base) cannot be used for the copies of modules: it must be a folder of this user, with mode 0700, on "
-                    + "a file system that allows programs (not noexec).")
+                "\(base) cannot be used for the copies of modules: it must be a folder owned by this user, with mode "
+                    + "0700, on a file system that is not mounted noexec.")
         }
         Self.removeAbandoned(in: base)
         (path, lock) = try Self.makeLocked(in: base)
     }
 
-    /// Removes the folder and gives up the lock. Libraries that are mapped from it stay usable.
+    /// Removes the folder and unlocks it. Libraries that are mapped from it remain usable.
     func remove() {
         Self.remove(path)
         Glibc.close(lock)
     }
 
-    /// Makes a folder, and locks a file in it before that gets its name: so a file `lock` that nobody holds means that
-    /// the host of the folder died. Another host that cleans up may take the folder before the lock is held; then the
-    /// next one is tried.
+    /// Creates a folder, and locks a file in it before the file is renamed to `lock`. An unlocked file `lock` therefore
+    /// means that the host of the folder died. Another host may remove the folder before the file is locked; then
+    /// another folder is tried.
     private static func makeLocked(in base: String) throws(PluginError) -> (path: String, lock: Int32) {
         var code: Int32 = 0
         for _ in 0..<100 {
@@ -55,7 +57,7 @@ struct StagingFolder: Sendable {
             remove(path)
             guard code == ENOENT || code == EWOULDBLOCK else { break }
         }
-        throw PluginError(.stagingFailed, "No folder in \(base) can be locked: \(describe(errno: code)).")
+        throw PluginError(.stagingFailed, "No folder can be locked in \(base): \(describe(errno: code)).")
     }
 
     private static func defaultBase() throws(PluginError) -> String {
@@ -65,11 +67,12 @@ struct StagingFolder: Sendable {
         }
         let temporary = environment["TMPDIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
         let own = "\(temporary)/pluginhost-\(geteuid())"
-        // Somebody else may have taken the name.
+        // Another user may have created a folder of that name.
         return prepare(own) ? own : try makeTemporaryFolder("\(temporary)/pluginhost-XXXXXX")
     }
 
-    /// Makes the folder where it is missing, and says whether it is ours alone and can hold libraries.
+    /// Creates the folder if it is missing. Returns whether it belongs to this user alone and libraries can be loaded
+    /// from it.
     private static func prepare(_ path: String) -> Bool {
         if mkdir(path, 0o700) == 0 { chmod(path, 0o700) }
         var status = stat()
@@ -78,7 +81,7 @@ struct StagingFolder: Sendable {
             && plugin_host_allows_libraries(path) == 1
     }
 
-    /// Removes the folders of hosts that died: those that are empty, and those whose lock can be had.
+    /// Removes the folders of hosts that died: those that are empty, and those whose lock file is not locked.
     private static func removeAbandoned(in base: String) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: base)) ?? []
         for folder in names.filter({ $0.hasPrefix("host-") }).map({ "\(base)/\($0)" }) where rmdir(folder) != 0 {
@@ -92,7 +95,7 @@ struct StagingFolder: Sendable {
         }
     }
 
-    /// Removes a folder, its lock last: who dies over it leaves something that the next host removes.
+    /// Removes a folder, its lock file last. If the process dies meanwhile, the next host removes the rest.
     private static func remove(_ folder: String) {
         let files = FileManager.default
         for name in (try? files.contentsOfDirectory(atPath: folder)) ?? [] where name != lockName {

@@ -1,14 +1,15 @@
 package import Foundation
-import Glibc
 package import PluginABI
 import PluginFile
 
-/// Writes a file that no other process has open for writing when this returns: a host leaves such a file alone. It is
-/// closed in programs that somebody starts meanwhile, but only when they have begun; so they are waited for, a minute at
-/// most. Foundation's ways leave the file open in them until they end.
+/// Writes a file, and waits until no other process has it open for writing, since a host does not load such a file.
 ///
-/// - Parameter flags: `O_TRUNC`, or `O_EXCL` where there must be no such file yet.
-/// - Throws: `stagingFailed`; `unreadable` if it is gone at once.
+/// A process that is started meanwhile inherits the descriptor until it executes its program, which closes it. This
+/// function waits for that, for at most a minute. With Foundation's functions the file would stay open in such a
+/// process until it ends.
+///
+/// - Parameter flags: `O_TRUNC`, or `O_EXCL` if the file must not exist yet.
+/// - Throws: `stagingFailed` if the file cannot be written; `unreadable` if it cannot be opened afterwards.
 package func writeFile(
     _ content: Data, to path: String, mode: mode_t = 0o644, _ flags: Int32 = O_TRUNC
 ) throws(PluginError) {

@@ -2,19 +2,19 @@ import Glibc
 import PluginABI
 import PluginFile
 
-/// A file, and the module in it.
+/// A file with the module that it contains.
 struct LoadedFile {
     let path: String
     let module: LoadedModule
 }
 
-/// The move of files of a module out of the plugins folders to the store of kept versions.
+/// The move of a module's files from the plugins folders to the version store.
 struct FileMove {
     let context: ChangeContext
     let name: String
     let files: [LoadedFile]
 
-    /// What would be without them.
+    /// The change that the move would cause.
     var plan: PlannedChange {
         var records = context.folders.records
         for file in files { records[file.path] = nil }
@@ -22,7 +22,9 @@ struct FileMove {
             of: name, moving: files.map(\.path), restoring: nil, context.plan(with: records), context.serving.modules)
     }
 
-    /// Moves them, and lets what is left start; all or nothing.
+    /// Moves the files, and starts what serves without them. If that fails, everything is undone.
+    ///
+    /// - Throws: The reason why the files were not moved.
     func make() throws(PluginError) {
         let before = context.serving.modules[name]?.generation
         let aside = try SetAside(files.map(\.path))
@@ -42,21 +44,25 @@ struct FileMove {
             context.update()
             throw PluginError(
                 error.code,
-                "\(name) \(before.map { "\($0.version) " } ?? "")goes on, and its files are back: \(error.message)",
+                "\(name) \(before.map { "\($0.version) " } ?? "")remains, and its files were put back: "
+                    + "\(error.message)",
                 source: error.source)
         }
     }
 
-    /// - Throws: `unreadable`.
+    /// Deletes a file, if it exists.
+    ///
+    /// - Throws: `unreadable` if it cannot be deleted.
     static func delete(_ path: String) throws(PluginError) {
         guard unlink(path) == 0 || errno == ENOENT else {
             throw PluginError(.unreadable, "\(path) cannot be removed: \(describe(errno: errno)).")
         }
     }
 
-    /// The files of a module in the order in which they are kept, so that what serves is the version before.
+    /// Returns the files of a module in the order in which they are kept: the one that serves last, so that it becomes
+    /// the previous version.
     ///
-    /// - Throws: `conflict` if the file that it came from holds something else now.
+    /// - Throws: `conflict` if the file that the module was loaded from has other content now.
     static func files(of name: String, in context: ChangeContext) throws(PluginError) -> [LoadedFile] {
         let served = context.serving.modules[name]
         if let served, served.module.isOfFile, let record = context.folders.records[served.path],
@@ -64,9 +70,9 @@ struct FileMove {
         {
             throw PluginError(
                 .conflict,
-                "\(served.path), from which \(name) \(served.version) was loaded, holds something else now, and so it is "
-                    + "not moved: \(record.error?.message ?? "it is no module.") Delete the file, or put the version that "
-                    + "serves back with a rollback.")
+                "\(served.path), from which \(name) \(served.version) was loaded, has other content now and is not "
+                    + "moved: \(record.error?.message ?? "it is not a module.") Delete the file, or put the version "
+                    + "that serves back with a rollback.")
         }
         return context.folders.files(holding: name).sorted { left, right in
             let isServed = [left, right].map { served != nil && Plan.isSame($0.module, served!.module) }
@@ -79,7 +85,7 @@ struct FileMove {
 }
 
 extension FolderContents {
-    /// The files that hold a module, or something that claims to be it.
+    /// Returns the files that contain the module, including those that failed.
     func files(holding name: String) -> [LoadedFile] {
         records.values.compactMap { record in
             guard let module = record.claimedModule, module.manifest.name == name, module.isOfFile else { return nil }

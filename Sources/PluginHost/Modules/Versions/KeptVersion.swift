@@ -8,29 +8,29 @@ import PluginFile
 struct KeptVersion: Sendable, Hashable {
     let module: String
     let version: SemanticVersion
-    /// Of the module's own file.
+    /// The digest of the module's own file.
     let digest: UInt64
-    /// The folder that it came from, without links.
+    /// The folder that the version came from, without links.
     let folder: String
-    /// The name that the file had in the plugins folder.
+    /// The file name in the plugins folder.
     let fileName: String
-    /// When it was last kept, in nanoseconds since 1970; of versions that were kept later it is higher, whatever became
-    /// of the clock.
+    /// When the version was last kept, in nanoseconds since 1970. It is higher for versions that were kept later, even
+    /// if the clock was set back.
     let stamp: Int
-    /// Of all its files.
+    /// The size of all files in bytes.
     let bytes: Int
-    /// Where it lies in the store.
+    /// The path of the entry in the store.
     let path: String
-    /// The module's own file, then the libraries that came with it; each lies in the entry under its number.
+    /// The module's own file, followed by its libraries. The name of each in the entry is its index.
     let files: [File]
 
-    /// When it was last kept.
+    /// When the version was last kept.
     var date: Date { Date(timeIntervalSince1970: Double(stamp) / 1_000_000_000) }
 
     struct File: Sendable, Hashable {
-        /// Where it belongs, from the folder that the module lies in: `libfoo.so`, `../lib/libbar.so`.
+        /// The path relative to the module's folder, such as `libfoo.so` or `../lib/libbar.so`.
         var path: String
-        /// In bytes.
+        /// The size in bytes.
         let size: Int
         let digest: UInt64
     }
@@ -40,7 +40,7 @@ extension KeptVersion {
     /// The name of the description in an entry.
     private static let description = "version.json"
 
-    /// Writes the description of an entry, at once and to the disk.
+    /// Writes the description of an entry atomically, and waits until it is on the disk.
     ///
     /// - Parameter last: The stamp of the newest version of the module.
     static func describe(
@@ -66,17 +66,16 @@ extension KeptVersion {
         try synchronize(folder: entry)
     }
 
-    /// Reads an entry of the store. What is of another module or folder, or gone meanwhile, is nil.
+    /// Reads an entry of the store. Returns `nil` if it belongs to another module or folder, or was removed meanwhile.
     ///
-    /// - Throws: `unreadable` for an entry that is not as the store made it; `untrusted` for one that others could have
-    ///   written.
+    /// - Throws: `unreadable` if the entry is damaged; `untrusted` if other users can write it.
     init?(at path: String, of module: String?, from folder: String?, _ checksTrust: Bool) throws(PluginError) {
         let file = "\(path)/\(Self.description)"
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }
         if checksTrust { try Trust.check(status: status, path: path, above: nil) }
         func damaged(_ reason: String) -> PluginError {
-            PluginError(.unreadable, "The kept version \(path) is damaged, and left out: \(reason). Remove the folder.")
+            PluginError(.unreadable, "The kept version \(path) is damaged and left out: \(reason). Remove the folder.")
         }
         let text: [UInt8]
         do throws(PluginError) {
@@ -94,13 +93,13 @@ extension KeptVersion {
             let list = description["files"]?.list, case let files = list.compactMap(File.init),
             files.count == list.count, let own = files.first, files.allSatisfy({ $0.size >= 0 && $0.isPlaced }),
             !own.path.contains("/")
-        else { throw damaged("\(Self.description) does not say what the version is") }
+        else { throw damaged("\(Self.description) does not describe a version") }
         if let module, name != module { return nil }
         if let folder, !origin.hasBytes(of: folder) { return nil }
         for (number, file) in files.enumerated() {
             guard lstat("\(path)/\(number)", &status) == 0, status.st_mode & S_IFMT == S_IFREG,
                 Int(status.st_size) == file.size
-            else { throw damaged("the copy of \(file.path) is missing, or has another size") }
+            else { throw damaged("the copy of \(file.path) is missing or has another size") }
             if checksTrust { try Trust.check(status: status, path: "\(path)/\(number)", above: nil) }
         }
         self.init(
@@ -108,7 +107,7 @@ extension KeptVersion {
             bytes: files.reduce(0) { $0 &+ $1.size }, path: path, files: files)
     }
 
-    /// Whether all its files are what they were.
+    /// Whether the content of all files is unchanged.
     var isWhole: Bool {
         files.enumerated().allSatisfy { number, file in
             (try? File(at: "\(path)/\(number)", from: path))?.digest == file.digest
@@ -129,7 +128,7 @@ extension KeptVersion.File {
         self.init(path: path, size: size, digest: digest)
     }
 
-    /// What is to be said of a file that belongs where it lies, seen from a folder.
+    /// Describes an existing file, with its path relative to a folder.
     init(at path: String, from folder: String) throws(POSIXError) {
         errno = EINVAL
         guard let file = try? SourceFile(opening: path), let digest = file.digest() else { throw .current }
@@ -148,7 +147,7 @@ extension KeptVersion.File {
     }
 }
 
-/// Waits until the names in a folder are on the disk. File systems that cannot say so are believed.
+/// Waits until the entries of a folder are on the disk. Does nothing on file systems that do not support that.
 func synchronize(folder: String) throws(POSIXError) {
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .current }

@@ -1,8 +1,7 @@
 import PluginABI
 import PluginFile
-import Synchronization
 
-/// The removal of a module: its files go to the store of kept versions.
+/// The removal of a module: moves its files to the version store.
 struct Removal {
     let context: ChangeContext
     let name: String
@@ -30,7 +29,7 @@ struct Removal {
         let reason =
             module.module.isRegistered
             ? "was registered by the program, which can unregister it."
-            : "is linked into the program, and stays with it."
+            : "is linked into the program and cannot be removed."
         return PluginError(.conflict, "\(module.generation.label) has no file that could be moved: it \(reason)")
     }
 }

@@ -1,24 +1,22 @@
 import Foundation
-import Glibc
 import PluginABI
 import PluginFile
-import Synchronization
 
-/// The return of a version of a module into its plugins folder.
+/// A rollback of a module: puts a version back into its plugins folder.
 struct Rollback {
     let context: ChangeContext
     let name: String
     let force: Bool
     let dryRun: Bool
 
-    /// What comes back.
+    /// The version to put back.
     fileprivate struct Return {
         let module: LoadedModule
-        /// The file that it becomes.
+        /// The path at which it is put back.
         let path: String
-        /// The plugins folder of that.
+        /// The plugins folder of the path.
         let folder: String
-        /// Nil for what serves already, and is kept by the change.
+        /// The kept version; `nil` for the version that serves, which the rollback keeps itself.
         let kept: KeptVersion?
     }
 
@@ -26,7 +24,9 @@ struct Rollback {
     private var store: VersionStore { context.disk.store }
     private var served: Served? { context.serving.modules[name] }
 
-    /// - Parameter wanted: The version; nil for the one before.
+    /// Makes the rollback, or only plans it.
+    ///
+    /// - Parameter wanted: The version to put back; `nil` for the previous one.
     func make(to wanted: String?) throws(PluginError) -> PlannedChange {
         context.update()
         let served = served
@@ -44,7 +44,7 @@ struct Rollback {
             let versions = candidates.map(\.version.version.description).joined(separator: ", ")
             throw PluginError(
                 .noVersionKept,
-                "No version \(wanted.shortened) of \(name.shortened) is kept that could be put back; kept: "
+                "There is no kept version \(wanted.shortened) of \(name.shortened) to put back; kept: "
                     + "\(versions.isEmpty ? "none" : versions).\(store.sentenceOnLeftOut(name))"
             )
         }
@@ -54,15 +54,16 @@ struct Rollback {
         guard !serving.isEmpty, change.starting.contains(where: { $0.name == name }) else {
             throw PluginError(
                 .noVersionKept,
-                "No version of \(name.shortened) is kept\(served.map { " besides \($0.version), which serves" } ?? ""), "
-                    + "and none that could take over lies in the folder.\(store.sentenceOnLeftOut(name))")
+                "No version of \(name.shortened) is kept\(served.map { " besides \($0.version), which serves" } ?? "")"
+                    + ", and none in the folder could take over.\(store.sentenceOnLeftOut(name))")
         }
         if !force { try change.requireNoDependents("rolled back") }
         if !dryRun { try move.make() }
         return change
     }
 
-    /// What serves, if no file holds it any more: its file was changed into something that cannot be served.
+    /// Returns the version that serves if no file contains it, because its file was replaced by content that cannot be
+    /// served.
     private func broken(_ served: Served) -> Return? {
         guard served.module.isOfFile, let record = context.folders.records[served.path],
             !context.folders.records.values.contains(where: {
@@ -72,9 +73,9 @@ struct Rollback {
         return Return(module: served.module, path: served.path, folder: record.folder, kept: nil)
     }
 
-    /// Opens a version that is kept, to see what it is and needs.
+    /// Opens a kept version to read its manifest.
     private func load(_ kept: KeptVersion, as path: String) throws(PluginError) -> Return {
-        // As deep as the way to libraries that lie beside the folder may lead up.
+        // The folder is as deep as the paths of libraries (`../lib/libbar.so`) may lead up.
         let (staging, journal, loader) = (context.disk.staging, context.disk.journal, context.disk.loader)
         let folder = "\(staging.path)/rollback/1/2/3/4/5/6/7/8"
         defer { try? FileManager.default.removeItem(atPath: "\(staging.path)/rollback") }
@@ -84,15 +85,15 @@ struct Rollback {
             let staged = try staging.stageWhenWritten(
                 path: "\(folder)/\(kept.fileName)", checkTrust: false, as: path)
             do throws(PluginError) {
-                // What is only suspected is tried again, by who asks for it.
+                // A file that is only a suspect may be tried again, since the rollback was requested explicitly.
                 if let entry = journal.quarantined(path: path, digest: staged.digest), entry.isSuspected != true {
                     throw PluginError(
                         .quarantined,
-                        "\(entry.message) It is not opened again, unless the host is started with --retry.")
+                        "\(entry.message) The file is not opened again unless the host is started with --retry.")
                 }
                 let module = try loader.load(staged, entry: try loader.open(staged))
                 guard module.manifest.name == kept.module else {
-                    throw PluginError(.conflict, "It says that it is \(module.manifest.name).")
+                    throw PluginError(.conflict, "It contains the module \(module.manifest.name).")
                 }
                 let plugins =
                     configuration.folders.filter { path.beginsWithBytes(of: $0) }.max { $0.count < $1.count } ?? ""
@@ -112,11 +113,11 @@ struct Rollback {
         var records = context.folders.records
         if let other = records[returning.path]?.claimedModule?.manifest.name, other != name {
             throw PluginError(
-                .conflict, "\(name) \(version) is not put back: \(returning.path) holds \(other) now. Move that file.")
+                .conflict, "\(name) \(version) is not put back: \(returning.path) contains \(other). Move that file.")
         }
         records[returning.path] = FileRecord(returning)
         let present = context.folders.files(holding: name)
-        // Beside a file of a version as high it would not serve.
+        // The version would not serve if a file with the same or a higher version remained.
         let moved = present.filter {
             $0.path != returning.path && $0.module.manifest.version >= version
                 && !Plan.isSame($0.module, returning.module)
@@ -126,7 +127,7 @@ struct Rollback {
         let change = PlannedChange(
             of: name, moving: moved.map(\.path), restoring: returning.path, plan, context.serving.modules)
         guard plan.serving.contains(where: { Plan.isSame($0.module, returning.module) }) else {
-            let reason = plan.verdicts[returning.path]?.error?.message ?? "something else goes before it."
+            let reason = plan.verdicts[returning.path]?.error?.message ?? "something else takes precedence."
             throw PluginError(.conflict, "\(name) \(version) is not put back, since it would not serve: \(reason)")
         }
         if !force { try change.requireNoDependents("rolled back") }
@@ -136,7 +137,8 @@ struct Rollback {
         return change
     }
 
-    /// Keeps what goes, puts back what comes, and lets it start; all or nothing.
+    /// Keeps the versions that are replaced, puts the other version back, and starts it. If that fails, everything is
+    /// undone.
     private func putBack(
         _ returning: Return, moving moved: [LoadedFile], replacing replaced: LoadedFile?
     ) throws(PluginError) {
@@ -149,7 +151,7 @@ struct Rollback {
             try keeping.keep(returning.module, of: returning.path)
             let all = store.kept(name, for: configuration)
             guard let new = all.first(where: { $0.version.digest == returning.module.staged.digest }) else {
-                throw PluginError(.unreadable, "\(name) cannot be read from the kept versions again.")
+                throw PluginError(.unreadable, "\(name) was kept, but cannot be read from the kept versions.")
             }
             kept = new.version
         }
@@ -160,7 +162,7 @@ struct Rollback {
             newDigests: Dictionary(new, uniquingKeysWith: { $1 }))
         var isThere = false
         do throws(PluginError) {
-            // What serves last: it is the next version before.
+            // The version that serves is kept last, so that it becomes the previous version.
             let leaving = (moved + [replaced].compactMap(\.self)).sorted { left, _ in left.module !== served?.module }
             for file in leaving { try keeping.keep(file.module, of: file.path, sparing: kept) }
             try store.restore(kept, to: folder)
@@ -168,7 +170,7 @@ struct Rollback {
             for file in moved { try FileMove.delete(file.path) }
             if returning.kept != nil {
                 context.folders.put(FileRecord(returning))
-                // What has not killed the host when it serves is suspected no more.
+                // If the host survives the start, the file is no longer a suspect.
                 context.folders.tried.insert(returning.path)
             }
             updateUntilWritten(returning.path)
@@ -181,14 +183,14 @@ struct Rollback {
             context.update()
             throw PluginError(
                 error.code,
-                "\(name) \(kept.version) \(isThere ? "was put back, and does not start" : "is not put back"). The files "
-                    + "are as before"
-                    + "\(served.map { ", and \($0.version) goes on" } ?? ""): \(error.message)",
+                "\(name) \(kept.version) \(isThere ? "was put back, but does not start" : "is not put back"). The "
+                    + "files are as before"
+                    + "\(served.map { ", and \($0.version) continues to serve" } ?? ""): \(error.message)",
                 source: error.source)
         }
     }
 
-    /// Reads the folders again, for a second at most until nobody writes a file any more.
+    /// Scans the folders again until the file is no longer being written, for at most a second.
     private func updateUntilWritten(_ path: String) {
         for _ in 0..<50 {
             context.update()
@@ -199,7 +201,7 @@ struct Rollback {
 }
 
 extension FileRecord {
-    /// What the file will hold; the host takes it when it looks.
+    /// Creates the record of the file as it will be after the rollback; the next scan completes it.
     fileprivate init(_ returning: Rollback.Return) {
         self.init(
             path: returning.path, folder: returning.folder, identity: nil,

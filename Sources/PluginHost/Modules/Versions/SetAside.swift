@@ -4,28 +4,28 @@ import Glibc
 import PluginABI
 import PluginFile
 
-/// Files of plugins folders as they are before a change, to be put back if it fails: second names that no host looks at,
-/// and in each folder an ``UndoFile``, for the case that the host is killed meanwhile.
+/// Files in plugins folders that are set aside before a change, to be put back if it fails. They get second names that
+/// no host scans, and an ``UndoFile`` in each folder, in case the host is killed meanwhile.
 struct SetAside {
-    /// With which the names of files begin that the host makes in plugins folders for a while.
+    /// The prefix of the names of temporary files that the host creates in plugins folders.
     static let prefix = ".pluginhost-"
 
     private var entries: [UndoFile.Entry] = []
-    /// The first one says what is to be done; the others keep the files in their folders.
+    /// The undo files. The first one contains the entries; the others protect the second names in their folders.
     private var undo: [UndoFile] = []
 
+    /// Sets files aside.
+    ///
     /// - Parameters:
-    ///   - paths: The files; absolute, or from the working directory.
-    ///   - newDigests: Of what the change puts there, by path.
-    /// - Throws: `unreadable` if one of the files cannot be set aside; then nothing is left behind.
+    ///   - paths: The files, absolute or relative to the working directory.
+    ///   - newDigests: The digests of the files that the change puts at these paths, by path.
+    /// - Throws: `unreadable` if one of the files cannot be set aside. Nothing is left behind then.
     init(_ paths: [String], newDigests: [PathKey: UInt64] = [:]) throws(PluginError) {
         do throws(PluginError) {
-            var places: [(path: String, folder: String)] = []
-            for path in paths {
-                let folder = VersionStore.resolved((path as NSString).deletingLastPathComponent)
-                places.append((path, folder))
+            let places = paths.map { path in
+                (path: path, folder: VersionStore.resolved((path as NSString).deletingLastPathComponent))
             }
-            // What is in a folder that the change makes has nothing to be put back.
+            // In a folder that does not exist yet there is nothing to put back.
             for folder in Set(paths: places.map(\.folder)).sorted().map(\.path) where access(folder, F_OK) == 0 {
                 try UndoFile.recover(in: folder)
                 undo.append(try UndoFile(in: folder))
@@ -42,7 +42,7 @@ struct SetAside {
         }
     }
 
-    /// Gives a file a second name, in its folder. Nil where there is none.
+    /// Gives a file a second name in its folder, and returns it. Returns `nil` if there is no file.
     private static func setAside(_ path: String) throws(PluginError) -> String? {
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }
@@ -50,7 +50,7 @@ struct SetAside {
         Array(path.utf8).withUnsafeBytes { digest.mix($0) }
         let name = "\(prefix)\(VersionStore.hex(digest.value)).aside"
         let copy = "\((path as NSString).deletingLastPathComponent)/\(name)"
-        // Not every file system has second names, nor for files of others.
+        // Not every file system supports hard links, and they may not be allowed for files of other users.
         if link(path, copy) != 0 {
             do { try FileManager.default.copyItem(atPath: path, toPath: copy) } catch {
                 throw PluginError(
@@ -61,13 +61,13 @@ struct SetAside {
         return name
     }
 
-    /// Puts every file back at once, and removes what was not there.
+    /// Puts every file back atomically, and removes files that did not exist before.
     func putBack() {
         for entry in entries { UndoFile.putBack(entry) }
         discard()
     }
 
-    /// The change stands.
+    /// Discards what was set aside, since the change has succeeded.
     func discard() {
         undo.first?.remove()
         for entry in entries { UndoFile.removeCopy(of: entry) }

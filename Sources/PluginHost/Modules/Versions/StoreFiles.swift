@@ -1,15 +1,13 @@
 import CDispatch
 import Foundation
 import Glibc
-import PluginABI
-import PluginFile
 
 extension VersionStore {
-    /// Makes a folder for this user alone, and those above it.
+    /// Creates a folder for this user alone, and missing folders above it.
     static func makeFolder(_ path: String) throws(POSIXError) {
         var result = mkdir(path, 0o700)
         if result != 0, errno == ENOENT {
-            // Those above first; what they fail with is the reason.
+            // If a folder above cannot be created, its error is thrown.
             let parent = (path as NSString).deletingLastPathComponent
             guard !parent.isEmpty, parent != path else { throw .current }
             try makeFolder(parent)
@@ -17,7 +15,7 @@ extension VersionStore {
         }
         guard result == 0 || errno == EEXIST else { throw .current }
         var status = stat()
-        // What is another user's stays as it is, and is refused.
+        // A folder of another user is not changed. The trust check rejects it.
         if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid() {
             guard chmod(path, 0o700) == 0 else { throw .current }
         }
@@ -32,7 +30,7 @@ extension VersionStore {
         guard (try? source.copy(to: output)) != nil, fsync(output) == 0 else { throw .current }
     }
 
-    /// Without links, so that every way to name a folder finds the same versions.
+    /// Returns a folder's path without links, so that its versions are found however it is named.
     static func resolved(_ folder: String) -> String {
         guard let resolved = realpath(folder, nil) else { return folder }
         defer { free(resolved) }

@@ -4,18 +4,18 @@ import Glibc
 import PluginABI
 import PluginFile
 
-/// The file `.pluginhost-undo` in a plugins folder, while a host changes files there: locked, and with what the folder was
-/// like before. Where the host is killed, the next one finds the file without its lock, and puts everything back.
+/// The file `.pluginhost-undo` in a plugins folder while a host changes files there. It is locked and describes the
+/// previous state of the folder. If the host is killed, the next host finds the file unlocked and puts everything back.
 ///
-/// It is there before the first change, and empty or incomplete until nothing but changes is left to do; it is gone as soon
-/// as the change stands. So what it says is to be done whenever it is complete, and may be done twice.
+/// The file exists before the first change. It is empty or incomplete until all preparations are done, and is removed
+/// as soon as the change has succeeded. Its entries therefore apply whenever it is complete, and can be applied twice.
 struct UndoFile {
     /// A file as it was before the change.
     struct Entry: Equatable {
         let path: String
-        /// The second name of what was there, in the folder of the file; nil where there was none.
+        /// The second name of the previous file, in the same folder; `nil` if there was no file.
         let copy: String?
-        /// Of what the change puts there; nil where it takes away.
+        /// The digest of the new file; `nil` if the change removes the file.
         let newDigest: UInt64?
     }
 
@@ -28,9 +28,9 @@ struct UndoFile {
 
     private var path: String { "\(folder)/\(Self.name)" }
 
-    /// Makes the file, or takes one that a host that was killed has left.
+    /// Creates and locks the file, or locks one that was left behind by a host that was killed.
     ///
-    /// - Throws: `unreadable` if another host holds it, or it cannot be made.
+    /// - Throws: `unreadable` if another host has locked it, or it cannot be created.
     init(in folder: String) throws(PluginError) {
         self.folder = folder
         let path = "\(folder)/\(Self.name)"
@@ -50,18 +50,18 @@ struct UndoFile {
                 self.descriptor = descriptor
                 return
             }
-            close(descriptor)  // Another host has taken it away before it was locked.
+            close(descriptor)  // Another host has removed the file before it was locked.
         }
         throw Self.failed(folder, EAGAIN)
     }
 
-    /// Writes what is to be done if the change does not come to its end. From now on it may begin.
+    /// Writes the entries to apply if the change is not completed. The change may begin afterwards.
     ///
     /// - Throws: `unreadable`.
     func write(_ entries: [Entry]) throws(PluginError) {
         var text: [UInt8] = []
         for entry in entries {
-            // From the folder, which may be reached by another path then.
+            // Paths are relative to the folder, which may be reached by another path later.
             let isBelow = entry.path.beginsWithBytes(of: "\(folder)/")
             let path = entry.path.utf8.dropFirst(isBelow ? folder.utf8.count + 1 : 0)
             let copy = entry.copy.map { Array($0.utf8) } ?? []
@@ -75,7 +75,7 @@ struct UndoFile {
         else { throw Self.failed(folder, errno) }
     }
 
-    /// What it says; nil where it does not come to its end, since then nothing was changed.
+    /// Returns the entries; `nil` if the file is incomplete, since nothing was changed then.
     func read() -> [Entry]? {
         var status = stat()
         guard fstat(descriptor, &status) == 0, (1...Self.sizeLimit).contains(Int(status.st_size)) else { return nil }
@@ -94,7 +94,7 @@ struct UndoFile {
         }
     }
 
-    /// Ends the change: nothing is put back any more.
+    /// Removes the file, so that nothing is put back.
     func remove() {
         unlink(path)
         close(descriptor)
@@ -112,10 +112,11 @@ struct UndoFile {
             "The file \(folder)/\(name) cannot be written, so nothing is changed: \(describe(errno: code)).")
     }
 
-    // MARK: What was left behind
+    // MARK: Recovery
 
-    /// Puts back what a host has begun to change in a folder and was killed over, and removes what it has left. What
-    /// belongs to a host that lives stays; so does everything where somebody has put other files meanwhile.
+    /// Undoes a change in a folder that a host had begun when it was killed, and removes temporary files that it left
+    /// behind. Does nothing if the host is still running. Files are not put back if any of them were replaced by other
+    /// files meanwhile.
     ///
     /// - Throws: `untrusted`, `unreadable`.
     static func recover(in folder: String) throws(PluginError) {
@@ -130,11 +131,8 @@ struct UndoFile {
         }
         closedir(stream)
         guard !names.isEmpty else { return }
-        let file: UndoFile
-        do throws(PluginError) { file = try UndoFile(in: folder) } catch {
-            // A host that lives is at work; or nobody may write here.
-            return
-        }
+        // Else another host is changing the folder, or it is not writable.
+        guard let file = try? UndoFile(in: folder) else { return }
         do throws(PluginError) { try Trust.check(fileDescriptor: file.descriptor, path: file.path) } catch {
             close(file.descriptor)
             throw error
@@ -146,7 +144,7 @@ struct UndoFile {
         }
         for name in names where name != Self.name {
             let path = "\(folder)/\(name)"
-            // Another user's file is none of ours, whatever its name.
+            // A file of another user was not created by a host of this user, whatever its name.
             guard lstat(path, &status) == 0, [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT),
                 [0, geteuid()].contains(status.st_uid)
             else { continue }
@@ -154,33 +152,33 @@ struct UndoFile {
         }
     }
 
-    /// Puts a file back as it was before the change. Does nothing where that has been done.
+    /// Puts a file back as it was before the change. Does nothing if that was already done.
     static func putBack(_ entry: Entry) {
         guard let copy = entry.copyPath else {
             unlink(entry.path)
             return
         }
         rename(copy, entry.path)
-        unlink(copy)  // Renaming does nothing where both names are the same file's.
+        unlink(copy)  // `rename` does nothing if both names belong to the same file.
     }
 
-    /// Removes the second name of what was there.
+    /// Removes the second name of the previous file.
     static func removeCopy(of entry: Entry) { if let copy = entry.copyPath { unlink(copy) } }
 
-    /// Whether a file is as it was before the change, or as the change left it.
+    /// Returns whether a file is as it was before the change, or as the change left it.
     private static func isAsLeft(_ entry: Entry) -> Bool {
         var (there, before) = (stat(), stat())
         guard lstat(entry.path, &there) == 0 else { return true }
         func digest(_ path: String) -> UInt64? { (try? SourceFile(opening: path))?.digest() }
         if let copy = entry.copyPath {
-            guard lstat(copy, &before) == 0 else { return true }  // It was put back by a host that was killed over it.
+            guard lstat(copy, &before) == 0 else { return true }  // It was already put back by a host killed meanwhile.
             if there.st_ino == before.st_ino, there.st_dev == before.st_dev { return true }
             if digest(entry.path) == digest(copy) { return true }
         }
         return entry.newDigest != nil && digest(entry.path) == entry.newDigest
     }
 
-    /// Whether a name is one that the host gives to what it sets aside or is about to put into a folder.
+    /// Returns whether a name is that of a file that the host sets aside, or writes before renaming it.
     private static func isLeftover(_ name: String) -> Bool {
         let text = name.utf8
         guard text.starts(with: SetAside.prefix.utf8) else { return false }

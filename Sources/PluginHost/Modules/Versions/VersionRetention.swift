@@ -1,17 +1,16 @@
 import Foundation
 import PluginABI
 import PluginFile
-import Synchronization
 
-/// Keeps versions that serve no more, to be put back.
+/// Version retention: keeps versions that no longer serve, so that they can be put back.
 struct VersionRetention {
     let context: ChangeContext
 
     private static let problem = "(kept versions)"
-    /// How many versions wait at most until they can be kept: their copies take room.
+    /// How many versions may wait until they can be kept. It is limited since their copies use disk space.
     private static let unkeptLimit = 16
 
-    /// Keeps what serves no more and what no file holds any more.
+    /// Keeps versions that no longer serve and that no file contains.
     func keep(leaving: [Served]) {
         for leaving in leaving where leaving.module.isOfFile && !isInFolder(leaving.module) {
             do throws(PluginError) {
@@ -24,7 +23,7 @@ struct VersionRetention {
         }
     }
 
-    /// Whether a file holds the module.
+    /// Returns whether a file contains the module.
     private func isInFolder(_ module: LoadedModule) -> Bool {
         context.folders.records.values.contains { $0.claimedModule.map { Plan.isSame($0, module) } == true }
     }
@@ -37,10 +36,10 @@ struct VersionRetention {
         FolderUpdate(context).retryLater()
     }
 
-    /// Whether the copy of a module is needed although it is torn down.
+    /// Returns whether the copy of a module is needed until it is kept, although the module was torn down.
     func isUnkept(_ module: LoadedModule) -> Bool { context.drains.unkept.contains { $0.module === module } }
 
-    /// Tries to keep what could not be kept for want of something, until that fails again.
+    /// Tries again to keep versions that could not be kept for lack of a resource, until that fails again.
     func keepAgain() {
         while let first = context.drains.unkept.first {
             var problem: PluginError?
@@ -63,7 +62,7 @@ struct VersionRetention {
         }
     }
 
-    /// Keeps what a file holds, with the libraries that came with it as long as their copies are there.
+    /// Keeps the version of a module in a file, with its libraries if their copies still exist.
     ///
     /// - Throws: `unreadable`.
     func keep(_ module: LoadedModule, of path: String, sparing needed: KeptVersion? = nil) throws(PluginError) {
@@ -80,8 +79,8 @@ struct VersionRetention {
 }
 
 extension VersionStore {
-    /// What is kept of a module and belongs into the folders of this host, with the file that it would be put back as;
-    /// the newest first.
+    /// Returns the kept versions of a module that belong in the folders of this host, each with the path at which it
+    /// would be put back, newest first.
     func kept(_ name: String, for configuration: HostConfiguration) -> [(version: KeptVersion, path: String)] {
         let folders = configuration.folders.map { (name: $0.droppingSlashes, resolved: VersionStore.resolved($0)) }
         return versions(of: name).compactMap { kept in
@@ -99,7 +98,8 @@ extension VersionStore {
         }
     }
 
-    /// How many versions of a module are left out, and why, as a sentence that follows another; empty where none is.
+    /// Returns a sentence, to be appended to another, with the number of versions of a module that are left out, and
+    /// the reasons; an empty string if there are none.
     func sentenceOnLeftOut(_ name: String) -> String {
         let errors = leftOut(of: name)
         guard !errors.isEmpty else { return "" }
@@ -112,7 +112,7 @@ extension VersionStore {
 }
 
 extension String {
-    /// A folder's path without the slashes at its end.
+    /// A folder's path without slashes at its end.
     fileprivate var droppingSlashes: String {
         var path = self
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }

@@ -5,53 +5,54 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// Keeps versions of modules, so that one that was replaced or removed can be put back into its plugins folder: by module
-/// and folder, the last few, and not more than so many bytes in all.
+/// A store that keeps versions of modules, so that a module that was replaced or removed can be put back into its
+/// plugins folder: the last few versions for each module and folder, up to a total size.
 ///
-/// It lies in `versions` in the state folder, for this user alone, and is shared by all hosts of the user: each change
-/// holds a lock, and a version gets its name when it is whole, so that a host that is killed leaves no half one. Versions
-/// are copies: a file that is mapped anywhere never shares its content with one that somebody could reach in the store.
-/// What others than this user and root could have written, in it or on the way to it, is not used.
+/// The store is the folder `versions` in the state folder. It belongs to this user alone and is shared by all hosts of
+/// the user. Each change locks it, and a version gets its final name when it is complete, so a host that is killed
+/// leaves no incomplete version. Versions are real copies: a mapped file never shares its content with a file in the
+/// store that somebody could change. Files that users other than this user and root can write, or whose path they can
+/// change, are not used.
+///
 /// All functions may be called from any thread.
 final class VersionStore: Sendable {
-    /// At least the last version of each module is kept.
+    /// The limits of the store. The last version of each module is kept in any case.
     struct Limit: Sendable {
-        /// Of each module.
+        /// How many versions of each module are kept.
         var versions = 5
-        /// In all.
+        /// The total size in bytes.
         var bytes = 1 << 30
     }
 
     private let root: String?
     private let limit: Limit
     private let checksTrust: Bool
-    /// How many bytes there were about when all was looked at last, and have come since; and how often some came.
+    /// The approximate size of the store in bytes, as of the last check of all versions plus later additions; and the
+    /// number of these additions.
     private let census = Mutex<(bytes: Int, additions: Int)?>(nil)
-    /// By the path of what is damaged.
+    /// The errors of damaged entries, by path.
     private let damaged = Mutex<[String: PluginError]>([:])
 
     /// - Parameters:
-    ///   - stateFolder: Made where it is missing; nil for the default, `$XDG_STATE_HOME/pluginhost` or
-    ///     `$HOME/.local/state/pluginhost`.
-    ///   - checksTrust: Whether to refuse what others could have written.
+    ///   - stateFolder: The state folder, which is created if it is missing; `nil` for the default,
+    ///     `$XDG_STATE_HOME/pluginhost` or `$HOME/.local/state/pluginhost`.
+    ///   - checksTrust: Whether files are rejected that other users can write.
     init(stateFolder: String?, limit: Limit = Limit(), checksTrust: Bool = true) {
-        self.checksTrust = checksTrust
+        (self.limit, self.checksTrust) = (limit, checksTrust)
         root = (stateFolder ?? Journal.defaultFolder).map { "\($0)/versions" }
-        self.limit = limit
     }
 
-    /// What is damaged in the store, as far as it has been seen.
+    /// The errors of damaged entries that were found so far.
     var problems: [PluginError] { damaged.withLock { $0.sorted { $0.key < $1.key }.map(\.value) } }
 
     // MARK: Keep
 
-    /// Keeps a copy of a module that was staged, and of the libraries that came with it. One that is kept already
-    /// only gets a new time.
+    /// Keeps a copy of a staged module and of its libraries. If the version is already kept, only its time is updated.
     ///
     /// - Parameters:
-    ///   - folder: The plugins folder that it is from.
-    ///   - needed: A version that stays, whatever the limits say.
-    /// - Throws: `unreadable` if it cannot be kept.
+    ///   - folder: The plugins folder that the module comes from.
+    ///   - needed: A version that is not removed, whatever the limits.
+    /// - Throws: `unreadable` if the version cannot be kept.
     func keep(
         _ staged: StagedFile, module: String, version: SemanticVersion, folder: String,
         sparing needed: KeptVersion? = nil
@@ -60,7 +61,7 @@ final class VersionStore: Sendable {
         let origin = (staged.path as NSString).deletingLastPathComponent
         try changing("\(module) \(version) cannot be kept") { root throws(POSIXError) in
             var files = try sources.map { path throws(POSIXError) in try KeptVersion.File(at: path, from: origin) }
-            // The copy may have another name.
+            // The copy may have another name than the original.
             files[0].path = (staged.original as NSString).lastPathComponent
             try put(files, module, version, Self.resolved(folder), root, needed) { number, copy throws(POSIXError) in
                 try Self.copy(sources[number], to: copy)
@@ -68,10 +69,10 @@ final class VersionStore: Sendable {
         }
     }
 
-    /// Keeps a copy of a file of a module in a plugins folder; of a link, what it leads to.
+    /// Keeps a copy of a module's file in a plugins folder. If it is a link, the file that it leads to is copied.
     ///
-    /// - Parameter needed: A version that stays, whatever the limits say.
-    /// - Throws: `unreadable` if it cannot be kept.
+    /// - Parameter needed: A version that is not removed, whatever the limits.
+    /// - Throws: `unreadable` if the version cannot be kept.
     func keep(
         file path: String, module: String, version: SemanticVersion, folder: String, sparing needed: KeptVersion? = nil
     ) throws(PluginError) {
@@ -79,7 +80,7 @@ final class VersionStore: Sendable {
             let folder = Self.resolved(folder)
             let file = try KeptVersion.File(at: path, from: (path as NSString).deletingLastPathComponent)
             let versions = entries(of: module, from: folder, root)
-            // Kept already, perhaps with libraries: only its time is new.
+            // If the version is already kept, perhaps with libraries, only its time is updated.
             if let known = versions.first(where: { $0.digest == file.digest && $0.isWhole }) {
                 let files = [file] + known.files.dropFirst()
                 try KeptVersion.describe(
@@ -92,7 +93,7 @@ final class VersionStore: Sendable {
         }
     }
 
-    /// Makes an entry, or gives a new time to the one that is there.
+    /// Creates an entry, or updates the time of an existing one.
     private func put(
         _ files: [KeptVersion.File], _ module: String, _ version: SemanticVersion, _ folder: String, _ root: String,
         _ needed: KeptVersion?, _ fill: (_ number: Int, _ copy: String) throws(POSIXError) -> Void
@@ -116,7 +117,7 @@ final class VersionStore: Sendable {
                 try? FileManager.default.removeItem(atPath: new)
                 throw error
             }
-            // What is there is damaged; a folder is only renamed over an empty one.
+            // An existing entry is damaged. It is removed first, since a folder can only be renamed over an empty one.
             try Self.remove(entry, in: home)
             guard rename(new, entry) == 0 else { throw .current }
             try synchronize(folder: home)
@@ -125,25 +126,17 @@ final class VersionStore: Sendable {
         prune(root, home, adding: files.reduce(0) { $0 + $1.size }, sparing: needed?.path)
     }
 
-    // MARK: Ask and restore
+    // MARK: Look up and restore
 
-    /// The versions of a module that came from a plugins folder, the newest first. What is damaged is left out, and
-    /// ``problems`` says so.
-    func versions(of module: String, folder: String) -> [KeptVersion] {
-        root.map { entries(of: module, from: Self.resolved(folder), $0) } ?? []
-    }
-
-    /// The versions of a module, from whatever folder, the newest first.
+    /// Returns the versions of a module from any folder, newest first.
     func versions(of module: String) -> [KeptVersion] {
-        guard let root, isTrusted(root), let homes = try? FileManager.default.contentsOfDirectory(atPath: root) else {
-            return []
-        }
-        return homes.filter { $0.hasPrefix("\(module.prefix(100))-") }
+        guard let root, isTrusted(root) else { return [] }
+        return Self.names(in: root).filter { $0.hasPrefix("\(module.prefix(100))-") }
             .flatMap { entries(in: "\(root)/\($0)", of: module, from: nil) }
             .sorted { ($0.stamp, $0.path) > ($1.stamp, $1.path) }
     }
 
-    /// Why versions of a module are left out, one error for each.
+    /// Returns the reasons why versions of a module are left out, one error for each version.
     func leftOut(of module: String) -> [PluginError] {
         guard let root else { return [] }
         return Self.names(in: root).filter { $0.dropLast(17).elementsEqual(module.prefix(100)) }.flatMap { home in
@@ -166,17 +159,17 @@ final class VersionStore: Sendable {
         return names.filter { !$0.hasPrefix(".") }.sorted()
     }
 
-    /// Puts a version into a plugins folder, under the name that it had, in the place of what has that name now: the
-    /// libraries that came with it first, as far as they are not there, each at once.
+    /// Restores a version in a plugins folder under its original file name, replacing a file of that name. Its
+    /// libraries are restored first, unless they already exist with the same content. Each file is written atomically.
     ///
-    /// - Throws: `unreadable` if it is damaged, or cannot be written; then the module is as it was.
+    /// - Throws: `unreadable` if the version is damaged or cannot be written. The module's file is unchanged then.
     func restore(_ kept: KeptVersion, to folder: String) throws(PluginError) {
         let what = "\(kept.module) \(kept.version) cannot be put into \(folder)"
         try changing(what, damage: kept.path) { _ throws(POSIXError) in
             for number in kept.files.indices.dropFirst() + [0] {
                 let file = kept.files[number]
                 let target = "\(folder)/\(file.path)"
-                // A library that others may use is left alone where it is the same.
+                // An identical library is not replaced, since other modules may use it.
                 if number > 0, (try? KeptVersion.File(at: target, from: folder))?.digest == file.digest { continue }
                 try Self.restore("\(kept.path)/\(number)", file, as: target)
             }
@@ -186,7 +179,7 @@ final class VersionStore: Sendable {
     private static func restore(_ copy: String, _ file: KeptVersion.File, as target: String) throws(POSIXError) {
         let folder = (target as NSString).deletingLastPathComponent
         if mkdir(folder, 0o755) != 0, errno != EEXIST { throw .current }
-        // Hidden, so that no host looks at it; the same name each time, so that one that is left is used again.
+        // The name is hidden, so that no host scans the file, and always the same, so that a leftover file is reused.
         let new = "\(folder)/.pluginhost-\(hex(file.digest)).new"
         unlink(new)
         do throws(POSIXError) {
@@ -200,13 +193,13 @@ final class VersionStore: Sendable {
         try synchronize(folder: folder)
     }
 
-    // MARK: What lies where
+    // MARK: Entries
 
     private func entries(of module: String, from folder: String, _ root: String) -> [KeptVersion] {
         entries(in: Self.home(of: module, from: folder, root), of: module, from: folder)
     }
 
-    /// Whether nobody else could have written in a folder of the store; ``problems`` says who could.
+    /// Returns whether no other user can write in a folder of the store. If one can, that is added to ``problems``.
     private func isTrusted(_ folder: String) -> Bool {
         var status = stat()
         guard checksTrust, lstat(folder, &status) == 0 else { return true }
@@ -224,7 +217,7 @@ final class VersionStore: Sendable {
         PluginError(error.code, "The kept versions are not used: \(error.message)")
     }
 
-    /// The newest first.
+    /// Returns the valid entries in a folder of the store, newest first.
     private func entries(in home: String, of module: String?, from folder: String?) -> [KeptVersion] {
         guard isTrusted(home) else { return [] }
         let versions = Self.names(in: home).compactMap { name -> KeptVersion? in
@@ -238,15 +231,16 @@ final class VersionStore: Sendable {
         return versions.sorted { ($0.stamp, $0.path) > ($1.stamp, $1.path) }
     }
 
-    /// The folder of a module's versions. Names of modules can be longer than names of files.
+    /// Returns the folder for a module's versions. The module's name is cut off, since it can be longer than a file
+    /// name.
     private static func home(of module: String, from folder: String, _ root: String) -> String {
         var digest = FileDigest(size: 0)
         Array("\(folder)\0\(module)".utf8).withUnsafeBytes { digest.mix($0) }
         return "\(root)/\(module.prefix(100))-\(hex(digest.value))"
     }
 
-    /// Removes the oldest versions beyond the limits, and what was being made or removed when a host was killed. All modules
-    /// are looked at now and then, and where there may be too many bytes.
+    /// Removes the oldest versions beyond the limits, and entries that were being created or removed when a host was
+    /// killed. All modules are checked only from time to time, and when the store may have become too large.
     private func prune(_ root: String, _ home: String, adding bytes: Int, sparing needed: String?) {
         _ = prune(home: home, sparing: needed)
         let isDue = census.withLock { census in
@@ -266,7 +260,7 @@ final class VersionStore: Sendable {
         census.withLock { $0 = (total, 0) }
     }
 
-    /// Removes what is too many of one module. Returns the others, the newest first.
+    /// Removes the surplus versions of one module. Returns the others, newest first.
     private func prune(home: String, sparing needed: String?) -> [KeptVersion] {
         for name in [".new", ".old"] { try? FileManager.default.removeItem(atPath: "\(home)/\(name)") }
         let versions = entries(in: home, of: nil, from: nil)
@@ -275,7 +269,7 @@ final class VersionStore: Sendable {
         return versions.filter { !surplus.contains($0) }
     }
 
-    /// Removes an entry: first its name, so that nobody sees a part of it.
+    /// Removes an entry. It is renamed first, so that no host sees a part of it.
     private static func remove(_ entry: String, in home: String) throws(POSIXError) {
         let old = "\(home)/.old"
         try? FileManager.default.removeItem(atPath: old)
@@ -285,9 +279,11 @@ final class VersionStore: Sendable {
 
     // MARK: Files
 
-    /// Runs a change while no other host makes one.
+    /// Runs a change while no other host changes the store.
     ///
-    /// - Parameter entry: The version that is damaged where the change ends with `EBADMSG`.
+    /// - Parameters:
+    ///   - what: What cannot be done if the change fails, for the error message.
+    ///   - entry: The entry that is damaged if the change fails with `EBADMSG`.
     private func changing(
         _ what: String, damage entry: String = "", _ body: (_ root: String) throws(POSIXError) -> Void
     ) throws(PluginError) {
@@ -296,7 +292,7 @@ final class VersionStore: Sendable {
                 .unreadable,
                 "\(what): neither XDG_STATE_HOME nor HOME is an absolute path. Set one of them, or a state folder.")
         }
-        // What the store itself refuses is not the fault of what is to be changed.
+        // Errors of the store itself name the store, not the version.
         var subject = root
         do throws(POSIXError) {
             try Self.makeFolder(root)
@@ -321,8 +317,8 @@ final class VersionStore: Sendable {
             guard error.code != .EBADMSG else {
                 throw PluginError(
                     .unreadable,
-                    "\(what): its copy in the store, \(entry), is damaged: it is not what was kept. Remove that folder, "
-                        + "and put another version back, or copy the module into the plugins folder again.")
+                    "\(what): its copy in the store, \(entry), is damaged: its content is not what was kept. Remove "
+                        + "that folder and put another version back, or copy the module into the plugins folder again.")
             }
             let advice =
                 switch error.code {

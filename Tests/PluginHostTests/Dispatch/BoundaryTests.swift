@@ -6,7 +6,7 @@ import Testing
 @testable import TestSupport
 
 /// What a module in C can get wrong: each time an error, never a crash.
-@Suite(.serialized) struct BorderTests {
+@Suite(.serialized) struct BoundaryTests {
     let test: TestHost
     var host: PluginHost { test.host }
 

@@ -1,7 +1,6 @@
 import Testing
 
 @testable import PluginFile
-@testable import PluginHost
 
 @Suite struct SemanticVersionTests {
     @Test func `Versions are ordered as the specification says`() throws {
@@ -34,5 +33,10 @@ import Testing
         let small = try #require(SemanticVersion("1.0.0-99999999999999999999998"))
         let large = try #require(SemanticVersion("1.0.0-99999999999999999999999"))
         #expect(small < large)
+    }
+
+    @Test func `A version of 256 bytes is read, a longer one is none`() {
+        let longest = "1.0.0-" + String(repeating: "a", count: 250)
+        #expect(SemanticVersion(longest) != nil && SemanticVersion(longest + "a") == nil)
     }
 }

@@ -1,13 +1,12 @@
-import CPluginABI
 import PluginABI
 
-// What comes from a module is checked once, here, so that nobody has to again: kinds exist, strings are UTF-8, pointers
-// are there, nesting is bounded, objects are held by somebody.
+// Values from modules are checked once, here, so that no other code has to: kinds exist, strings are UTF-8, pointers
+// are not null, nesting is bounded, objects have a holder.
 
 extension plugin_value {
-    /// Checks the value and all that it contains.
+    /// Checks the value and everything that it contains.
     ///
-    /// - Throws: `invalidValue`, saying what is wrong; the caller says where.
+    /// - Throws: `invalidValue`, describing the mistake; the caller adds where it is.
     @inline(__always)
     func check() throws(PluginError) {
         if kind <= PLUGIN_KIND_DOUBLE { return }
@@ -34,15 +33,15 @@ extension plugin_value {
             }
         case PLUGIN_KIND_OBJECT:
             guard ObjectTable.isHeld(self.as.object) else {
-                throw PluginError(.invalidValue, "The object \(self.as.object) does not exist, or nobody holds it.")
+                throw PluginError(.invalidValue, "The object \(self.as.object) does not exist, or it has no holder.")
             }
         default:
             throw PluginError(
-                .invalidValue, "A value has the kind \(kind), which does not exist: 0 to \(PLUGIN_KIND_OBJECT) do.")
+                .invalidValue, "A value has the unknown kind \(kind); valid are 0 to \(PLUGIN_KIND_OBJECT).")
         }
     }
 
-    /// Whether there is nothing to object to.
+    /// Whether the value passes the check.
     @inline(__always)
     var isSound: Bool {
         do throws(PluginError) { try check() } catch { return false }
@@ -51,13 +50,13 @@ extension plugin_value {
 
     private func requirePointer(_ isThere: Bool, _ what: String) throws(PluginError) {
         guard isThere || count == 0 else {
-            throw PluginError(.invalidValue, "A value announces \(count) \(what) and has a null pointer.")
+            throw PluginError(.invalidValue, "A value states a count of \(count) \(what) but has a null pointer.")
         }
     }
 }
 
 extension UnsafeBufferPointer<plugin_value> {
-    /// Whether there is nothing to object to.
+    /// Whether all values pass the check.
     var areSound: Bool {
         for index in indices where !self[index].isSound { return false }
         return true
@@ -69,16 +68,17 @@ extension plugin_string {
     @inline(__always)
     var isThere: Bool { count == 0 || bytes != nil && count <= UInt32.max }
 
-    /// Checks that the string is there, and UTF-8.
+    /// Checks that the bytes can be read and are valid UTF-8.
     func check(_ what: String) throws(PluginError) {
         guard count > 0 else { return }
         guard let bytes else {
-            throw PluginError(.invalidValue, "\(what) announces \(count) bytes and has a null pointer.")
+            throw PluginError(.invalidValue, "\(what) states a count of \(count) bytes but has a null pointer.")
         }
         guard count <= UInt32.max else {
-            throw PluginError(.invalidValue, "\(what) announces \(count) bytes: at most \(UInt32.max).")
+            throw PluginError(
+                .invalidValue, "\(what) states a count of \(count) bytes; at most \(UInt32.max) are allowed.")
         }
-        // ASCII, eight bytes at a time; the standard library's validation from the first other byte on.
+        // ASCII, eight bytes at a time; from the first other byte on, the standard library's validation.
         let start = UnsafeRawPointer(bytes)
         let count = Int(count)
         var offset = 0
@@ -93,25 +93,25 @@ extension plugin_string {
             _ = try UTF8Span(validating: Span(_unsafeElements: rest))
         } catch {
             throw PluginError(
-                .invalidValue, "\(what) is no valid UTF-8, at byte \(offset + error.byteOffsets.lowerBound).")
+                .invalidValue, "\(what) is not valid UTF-8, at byte \(offset + error.byteOffsets.lowerBound).")
         }
     }
 }
 
 extension plugin_request {
-    /// More than anybody means, and a count that is no count is mostly above it.
+    /// The maximum number of parameters: more than any caller needs, and less than most counts that are garbage.
     static var parametersMax: UInt64 { 1 << 20 }
 
-    /// Whether there is nothing to object to.
+    /// Whether the request passes all checks.
     var isSound: Bool {
         do throws(PluginError) { try checkValues() } catch { return false }
         return true
     }
 
-    /// The same, but for the names of a call by target and action, or of a bound one: target and action that are found
-    /// are names that a module has declared, and so are those of parameters that are just what is declared. Whoever finds
-    /// nothing for them checks everything (``checkValues()``); whoever takes parameters that are not, their names
-    /// (``checkKeys()``).
+    /// Whether the request passes all checks, except, for a call by target and action or of a bound action, those of
+    /// the names. A target and action that are found are names that a module has declared, and so are the names of
+    /// parameters that match the declaration. Code that does not find the action checks everything (``checkValues()``),
+    /// and code that accepts other parameters checks their names (``checkKeys()``).
     @inline(__always)
     var isSoundButForNames: Bool {
         guard address == PLUGIN_ADDRESS_BOUND || address == PLUGIN_ADDRESS_ACTION,
@@ -129,7 +129,7 @@ extension plugin_request {
         for index in 0..<Int(parameter_count) { try parameters[index].key.check("The name of a parameter") }
     }
 
-    /// Checks what a module asks for.
+    /// Checks a request of a module.
     func checkValues() throws(PluginError) {
         if address != PLUGIN_ADDRESS_BOUND {
             if address == PLUGIN_ADDRESS_SERVICE { try version.check("The version of the service") }
@@ -142,10 +142,11 @@ extension plugin_request {
         guard parameter_count <= Self.parametersMax else {
             throw PluginError(
                 .invalidValue,
-                "\(parameter_count) parameters were announced; at most \(Self.parametersMax) are accepted.")
+                "The request states \(parameter_count) parameters; at most \(Self.parametersMax) are accepted.")
         }
         guard parameter_count == 0 || parameters != nil else {
-            throw PluginError(.invalidValue, "\(parameter_count) parameters were announced, with a null pointer.")
+            throw PluginError(
+                .invalidValue, "The request states \(parameter_count) parameters but has a null pointer for them.")
         }
         try checkKeys()
         for index in 0..<Int(parameter_count) {

@@ -1,7 +1,6 @@
 import Testing
 
 @testable import PluginFile
-@testable import PluginHost
 @testable import TestSupport
 
 @Suite struct SuggestionTests {

@@ -1,4 +1,3 @@
-import CPluginABI
 import PluginABI
 
 extension HostTable {
@@ -12,8 +11,8 @@ extension HostTable {
             },
             perform: { performBound($0, $1, $2, $3, $4, $5, $6) }))
 
-    /// A function of its own: a closure as small as this would become part of the function that the compiler makes of it
-    /// for C, into which it inlines no functions of C.
+    /// A separate function: a closure as small as this would be merged into the function that the compiler generates
+    /// for C, into which it does not inline C functions.
     @inline(never)
     private static func performBound(
         _ host: UnsafePointer<plugin_host>?, _ number: plugin_bound_action, _ arguments: UnsafePointer<plugin_value>?,
@@ -43,7 +42,8 @@ extension HostTable {
         request.address = PLUGIN_ADDRESS_BOUND
         request.object = number
         request.parameter_count = UInt64(count)
-        // Of a module that is refused without parameters; the program does not ask for it.
+        // If the arguments are invalid, the request has no parameters: it is refused if a module made it, and the
+        // program makes no such request.
         guard let arguments, count <= plugin_request.parametersMax else {
             return perform(host, 0, &request, receiver.completion, receiver.data)
         }

@@ -1,11 +1,10 @@
 import CPluginABI
 import CPluginHost
 import PluginABI
-import Synchronization
 
-/// The functions that a module gets: the border, seen from the host. Each finds by the table who calls.
+/// The functions that a module receives: the host's side of the binary interface. Each finds its caller by the table.
 enum HostTable {
-    /// Makes the table of a generation; never freed.
+    /// Creates the table of a generation; never freed.
     static func make(for generation: Generation) -> UnsafePointer<plugin_host> {
         .immortal(
             plugin_host(
@@ -35,7 +34,7 @@ enum HostTable {
         Unmanaged.fromOpaque(host!.pointee.implementation)
     }
 
-    /// The call path of the host that a table is of.
+    /// Returns the call path of the host that a table belongs to.
     static func calls(_ host: UnsafePointer<plugin_host>?) -> Calls { caller(host).takeUnretainedValue().calls }
 
     static let perform:
@@ -45,7 +44,7 @@ enum HostTable {
         ) -> Void = { host, parent, request, completion, data in
             let receiver = Calls.Receiver(completion, data)
             guard let request, isWhole(request) else { return receiver.receive(noRequest(request)) }
-            // A function instead of a closure, which would not be compiled into this one.
+            // A local function, because a closure would not be inlined here.
             @inline(__always) func dispatch(_ caller: Generation) {
                 caller.calls.dispatch(request, parent: parent, from: caller, mode: .synchronous, to: receiver)
             }
@@ -68,7 +67,7 @@ enum HostTable {
             return caller(host)._withUnsafeGuaranteedRef(dispatch)
         }
 
-    /// Whether a request is as long as it must be; nothing behind its size is read.
+    /// Whether a request is as long as it must be. Nothing beyond its size is read.
     @inline(__always)
     static func isWhole(_ request: UnsafePointer<plugin_request>) -> Bool { size(of: request) >= requestSize }
 
@@ -107,7 +106,8 @@ enum HostTable {
             caller(host)._withUnsafeGuaranteedRef { $0.calls.reject(call, error?.pointee, from: $0) }
         }
 
-    /// Keeps the cancel handler of a call; one that is over, or is none of an asynchronous action, is told at once.
+    /// Stores the cancel handler of a call. If the call is over or is not one of an asynchronous action, calls the
+    /// handler at once.
     @inline(__always)
     private static func keep(
         _ handler: @escaping @convention(c) (UnsafeMutableRawPointer?, Int32) -> Void, _ data: UnsafeMutableRawPointer?,
@@ -134,7 +134,7 @@ enum HostTable {
     private static let getExtension: @convention(c) (UnsafePointer<plugin_host>?, plugin_string) -> UnsafeRawPointer? =
         { host, identifier in
             switch identifier {
-            // First what is asked for each time.
+            // The most frequently requested ones first.
             case PLUGIN_SERVICES_EXTENSION: UnsafeRawPointer(services)
             case PLUGIN_LOG_EXTENSION: UnsafeRawPointer(log)
             case PLUGIN_BOUND_EXTENSION: UnsafeRawPointer(bound)
@@ -149,7 +149,8 @@ enum HostTable {
 }
 
 extension plugin_string {
-    /// Whether these are the bytes of a text. No String is made: a service is asked for in less time than that takes.
+    /// Returns whether these are the bytes of a text. Does not create a String, which would take longer than requesting
+    /// a service.
     @inline(__always)
     fileprivate static func ~= (text: String, bytes: plugin_string) -> Bool {
         text.utf8.count == bytes.count && text.withPluginString { $0 == bytes }

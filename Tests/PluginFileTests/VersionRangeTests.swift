@@ -2,7 +2,6 @@ import PluginABI
 import Testing
 
 @testable import PluginFile
-@testable import PluginHost
 
 @Suite struct VersionRangeTests {
     /// A range, and versions that are in it and that are not, separated by spaces.

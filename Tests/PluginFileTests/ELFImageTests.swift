@@ -3,7 +3,6 @@ import PluginABI
 import Testing
 
 @testable import PluginFile
-@testable import PluginHost
 @testable import TestSupport
 
 @Suite struct ELFImageTests {

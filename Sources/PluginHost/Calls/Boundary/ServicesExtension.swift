@@ -1,8 +1,7 @@
-import CPluginABI
 import PluginABI
 
 extension HostTable {
-    /// The extension of services.
+    /// The extension for services.
     nonisolated(unsafe) static let services = UnsafePointer.immortal(
         plugin_services(
             size: UInt32(MemoryLayout<plugin_services>.size), reserved: 0,

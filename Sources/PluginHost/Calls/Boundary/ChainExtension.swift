@@ -1,7 +1,7 @@
 import CPluginABI
 
 extension HostTable {
-    /// The extension of events along a chain.
+    /// The extension for event bubbling.
     nonisolated(unsafe) static let chain = UnsafePointer.immortal(
         plugin_chain(
             size: UInt32(MemoryLayout<plugin_chain>.size), reserved: 0,

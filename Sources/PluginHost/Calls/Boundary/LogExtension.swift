@@ -1,8 +1,7 @@
-import CPluginABI
 import PluginABI
 
 extension HostTable {
-    /// The extension of the log.
+    /// The extension for the log.
     nonisolated(unsafe) static let log = UnsafePointer.immortal(
         plugin_log(size: UInt32(MemoryLayout<plugin_log>.size), reserved: 0) { host, call, level, message in
             let generation = caller(host).takeUnretainedValue()

@@ -2,7 +2,6 @@ import PluginABI
 import Testing
 
 @testable import PluginFile
-@testable import PluginHost
 
 @Suite struct ServiceDeclarationTests {
     private func parse(_ services: String, instance: String = "shared") throws -> [ModuleManifest.Service] {
@@ -35,7 +34,7 @@ import Testing
     @Test(arguments: [
         (#"{"version":"1.0.0","target":"Target"}"#, "service number 1: the key \"name\" is missing"),
         (#"{"name":"S","target":"Target"}"#, "service S: the key \"version\" is missing"),
-        (#"{"name":"S","version":"1","target":"Target"}"#, "\"1\" is no semantic version"),
+        (#"{"name":"S","version":"1","target":"Target"}"#, "\"1\" is not a semantic version"),
         (#"{"name":"S","version":"1.0.0"}"#, "the key \"target\" is missing"),
         (#"{"name":"S","version":"1.0.0","target":"Targt"}"#, "does not have. Did you mean “Target”?"),
         (#"{"name":"S","version":"1.0.0","target":"Target","priority":1.5}"#, "\"priority\" must be an integer"),
@@ -49,7 +48,7 @@ import Testing
 
     @Test func `A service cannot be there twice, nor be a singleton of a target with an instance per call`() throws {
         let service = #"{"name":"S","version":"1.0.0","target":"Target","singleton":true}"#
-        #expect(try failure("[\(service),\(service)]").contains("S 1.0.0 is there twice with the priority 0"))
+        #expect(try failure("[\(service),\(service)]").contains("S 1.0.0 is declared twice with the priority 0"))
         #expect(try failure("[\(service)]", instance: "perCall").contains("is a singleton"))
         #expect(try failure("{}").contains("\"services\" must be a list"))
     }

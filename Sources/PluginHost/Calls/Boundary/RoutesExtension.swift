@@ -1,8 +1,7 @@
-import CPluginABI
 import PluginABI
 
 extension HostTable {
-    /// The extension of routes: what modules can ask the host about URLs, as the program can.
+    /// The extension for routes: the questions about URLs that modules, like the program, can ask the host.
     nonisolated(unsafe) static let routes = UnsafePointer.immortal(
         plugin_routes(
             size: UInt32(MemoryLayout<plugin_routes>.size), reserved: 0,
@@ -18,7 +17,7 @@ extension HostTable {
 }
 
 extension Calls {
-    /// - Throws: what `open` would throw before it calls the action.
+    /// - Throws: The error that `open` would throw before it calls the action.
     fileprivate func checkOpen(_ request: plugin_request) throws(PluginError) {
         let given = try parameters(of: request, PLUGIN_ADDRESS_URL)
         let isRemote = request.flags & PLUGIN_REQUEST_REMOTE != 0
@@ -32,7 +31,7 @@ extension Calls {
         return try url(for: request.target.text, Dictionary(given, uniquingKeysWith: { first, _ in first }))
     }
 
-    /// What a module has given, checked.
+    /// Returns the parameters that a module has passed, after checking them.
     private func parameters(
         of request: plugin_request, _ address: UInt32
     ) throws(PluginError) -> UnsafeBufferPointer<plugin_entry> {

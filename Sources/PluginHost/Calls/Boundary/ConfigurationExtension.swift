@@ -1,9 +1,8 @@
-import CPluginABI
 import PluginABI
 import Synchronization
 
 extension HostTable {
-    /// The extension of the configuration of modules.
+    /// The extension for the configuration of modules.
     nonisolated(unsafe) static let configuration = UnsafePointer.immortal(
         plugin_configuration(size: UInt32(MemoryLayout<plugin_configuration>.size), reserved: 0) {
             host, receiver, data in
@@ -12,7 +11,7 @@ extension HostTable {
             func lend(_ value: Value) throws(PluginError) {
                 try value.lend { value in withUnsafePointer(to: value) { receiver?(data, $0) } }
             }
-            // What cannot cross the border (nested too deeply) is no configuration.
+            // A configuration that cannot be passed on (nested too deeply) counts as empty.
             if (try? lend(present)) == nil { try? lend([:]) }
         })
 }

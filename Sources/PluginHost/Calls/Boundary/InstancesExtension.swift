@@ -1,8 +1,7 @@
-import CPluginABI
 import PluginABI
 
 extension HostTable {
-    /// The extension of instances.
+    /// The extension for instances.
     nonisolated(unsafe) static let instances = UnsafePointer.immortal(
         plugin_instances(size: UInt32(MemoryLayout<plugin_instances>.size), reserved: 0) {
             host, target, completion, data in
@@ -14,7 +13,7 @@ extension HostTable {
 }
 
 extension Calls {
-    /// Drops the instance that the calls of a target share. Returns whether there was one.
+    /// Releases the instance that the calls of a target share. Returns whether there was one.
     func releaseInstance(of target: String) throws(PluginError) -> Bool {
         let table = registry.table
         guard let entry = table.targets[target] else { throw table.missing(target, "release") }

@@ -4,7 +4,6 @@ import PluginABI
 import Testing
 
 @testable import PluginFile
-@testable import PluginHost
 @testable import TestSupport
 
 @Suite struct ModuleManifestTests {
@@ -58,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (#""type":"int","default":"x""#, "default is of the type string, and it is declared int"),
+        (#""type":"int","default":"x""#, "default is of type string, but it is declared int"),
         (#""type":"int","default":1.5"#, "double"), (#""type":"int","default":9223372036854775808"#, "double"),
         (#""type":"bool","default":1"#, "declared bool"), (#""type":"string","default":null"#, "declared string"),
         (#""type":"bytes","default":"*""#, "base64"), (#""type":"object","default":1"#, "objects cannot have defaults"),
@@ -75,9 +74,9 @@ import Testing
     }
 
     @Test(arguments: [
-        (#""targets":[{"name":"A"},{"name":"A"}]"#, "the target A is there twice"),
-        (#""targets":[{"name":"A","actions":[{"name":"x"},{"name":"x"}]}]"#, "target A: the action x is there twice"),
-        (#""types":[{"name":"A"},{"name":"A"}]"#, "the type A is there twice"),
+        (#""targets":[{"name":"A"},{"name":"A"}]"#, "the target A is declared twice"),
+        (#""targets":[{"name":"A","actions":[{"name":"x"},{"name":"x"}]}]"#, "target A: the action x is declared"),
+        (#""types":[{"name":"A"},{"name":"A"}]"#, "the type A is declared twice"),
         (#""targets":[{"name":"A b"}]"#, "the name \"A b\" is not allowed"),
         (#""targets":[{"name":""}]"#, "not allowed"),
         (#""targets":[{"name":"1a"}]"#, "not allowed"), (#""targets":[{"name":"ä"}]"#, "not allowed"),
@@ -93,7 +92,7 @@ import Testing
         (#""hooks":["setup"]"#, #"unknown hook "setup". Did you mean “setUp”?"#),
         (#""hooks":["init","init"]"#, "twice"),
         (#""hooks":[1]"#, "must be a string"), (#""target":[]"#, #"Did you mean “targets”?"#),
-        (#""concurrency":"parallel""#, "Known are: concurrent, serial"),
+        (#""concurrency":"parallel""#, "Expected one of: concurrent, serial"),
         (#""targets":[{"name":"A","instance":"percall"}]"#, #"Did you mean “perCall”?"#),
     ])
     func `What breaks the rules is named`(json: String, text: String) {
@@ -104,7 +103,7 @@ import Testing
     @Test func `Name and version are required and checked`() {
         #expect(refusal(#"{"version":"1.0.0"}"#).contains("\"name\" is missing"))
         #expect(refusal(#"{"name":"M"}"#).contains("\"version\" is missing"))
-        #expect(refusal(#"{"name":"M","version":"1.0"}"#).contains("no semantic version"))
+        #expect(refusal(#"{"name":"M","version":"1.0"}"#).contains("not a semantic version"))
         let long = String(repeating: "a", count: 257)
         #expect(refusal(#"{"name":"\#(long)","version":"1.0.0"}"#).contains("not allowed"))
         #expect(refusal(#"{"name":"\#(long.dropFirst())","version":"1.0.0"}"#) == "")

@@ -3,7 +3,7 @@ import PluginABI
 import Testing
 
 @testable import PluginFile
-@testable import PluginHost
+@testable import TestSupport
 
 @Suite struct `Reading property lists` {
     private func read(_ text: String) throws(MalformedText) -> Value {
@@ -62,7 +62,7 @@ import Testing
         ("<string>&#99999999999999999999;</string>", "numeric entity"),
         ("<string><b/></string>", "</string> is missing"),
         ("<string", "no end"), ("<string a=\"", "no end"), ("<!-- x", "“-->” is missing"), ("<>", "no name"),
-        ("<uid/>", "<uid> does not belong there"), ("<true/><true/>", "more follows"),
+        ("<uid/>", "<uid> is not allowed here"), ("<true/><true/>", "more follows"),
         ("<!DOCTYPE plist [<!ENTITY a \"b\">]><true/>", "of its own"),
     ]) func `What is wrong is refused, and said`(text: String, message: String) {
         let failure = #expect(throws: MalformedText.self) { try read(text) }

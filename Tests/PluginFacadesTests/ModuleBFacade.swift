@@ -1,0 +1,1 @@
+../../Plugins/ModuleA/ModuleBFacade.swift

@@ -1,0 +1,170 @@
+import CPluginABI
+import Foundation
+import PluginABI
+import Testing
+
+@testable import PluginFile
+@testable import PluginHost
+@testable import TestSupport
+
+/// Which file of each module serves, and what becomes of the others.
+@Suite struct PlanTests {
+    /// Files in words, `a.so A 1.0.0 #7 needs B targets T S`, where a number is the content, and `a.so broken A 1.0.0` is a
+    /// file that could not be started.
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let files: [String]
+        let present: [String]
+        let serving: String
+        let verdicts: String
+        let leaving: String
+
+        init(
+            _ promise: String, _ files: String..., besides present: String..., serves serving: String,
+            verdicts: String = "", leaves leaving: String = ""
+        ) {
+            (testDescription, self.files, self.present) = (promise, files, present)
+            (self.serving, self.verdicts, self.leaving) = (serving, verdicts, leaving)
+        }
+    }
+
+    static let cases: [Case] = [
+        Case("An empty folder serves nothing", serves: ""),
+        Case("A file serves", "a.so A 1.0.0", serves: "a.so", verdicts: "a.so:serves"),
+        Case(
+            "The highest version serves", "a.so A 1.9.0", "b.so A 1.10.0", serves: "b.so",
+            verdicts: "a.so:superseded b.so:serves"),
+        Case(
+            "Of equal contents the first name serves", "b.so A 1.0.0 #1", "a.so A 1.0.0 #1", serves: "a.so",
+            verdicts: "a.so:serves b.so:superseded"),
+        Case(
+            "Of equal versions with different contents the first name serves, and the other is refused",
+            "b.so A 1.0.0 #1", "a.so A 1.0.0 #2", serves: "a.so", verdicts: "a.so:serves b.so:refused"),
+        Case(
+            "A target belongs to the first module by name", "a.so B 1.0.0 targets T", "b.so A 1.0.0 targets T",
+            serves: "b.so", verdicts: "a.so:refused b.so:serves"),
+        Case(
+            "A module that serves keeps its target", "a.so A 1.0.0 targets T", "b.so B 1.0.0 #5 targets T",
+            besides: "b.so B 1.0.0 #5 targets T", serves: "b.so", verdicts: "a.so:refused b.so:serves"),
+        Case(
+            "A lower version serves if it claims nothing that is taken", "a.so A 1.0.0", "b.so A 2.0.0 targets T",
+            "c.so B 1.0.0 #5 targets T", besides: "c.so B 1.0.0 #5 targets T", serves: "a.so c.so",
+            verdicts: "a.so:serves b.so:refused c.so:serves"),
+        Case(
+            "A module whose requirement is unmet waits", "a.so A 1.0.0 needs X", "b.so B 1.0.0", serves: "b.so",
+            verdicts: "a.so:waits b.so:serves"),
+        Case(
+            "A lower version serves if it can start", "a.so A 1.0.0", "b.so A 2.0.0 needs X", serves: "a.so",
+            verdicts: "a.so:serves b.so:waits"),
+        Case(
+            "A requirement starts first", "a.so A 1.0.0 needs B", "b.so B 1.0.0", serves: "b.so a.so",
+            verdicts: "a.so:serves b.so:serves"),
+        Case("A module whose file is gone leaves", besides: "a.so A 1.0.0", serves: "", leaves: "A"),
+        Case(
+            "A renamed file is the same module", "b.so A 1.0.0 #1", besides: "a.so A 1.0.0 #1", serves: "b.so",
+            verdicts: "b.so:serves"),
+        Case(
+            "A higher version replaces", "a.so A 2.0.0 #2", besides: "a.so A 1.0.0 #1", serves: "a.so",
+            verdicts: "a.so:serves", leaves: "A"),
+        Case(
+            "A lower version in the same file replaces", "a.so A 0.9.0 #2", besides: "a.so A 1.0.0 #1",
+            serves: "a.so", verdicts: "a.so:serves", leaves: "A"),
+        Case(
+            "A successor that waits replaces nothing", "a.so A 2.0.0 #2 needs X", besides: "a.so A 1.0.0 #1",
+            serves: "a.so", verdicts: "a.so:waits"),
+        Case(
+            "A successor that failed replaces nothing", "a.so broken A 2.0.0 #2", besides: "a.so A 1.0.0 #1",
+            serves: "a.so"),
+        Case(
+            "A copy whose name comes first is no reason to start again", "a.so A 1.0.0 #1", "b.so A 1.0.0 #1",
+            besides: "b.so A 1.0.0 #1", serves: "b.so", verdicts: "a.so:superseded b.so:serves"),
+        Case(
+            "Another module in the same file is refused", "a.so B 1.0.0 #2", besides: "a.so A 1.0.0 #1",
+            serves: "a.so", verdicts: "a.so:refused"),
+        Case(
+            "Another module in the same file serves if the first one has moved", "a.so B 1.0.0 #2", "b.so A 1.0.0 #1",
+            besides: "a.so A 1.0.0 #1", serves: "b.so a.so", verdicts: "a.so:serves b.so:serves"),
+    ]
+
+    @Test(arguments: cases) func `What serves depends on the files and on what serves already`(_ the: Case) throws {
+        let host = PluginHost(.init(folders: []))
+        defer { host.shutdown() }
+        let records = try the.files.map(record)
+        let present = try the.present.map { words in
+            let file = try record(words)
+            let module = try #require(file.module)
+            return Served(Generation(module, core: host.core, configuration: [:]), module, path: file.path)
+        }
+        var serving = Serving()
+        serving.replace(by: present)
+        let routes = Routes().with(present.map(\.generation), insteadOf: [])
+        for records in [records, records.reversed()] {
+            let plan = Plan(records, serving, nil, routes)
+            #expect(plan.serving.map(\.path).joined(separator: " ") == the.serving)
+            #expect(plan.leaving.map(\.name).joined(separator: " ") == the.leaving)
+            let verdicts = plan.verdicts.map { "\($0.key.path):\(Self.word($0.value))" }.sorted()
+            #expect(verdicts.joined(separator: " ") == the.verdicts)
+            // What serves already and goes on is not started again.
+            let going = plan.serving.compactMap { $0.served?.name }
+            #expect(Set(going) == Set(present.map(\.name)).subtracting(plan.leaving.map(\.name)))
+        }
+    }
+
+    private static func word(_ verdict: FileRecord.Verdict) -> String {
+        switch verdict {
+        case .undecided: "undecided"
+        case .serves: "serves"
+        case .superseded: "superseded"
+        case .waits: "waits"
+        case .refused: "refused"
+        case .ended: "ended"
+        }
+    }
+
+    /// Some library, whose bytes all of the files have; their digests tell them apart.
+    private static let library = Result {
+        let path = try CModule().build()
+        let bytes = try Data(contentsOf: URL(filePath: path))
+        return (path, image: try bytes.withUnsafeBytes { try ELFImage(reading: $0, path: path) })
+    }
+
+    private func record(_ text: String) throws -> FileRecord {
+        var words = text.split(separator: " ").map(String.init)[...]
+        let path = words.removeFirst()
+        let isBroken = words.first == "broken"
+        if isBroken { words.removeFirst() }
+        let (name, version) = (words.removeFirst(), words.removeFirst())
+        var content = UInt64(bitPattern: Int64(text.hashValue))
+        var (requirements, targets) = ([String](), [String]())
+        while let word = words.popFirst() {
+            if word.hasPrefix("#") {
+                content = UInt64(word.dropFirst())!
+            } else if word == "needs" {
+                requirements.append(#"{"module": "\#(words.removeFirst())"}"#)
+            } else if word == "targets" {
+                targets = words.map { #"{"name": "\#($0)", "actions": []}"# }
+                words = []
+            }
+        }
+        let json = """
+            {"name": "\(name)", "version": "\(version)", "requires": [\(requirements.joined(separator: ","))],
+             "targets": [\(targets.joined(separator: ","))]}
+            """
+        let manifest = try Array(json.utf8).withUnsafeBytes { try ModuleManifest(parsing: $0, abiMinor: 0) }
+        let (library, image) = try Self.library.get()
+        let staged = StagedFile(
+            path: library, original: path, identity: FileIdentity(stat()), digest: content, size: 1, image: image,
+            folder: "", libraries: [])
+        // Read only; what it points to is all zeros.
+        let description = UnsafeMutablePointer<plugin_module>.allocate(capacity: 1)
+        description.initialize(to: plugin_module())
+        let module = LoadedModule(
+            staged, toolchain: "", abiMinor: 0, manifest: manifest, routes: [], description: description,
+            functions: [:],
+            factories: [:])
+        let error = PluginError(.activationFailed, "It was not started.")
+        return FileRecord(
+            path: path, folder: "", identity: nil,
+            content: isBroken ? .failed(error, module) : .module(.init(module: module)))
+    }
+}
