@@ -44,9 +44,9 @@ typedef struct plugin_string {
 } plugin_string;
 
 /* A reference to something that lives in a module, with actions of its own; 0 is no object. The
- * host counts its holders: object_create and callback_create give the caller a hold, object_retain
- * adds one, object_release removes one. An object in an argument or a result is borrowed: a
- * receiver that keeps it retains it. A handle without holders is detected and does no harm. */
+ * host counts its holders: the caller of object_create or callback_create is the first one,
+ * object_retain adds one, object_release removes one, and without any the object ends. In an
+ * argument or a result it is borrowed. Using one that has ended is detected and does no harm. */
 typedef uint64_t plugin_object;
 
 /* The kinds of values, and the members that they use. */
@@ -183,7 +183,7 @@ struct plugin_call {
 #define PLUGIN_ADDRESS_CHAIN 6u /* up from an object to its parents, see plugin_abi/chain.h */
 
 #define PLUGIN_REQUEST_REMOTE 1u /* treat it as coming from another program: remote actions only */
-#define PLUGIN_REQUEST_OBJECT 2u /* of a URL: wants an object; the action's parameter _object */
+#define PLUGIN_REQUEST_OBJECT 2u /* of a URL: asks for an object; the action may declare _object */
 #define PLUGIN_REQUEST_FRESH 4u  /* make an instance of the target for this call alone */
 #define PLUGIN_REQUEST_STICKY 8u /* of an event: modules that start later get it, too */
 
@@ -202,8 +202,8 @@ typedef struct plugin_request {
     plugin_string version;
 } plugin_request;
 
-/* Receives the outcome of a request: `value` or `error`, borrowed until it returns; the other is
- * null. [once, on a thread that the function says to which it is passed] */
+/* Receives the outcome of a request, once: `value` or `error`, borrowed until it returns; the other
+ * is null. [the function that takes the completion says on which thread] */
 typedef void (*plugin_completion)(void *data, const plugin_value *value, const plugin_error *error);
 
 /* ------------------------------------------------------------------------------------- replies */
@@ -212,18 +212,18 @@ typedef void (*plugin_completion)(void *data, const plugin_value *value, const p
 #define PLUGIN_REPLY_STALE 1   /* the call is over, or is not the module's: nothing has happened */
 #define PLUGIN_REPLY_REFUSED 2 /* the value is invalid; the caller gets an error that says so */
 
-/* Replies with a result, before the action returns; after that, `call` is gone and host->resolve
- * does it. Borrows `result`. Returns PLUGIN_REPLY_... [any thread, one at a time for a call] */
+/* Replies with a result, before the action returns; later, `call` is gone, and host->resolve does
+ * it. Borrows `result`. Returns PLUGIN_REPLY_... [any thread; of a call one at a time] */
 static inline int32_t plugin_reply(const plugin_host *host, const plugin_call *call,
                                    plugin_value result);
 
-/* Replies with an error instead; host->reject does it later. Borrows `code` and `message`, which
- * are NUL-terminated. Returns PLUGIN_REPLY_... [any thread] */
+/* Replies with an error, before the action returns; host->reject does it later. Borrows `code` and
+ * `message`, which are NUL-terminated. Returns PLUGIN_REPLY_... [any thread] */
 static inline int32_t plugin_fail(const plugin_host *host, const plugin_call *call,
                                   const char *code, const char *message);
 
-/* Replies with what a completion has received, also later: it takes the token of the call. Borrows
- * the outcome. Returns PLUGIN_REPLY_... [any thread] */
+/* Replies with the outcome that a completion has received, also later. Borrows the outcome. Returns
+ * PLUGIN_REPLY_... [any thread] */
 static inline int32_t plugin_pass_on(const plugin_host *host, plugin_token call,
                                      const plugin_value *value, const plugin_error *error);
 
@@ -238,16 +238,16 @@ struct plugin_host {
     void *implementation; /* the host's own */
 
     /* Calls a synchronous action; an asynchronous one is an error. `parent` is the call for which
-     * it is made; 0 is the one on this thread, if any. `completion` runs once, before this returns,
-     * here or on the thread that the action replies from. Borrows `request`. [any thread] */
+     * this one is made; 0: the one that runs on this thread, if any. `completion` runs before this
+     * returns, here or on the thread that replies. Borrows `request`. [any thread] */
     void (*perform)(const plugin_host *host, plugin_token parent, const plugin_request *request,
                     plugin_completion completion, void *data);
-    /* Calls an action of either kind. `completion` runs once, on any thread, maybe before this
-     * returns. Borrows `request`. Returns a token for `cancel`; 0: it is over. [any thread] */
+    /* Calls an action of either kind. `completion` runs on any thread, maybe before this returns.
+     * Borrows `request`. Returns a token for `cancel`, or 0 if the call is over. [any thread] */
     plugin_token (*call)(const plugin_host *host, plugin_token parent,
                          const plugin_request *request, plugin_completion completion, void *data);
-    /* Ends a call that this module made by `call`: its completion gets the error "cancelled". The
-     * action goes on until it ends. Ignores other tokens. [any thread] */
+    /* Ends a call that this module has made, with the error "cancelled". The action learns of it by
+     * on_cancel, and goes on until it ends. Ignores other tokens. [any thread] */
     void (*cancel)(const plugin_host *host, plugin_token call);
 
     /* Replies to a call by token, also later. Borrows `result`; a null pointer is a null value.
@@ -262,17 +262,17 @@ struct plugin_host {
                       void (*handler)(void *data, int32_t cancelled), void *data);
 
     /* Makes an object of a type that the manifest declares, held by the caller. It owns `instance`
-     * until `destroy` (may be null) gets that back, once, on any thread, after the last holder has
-     * released the object. Returns 0, and owns nothing, if there is no such type. [any thread] */
+     * until `destroy` (may be null) gets that back, once, on any thread, when the object has ended.
+     * Returns 0, and owns nothing, if there is no such type. [any thread] */
     plugin_object (*object_create)(const plugin_host *host, plugin_string type, void *instance,
                                    void (*destroy)(void *instance));
     /* Makes a callback: an object with one action, "call", which gets its arguments by position, as
      * given. Owns `data` like an instance. `flags`: 0 or PLUGIN_OBJECT_ASYNC. [any thread] */
     plugin_object (*callback_create)(const plugin_host *host, plugin_invoke invoke, void *data,
                                      void (*destroy)(void *data), uint32_t flags);
-    /* Adds a hold. Returns 0, or 1 if the object is gone. [any thread] */
+    /* Adds a holder. Returns 0, or 1 if the object has ended. [any thread] */
     int32_t (*object_retain)(const plugin_host *host, plugin_object object);
-    /* Removes a hold of this module. Returns 0, or 1 if the object is gone. [any thread] */
+    /* Removes a holder. Returns 0, or 1 if the object has ended. [any thread] */
     int32_t (*object_release)(const plugin_host *host, plugin_object object);
 
     /* Returns the table of an extension, or null if the host does not have it. [any thread] */

@@ -7,7 +7,7 @@
  *
  *     static const plugin_host *host;
  *
- *     // Counters/make: the reply gives the caller a hold, and the action releases its own.
+ *     // Counters/make: the caller retains what it keeps, and the action releases the object.
  *     static void make(void *data, const plugin_call *call, const plugin_value *arguments,
  *                      uint32_t count) {
  *         int64_t *total = calloc(1, sizeof *total);

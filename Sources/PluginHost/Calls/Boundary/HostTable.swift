@@ -43,10 +43,12 @@ enum HostTable {
             UnsafeMutableRawPointer?
         ) -> Void = { host, parent, request, completion, data in
             let receiver = Calls.Receiver(completion, data)
-            guard let request, isWhole(request) else { return receiver.receive(noRequest(request)) }
+            guard let request else { return receiver.receive(noRequest) }
             // A local function, because a closure would not be inlined here.
             @inline(__always) func dispatch(_ caller: Generation) {
-                caller.calls.dispatch(request, parent: parent, from: caller, mode: .synchronous, to: receiver)
+                _ = withWhole(request) {
+                    caller.calls.dispatch($0, parent: parent, from: caller, mode: .synchronous, to: receiver)
+                }
             }
             caller(host)._withUnsafeGuaranteedRef(dispatch)
         }
@@ -57,34 +59,33 @@ enum HostTable {
             UnsafeMutableRawPointer?
         ) -> plugin_token = { host, parent, request, completion, data in
             let receiver = Calls.Receiver(completion, data)
-            guard let request, isWhole(request) else {
-                receiver.receive(noRequest(request))
+            guard let request else {
+                receiver.receive(noRequest)
                 return 0
             }
             @inline(__always) func dispatch(_ caller: Generation) -> plugin_token {
-                caller.calls.dispatch(request, parent: parent, from: caller, mode: .any, to: receiver)
+                withWhole(request) {
+                    caller.calls.dispatch($0, parent: parent, from: caller, mode: .any, to: receiver)
+                }
             }
             return caller(host)._withUnsafeGuaranteedRef(dispatch)
         }
 
-    /// Whether a request is as long as it must be. Nothing beyond its size is read.
+    /// Lends the request. If it is too short, lends a copy that has zeros beyond its size, and which its checks refuse
+    /// (`plugin_request.checkValues`).
     @inline(__always)
-    static func isWhole(_ request: UnsafePointer<plugin_request>) -> Bool { size(of: request) >= requestSize }
-
-    @inline(__always)
-    private static func size(of request: UnsafePointer<plugin_request>) -> UInt32 {
-        UnsafeRawPointer(request).load(as: UInt32.self)
+    static func withWhole<Result>(
+        _ request: UnsafePointer<plugin_request>, _ body: (UnsafePointer<plugin_request>) -> Result
+    ) -> Result {
+        let size = Int(UnsafeRawPointer(request).load(as: UInt32.self))
+        if size >= MemoryLayout<plugin_request>.size { return body(request) }
+        var copy = plugin_request()
+        withUnsafeMutableBytes(of: &copy) { $0.copyMemory(from: UnsafeRawBufferPointer(start: request, count: size)) }
+        return body(&copy)
     }
 
-    @inline(__always)
-    private static var requestSize: UInt32 { UInt32(MemoryLayout<plugin_request>.size) }
-
-    /// The error of a request that is missing or too short.
-    @inline(never)
-    static func noRequest(_ request: UnsafePointer<plugin_request>?) -> PluginError {
-        guard let request else { return PluginError(.invalidValue, "A null pointer was passed as the request.") }
-        return PluginError(
-            .invalidValue, "A request of \(size(of: request)) bytes was passed; \(requestSize) are needed.")
+    static var noRequest: PluginError {
+        PluginError(.invalidValue, "A null pointer was passed as the request.")
     }
 
     private static let cancel: @convention(c) (UnsafePointer<plugin_host>?, plugin_token) -> Void = { host, call in

@@ -6,13 +6,15 @@ extension HostTable {
         plugin_routes(
             size: UInt32(MemoryLayout<plugin_routes>.size), reserved: 0,
             can_open: { host, request in
-                guard let request, isWhole(request) else { return 0 }
-                return (try? calls(host).checkOpen(request.pointee)) != nil ? 1 : 0
+                guard let request else { return 0 }
+                return withWhole(request) { (try? calls(host).checkOpen($0.pointee)) != nil ? 1 : 0 }
             },
             build: { host, request, completion, data in
                 let receiver = Calls.Receiver(completion, data)
-                guard let request, isWhole(request) else { return receiver.receive(noRequest(request)) }
-                receiver.receive { () throws(PluginError) in .string(try calls(host).url(request.pointee)) }
+                guard let request else { return receiver.receive(noRequest) }
+                withWhole(request) { request in
+                    receiver.receive { () throws(PluginError) in .string(try calls(host).url(request.pointee)) }
+                }
             }))
 }
 

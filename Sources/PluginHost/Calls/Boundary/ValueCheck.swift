@@ -114,7 +114,7 @@ extension plugin_request {
     /// and code that accepts other parameters checks their names (``checkKeys()``).
     @inline(__always)
     var isSoundButForNames: Bool {
-        guard address == PLUGIN_ADDRESS_BOUND || address == PLUGIN_ADDRESS_ACTION,
+        guard address == PLUGIN_ADDRESS_BOUND || address == PLUGIN_ADDRESS_ACTION, size >= Self.smallestSize,
             address == PLUGIN_ADDRESS_BOUND || target.isThere && action.isThere,
             parameter_count <= Self.parametersMax, parameter_count == 0 || parameters != nil
         else { return isSound }
@@ -129,8 +129,14 @@ extension plugin_request {
         for index in 0..<Int(parameter_count) { try parameters[index].key.check("The name of a parameter") }
     }
 
+    private static var smallestSize: UInt32 { UInt32(MemoryLayout<plugin_request>.size) }
+
     /// Checks a request of a module.
     func checkValues() throws(PluginError) {
+        guard size >= Self.smallestSize else {
+            throw PluginError(
+                .invalidValue, "A request of \(size) bytes was passed; \(Self.smallestSize) are needed.")
+        }
         if address != PLUGIN_ADDRESS_BOUND {
             if address == PLUGIN_ADDRESS_SERVICE { try version.check("The version of the service") }
             if address == PLUGIN_ADDRESS_URL, target.count > URLText.lengths.upperBound {
