@@ -5,9 +5,15 @@ import Glibc
 import PluginABI
 
 /// Returns the time of CLOCK_MONOTONIC, in nanoseconds.
-func monotonicNow() -> Int64 {
+func monotonicNow() -> Int64 { now(CLOCK_MONOTONIC) }
+
+/// Returns the time since 1970, in nanoseconds.
+func realTimeNow() -> Int64 { now(CLOCK_REALTIME) }
+
+@inline(__always)
+private func now(_ clock: clockid_t) -> Int64 {
     var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
+    clock_gettime(clock, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 

@@ -47,9 +47,7 @@ extension KeptVersion {
         _ module: String, _ version: SemanticVersion, from folder: String, _ files: [File], after last: Int?,
         in entry: String
     ) throws(POSIXError) {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        let stamp = max(now.tv_sec &* 1_000_000_000 &+ now.tv_nsec, (last ?? 0) &+ 1)
+        let stamp = max(Int(realTimeNow()), (last ?? 0) &+ 1)
         let description: Value = [
             "module": .string(module), "version": .string(version.description), "folder": .string(folder),
             "stamp": .int(stamp), "files": .list(files.map(\.record)),
