@@ -1,6 +1,6 @@
-/* Finds out whose code is running: by the step of the thread, the records of its calls, and the images on its stack.
- * Functions that a signal handler calls are async-signal-safe: they use write(2), process_vm_readv(2), and memory that
- * is never freed. */
+/* Finds out which file's code is running: by the step of the thread, the records of its calls, and the images on its
+ * stack. Functions that a signal handler calls are async-signal-safe: they use write(2), process_vm_readv(2), and
+ * memory that is never freed. */
 #define _GNU_SOURCE
 #include "blame.h"
 
@@ -86,7 +86,7 @@ static int find_bounds(struct dl_phdr_info *info, size_t size, void *data) {
 /* Returns whether there is an image at the address. */
 static int bound(struct image *image, const void *address) {
 #if __GLIBC_PREREQ(2, 35)
-    /* Does not search all images, of which there may be thousands. */
+    /* Does not search all images: there may be thousands. */
     struct dl_find_object object;
     if (_dl_find_object((void *)address, &object) == 0) {
         image->start = (uintptr_t)object.dlfo_map_start;
@@ -167,7 +167,7 @@ int plugin_host_is_readable(const void *address, size_t count) {
         }
         if (process_vm_readv(getpid(), &local, 1, remote, local.iov_len, 0) != (ssize_t)local.iov_len) {
             char known = 0;
-            /* A sandbox that forbids the call refuses it for readable memory, too. */
+            /* A sandbox that forbids the call makes it fail for readable memory, too. */
             return !read_memory((uintptr_t)&known, bytes, 1);
         }
         if ((uintptr_t)remote[local.iov_len - 1].iov_base / page == last / page) return 1;
@@ -198,9 +198,9 @@ static uintptr_t frame_of(const ucontext_t *context) {
 #endif
 }
 
-/* Searches by the instruction pointer, the chain of frame pointers, and the function with which the thread began: for
- * code that runs outside any call, in a task or a thread of its own. Optimised code and the C library have no such
- * chain. */
+/* Searches by the instruction pointer, the chain of frame pointers, and the function with which the thread began. This
+ * finds code that runs outside any call, in a task or a thread of its own. Optimised code and the C library have no
+ * chain of frame pointers. */
 static const struct image *image_on_stack(const ucontext_t *context) {
     uintptr_t frame = frame_of(context);
     const struct image *image = image_at(interrupted_at(context));
@@ -343,7 +343,7 @@ void plugin_host_remove_journal(int descriptor) {
 }
 
 /* _exit() runs no handlers. The program's definition takes precedence over that of the C library, for modules, too, so
- * everything except exit_group(2) itself is caught here. Sanitizers replace it by definitions of their own. */
+ * everything except exit_group(2) itself is caught here. Sanitizers replace _exit() with definitions of their own. */
 #if !defined(__has_feature)
 #define __has_feature(feature) 0
 #endif

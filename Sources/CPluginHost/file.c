@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 int plugin_host_is_being_written(int descriptor) {
-    /* A lease that is broken before it is returned sends a signal: choose one that is ignored by default. */
+    /* If the lease is broken before it is released, the kernel sends a signal: choose one that is ignored by
+     * default. */
     fcntl(descriptor, F_SETSIG, SIGURG);
     if (fcntl(descriptor, F_SETLEASE, F_RDLCK) != 0) {
         return errno == EAGAIN;

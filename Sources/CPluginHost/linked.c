@@ -2,7 +2,7 @@
 
 typedef const void *(*entry_function)(void);
 
-/* The linker defines these if the section exists; weak, because most programs have no such module. */
+/* The linker defines these if the section exists; weak, because most programs have no linked modules. */
 extern const entry_function __start_plugin_modules[] __attribute__((weak, visibility("hidden")));
 extern const entry_function __stop_plugin_modules[] __attribute__((weak, visibility("hidden")));
 

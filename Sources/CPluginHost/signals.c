@@ -88,7 +88,7 @@ static void call_previous(int number, siginfo_t *info, void *context) {
     const struct sigaction *handler = previous;
     while (fatal_signals[handler - previous] != number) handler++;
     if (handler->sa_flags & SA_NODEFER) {
-        /* Swift's handler reads memory that may not exist, and relies on the fault. */
+        /* Swift's handler reads memory that may not be mapped, and relies on a second fault. */
         sigset_t deferred;
         sigemptyset(&deferred);
         sigaddset(&deferred, number);
@@ -109,7 +109,8 @@ static void handle(int number, siginfo_t *info, void *context) {
         call_previous(number, info, context);
         __atomic_store_n(&is_reported, 1, __ATOMIC_RELEASE);
     } else if (none != self) {
-        /* Another thread crashes, too: it must not end the process in the middle of the report, nor wait forever. */
+        /* Another thread is already reporting a crash: this one must not end the process in the middle of the report,
+         * nor wait forever. */
         const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
         for (int i = 0; i < 6000 && !__atomic_load_n(&is_reported, __ATOMIC_ACQUIRE); i++) nanosleep(&pause, NULL);
     }

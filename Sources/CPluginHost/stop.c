@@ -26,7 +26,7 @@ static int wait_for(sem_t *posted, uint32_t seconds) {
 }
 
 /* Ends the process at once. Does not use _exit(2): the program's definition of it records which module ends the
- * process, and here none does, even if the signal has interrupted its code. */
+ * process, but no module does so here, even if the signal has interrupted code of one. */
 static _Noreturn void leave(int code) {
     for (;;) syscall(SYS_exit_group, code);
 }
@@ -147,7 +147,7 @@ static void *watch(void *unused) {
     pthread_setname_np(pthread_self(), "host.signals");
     wait_long(&signalled);
     if (wait_for(&begun, patience_seconds)) return NULL;
-    /* Only if there is room: a pipe that is not read must not delay the end. */
+    /* Writes only if there is room: a pipe that is not read must not delay the end. */
     struct pollfd errors = {.fd = 2, .events = POLLOUT};
     if (poll(&errors, 1, 0) == 1 && write(2, message, sizeof message - 1) < 0) {}
     leave(128 + __atomic_load_n(&first_number, __ATOMIC_ACQUIRE));

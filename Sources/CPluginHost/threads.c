@@ -23,7 +23,7 @@ static __thread void *signal_stack;
 
 void plugin_host_want_signal_stacks(void) { __atomic_store_n(&is_wanted, 1, __ATOMIC_RELEASE); }
 
-/* Whether this thread should get one: sanitizers, Go and others provide their own. */
+/* Whether this thread should get a signal stack: sanitizers, Go and others provide their own. */
 static int needs_signal_stack(void) {
     stack_t current;
     return __atomic_load_n(&is_wanted, __ATOMIC_ACQUIRE) && !signal_stack && sigaltstack(NULL, &current) == 0
@@ -105,7 +105,7 @@ typedef int create_thread_c11(thrd_t *, thrd_start_t, void *);
 static create_thread *original_create;
 static create_thread_c11 *original_create_c11;
 
-/* Early, because dlsym(3) blocks while a library is being opened. */
+/* Runs early, because dlsym(3) blocks while a library is being opened. */
 __attribute__((constructor)) static void find_originals(void) {
     __atomic_store_n(&original_create, (create_thread *)dlsym(RTLD_NEXT, "pthread_create"), __ATOMIC_RELEASE);
     __atomic_store_n(&original_create_c11, (create_thread_c11 *)dlsym(RTLD_NEXT, "thrd_create"), __ATOMIC_RELEASE);
@@ -113,7 +113,7 @@ __attribute__((constructor)) static void find_originals(void) {
 
 __attribute__((weak)) int pthread_create(
     pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *data) {
-    if (!__atomic_load_n(&original_create, __ATOMIC_ACQUIRE)) find_originals(); /* in a constructor of a library */
+    if (!__atomic_load_n(&original_create, __ATOMIC_ACQUIRE)) find_originals(); /* a library constructor calls */
     create_thread *create = __atomic_load_n(&original_create, __ATOMIC_ACQUIRE);
     if (!create) return ENOSYS;
     struct beginning *memory =

@@ -4,7 +4,7 @@ import Glibc
 
 extension plugin_string {
     /// A copy of the text. The host passes on only valid UTF-8; in text from elsewhere, invalid UTF-8 is repaired. A
-    /// null pointer, or a length of 4 GiB or more, gives an empty string.
+    /// null pointer, or a length of 4 GiB or more, results in an empty string.
     @inlinable public var text: String {
         guard let bytes, count <= UInt32.max else { return "" }
         return String(decoding: UnsafeRawBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)

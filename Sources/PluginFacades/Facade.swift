@@ -2,8 +2,8 @@ public import PluginABI
 import PluginFile
 import PluginHost
 
-/// A generated Swift file for calling a module: a function for each action, with the types that the manifest declares, so
-/// that the compiler checks the parameters, which would otherwise be a dictionary.
+/// A generated Swift file for calling a module. It has a function for each action, with the types that the manifest
+/// declares, so the compiler checks the parameters.
 ///
 ///     let facade = try Facade(manifest: json)
 ///     print(facade.text)
@@ -18,12 +18,12 @@ public struct Facade: Sendable {
     ///
     /// - Parameters:
     ///   - manifest: The module's manifest as JSON, for example from `PluginHost.inspect(file:)`.
-    ///   - name: The name of the enum that contains everything. It must be a Swift identifier. Default: the module's name
-    ///     followed by `Facade`.
+    ///   - name: The name of the enum that contains everything. It must be a Swift identifier. Default: the module's
+    ///     name followed by `Facade`.
     ///   - isPublic: Whether everything is public, for a library of façades. Default: everything is internal.
     /// - Throws: ``/PluginABI/PluginError/Code/invalidManifest``; ``/PluginABI/PluginError/Code/incompatible`` if the
-    ///   module needs a newer host; ``/PluginABI/PluginError/Code/invalidValue`` if `name` is not an identifier, or is a
-    ///   type that the façade itself uses.
+    ///   module needs a newer host; ``/PluginABI/PluginError/Code/invalidValue`` if `name` is not an identifier, or is
+    ///   a type that the façade itself uses.
     public init(manifest: String, name: String? = nil, isPublic: Bool = false) throws(PluginError) {
         if let name, !SwiftNames.isPlain(name) {
             throw PluginError(

@@ -35,7 +35,7 @@ struct FacadeFunction {
     private var returnsSomething: Bool { action.result != .null }
     private var canMiss: Bool { parameters.contains(where: \.canBeMissing) }
 
-    /// Writes the function or, without a body, the requirement of a protocol, which has no default arguments.
+    /// Writes the function or, without a body, a protocol requirement, which has no default arguments.
     ///
     /// - Parameter access: The access modifier of the function.
     func declare(in source: inout SwiftSource, _ access: String? = nil, _ body: ((inout SwiftSource) -> Void)? = nil) {

@@ -13,9 +13,9 @@ struct FacadeRoutes {
         let parameters: [(label: String, parameter: ModuleManifest.Parameter)]
     }
 
-    /// Makes the part for the routes of a manifest; `nil` if no route has a URL of its own.
+    /// Makes the part for the routes of a manifest; `nil` if no URL can be built for any route.
     ///
-    /// - Parameter groups: The groups of each route's pattern; `nil` for a pattern that has no URL of its own.
+    /// - Parameter groups: The groups of each route's pattern; `nil` for a pattern for which no URL can be built.
     init?(_ manifest: ModuleManifest, _ groups: [[PatternGroup]?], access: String) {
         self.access = access
         let buildable = zip(manifest.routes, groups).compactMap { route, groups in groups.map { (route, $0) } }

@@ -3,7 +3,8 @@ import PluginFile
 /// Converts names of a manifest to Swift identifiers that are unique in their scope.
 ///
 /// A name that is already an identifier is kept. Of the other names, the first one gets the plain form, and those that
-/// clash with it get a number. A name therefore does not change when another one is added after it.
+/// clash with it get `_` or a number. A name that is added later therefore does not change earlier ones, unless it is
+/// an identifier that clashes with one of them.
 struct SwiftNames {
     private var taken: Set<String>
 
@@ -63,7 +64,7 @@ struct SwiftNames {
         keywords.contains(identifier) ? "`\(identifier)`" : identifier
     }
 
-    /// The names that a member cannot have, not even in backticks, or whose use then needs more than the name.
+    /// The names that a member cannot have, even in backticks, or that cannot be used like other names.
     private static let impossible: Set<String> = [
         "_", "init", "deinit", "subscript", "self", "Self", "Type", "Protocol",
     ]

@@ -20,8 +20,8 @@ struct SwiftSource {
         line("}")
     }
 
-    /// Adds a documented declaration, with a block if it has a body. An empty line precedes it unless it is the first in a
-    /// block.
+    /// Adds a documented declaration, with a block if it has a body. An empty line precedes it unless it is the first
+    /// in a block.
     mutating func declare(
         _ head: String, _ summary: String, parameters: [(String, String)] = [], notes: [String] = [],
         isDiscardable: Bool = false, _ body: ((inout SwiftSource) -> Void)? = nil
@@ -32,7 +32,7 @@ struct SwiftSource {
         if let body { block(head, body) } else { line(head) }
     }
 
-    /// Adds a documentation comment. No text can end the comment early.
+    /// Adds a documentation comment, which no text can end early.
     ///
     /// - Parameter parameters: The names of parameters, and their descriptions.
     mutating func document(_ summary: String, parameters: [(String, String)] = [], notes: [String] = []) {

@@ -43,7 +43,8 @@ struct Program {
         plugin_host_end(code.rawValue)
     }
 
-    /// Opens those of the standard descriptors that are closed. Otherwise the next opened file would get such a descriptor.
+    /// Opens those of the standard descriptors that are closed. Otherwise, files opened later would get these
+    /// descriptors.
     private static func occupyStandardDescriptors() {
         var descriptor: CInt = 0
         while (0...2).contains(descriptor) { descriptor = open("/dev/null", O_RDWR | O_CLOEXEC) }

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A point where asynchronous code of a test waits until the test lets it continue. It replaces waiting for time to
-/// pass.
+/// A point where asynchronous code of a test waits until the test lets it continue. A gate replaces waits for a fixed
+/// time.
 ///
 ///     let gate = Gate()
 ///     let slow = Manifest("Slow", version: "1.0.0") {
@@ -70,8 +70,8 @@ public final class Gate: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Waits until the number of arrivals since the gate was made reaches `count`. This includes those that have passed
-    /// or were cancelled.
+    /// Waits until the number of arrivals since the gate was made reaches `count`. Arrivals that have passed or were
+    /// cancelled are counted, too.
     public func arrivals(_ count: Int) async {
         await withCheckedContinuation { continuation in
             let isThere = state.withLock { state in

@@ -17,8 +17,8 @@ public struct ModuleSource: Sendable {
     ///
     /// - Parameters:
     ///   - path: The path of the file. It is copied into the folder of the bench under its own name.
-    ///   - others: Files or folders that are copied before it, to the same folder: resources, libraries that it finds
-    ///     beside itself, route files.
+    ///   - others: Files or folders that are copied before it, to the same folder: resources, libraries that the module
+    ///     loads from its own folder, route files.
     public static func file(_ path: String, beside others: [String] = []) -> Self {
         Self { () throws(PluginError) in
             guard FileManager.default.isReadableFile(atPath: path) else {
@@ -37,7 +37,7 @@ public struct ModuleSource: Sendable {
     ///
     /// - Parameters:
     ///   - name: The name of the product in `Package.swift`: `.library(name: "Greeter", type: .dynamic, …)`.
-    ///   - others: Files or folders to copy with it, as for ``file(_:beside:)``.
+    ///   - others: Files or folders to copy with the library, as for ``file(_:beside:)``.
     public static func product(_ name: String, beside others: [String] = []) -> Self {
         Self { () throws(PluginError) in
             let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""

@@ -61,7 +61,7 @@ extension TestBench {
     ///     let formats = bench.record(.action("B", "format"))
     ///
     /// The recording is an interceptor of the host, outside of all others. It does not see callbacks, nor calls that
-    /// the host's checks refuse before (for instance because no module offers the target).
+    /// the host has already refused (for instance because no module offers the target).
     ///
     /// - Parameter scope: The calls to record. Default: all.
     public func record(_ scope: InterceptionScope = .all) -> CallRecording {

@@ -1,4 +1,4 @@
-/// What is left of a module after it was removed.
+/// The remains of a module after its removal.
 ///
 ///     let report = await bench.finish()
 ///     #expect(report.isClean, "\(report)")
@@ -20,7 +20,7 @@ public struct TearDownReport: Sendable, CustomStringConvertible {
     /// The generations of the module that have not been torn down, with what keeps them.
     public let alive: [GenerationStatus]
     /// The objects that still have a holder: the module's own, and those of its peers and of the test, which a removed
-    /// module must not hold. A variable of the test is a holder, too: release it first.
+    /// module must not hold. A variable of the test is a holder, too: release its object first.
     public let held: [Held]
     /// Warnings and errors about the module that the host has logged since the removal: a `tearDown` that failed, a
     /// late reply.

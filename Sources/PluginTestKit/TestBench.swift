@@ -11,8 +11,8 @@ import Synchronization
 ///     }
 ///
 /// The host is a real one, with the same checks, the same call path and the same errors as in a program. It has folders
-/// of its own, and shares nothing with other benches but the process, so tests can run in parallel. A bench works in
-/// every test framework.
+/// of its own, and shares only the process with other benches, so tests can run in parallel. A bench works in every
+/// test framework.
 public final class TestBench: Sendable {
     /// The host, to call the module by ``/PluginHost/PluginHost/perform(_:_:_:timeout:)`` and all other functions.
     public let host: PluginHost
@@ -73,7 +73,7 @@ public final class TestBench: Sendable {
     /// The timeout on a bench, long enough that no test fails because the machine is busy.
     private static let patience = Duration.seconds(600)
 
-    /// The folder that the host watches, and that is the module's own folder. A test can put route files and service
+    /// The folder that the host watches, which is also the module's own folder. A test can put route files and service
     /// files there, and read what the module writes. Name files that must exist before the module is loaded in its
     /// ``ModuleSource``.
     public var folder: String { files.plugins }
@@ -115,7 +115,7 @@ extension TestBench {
     /// - Parameter build: Another file of the module. Default: the same file, as if it had been built again; it is
     ///   loaded next to the first one, with globals of its own.
     /// - Throws: The reason why the host refuses the replacement, in which case the previous build continues to serve;
-    ///   `conflict` for a module that is code of the test, of which there can be only one build.
+    ///   `conflict` for a module that is code of the test, which has only one build.
     public func replace(with build: ModuleSource? = nil) async throws {
         guard let file else {
             throw PluginError(

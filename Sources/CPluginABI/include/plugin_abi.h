@@ -7,15 +7,15 @@
  *
  *  - Strings are UTF-8 and have a length in bytes. They are not NUL-terminated; the pointer may be
  *    null if the length is 0.
- *  - What is passed by pointer is borrowed: the receiver may read it until the function returns,
- *    and copies what it keeps. Neither side frees the other's memory.
+ *  - Data passed by pointer is borrowed: the receiver may read it until the function returns, and
+ *    must copy what it keeps. Neither side frees the other's memory.
  *  - Modules are never unloaded: descriptions and tables are valid for the life of the process.
  *  - [any thread]: may be called from any thread, and by several at once.
- *    [one at a time]: the host makes one such call of a module at a time, on any thread.
+ *    [one at a time]: the host makes one such call to a module at a time, on any thread.
  *  - A structure that begins with `size` may grow at its end in a later minor version. The side
- *    that fills it in sets `size` to its sizeof, and what it does not use to 0.
+ *    that fills it in sets `size` to its sizeof, and unused members to 0.
  *
- * This is the core. It includes plugin_abi/, which has helpers and a file for each extension.
+ * This file is the core. It includes plugin_abi/: helpers, and a file for each extension.
  */
 #ifndef PLUGIN_ABI_H
 #define PLUGIN_ABI_H
@@ -43,10 +43,10 @@ typedef struct plugin_string {
     uint64_t count;
 } plugin_string;
 
-/* A reference to something that lives in a module, with actions of its own; 0 is no object. The
- * host counts its holders: the caller of object_create or callback_create is the first one,
- * object_retain adds one, object_release removes one, and without any the object ends. In an
- * argument or a result it is borrowed. Using one that has ended is detected and does no harm. */
+/* A reference to an object that lives in a module and has actions of its own; 0 means no object.
+ * The host counts its holders: the caller of object_create or callback_create is the first one,
+ * object_retain adds one, object_release removes one, and the object ends when none is left. In an
+ * argument or a result it is borrowed. The use of an ended object is detected and does no harm. */
 typedef uint64_t plugin_object;
 
 /* The kinds of values, and the members that they use. */
@@ -59,10 +59,10 @@ typedef uint64_t plugin_object;
 #define PLUGIN_KIND_LIST 6u   /* as.list, `count` values */
 #define PLUGIN_KIND_MAP 7u    /* as.map, `count` entries; of equal keys the last one counts */
 #define PLUGIN_KIND_OBJECT 8u /* as.object */
-#define PLUGIN_KIND_NONE 0xFFFFFFFFu /* none yet: for plugin_call.result, and never passed */
+#define PLUGIN_KIND_NONE 0xFFFFFFFFu /* no value yet: in plugin_call.result only, never passed */
 
-/* A value. What it points to belongs to the side that passes it. plugin_abi/helpers.h makes values,
- * and reads them: PLUGIN_STRING("text"), plugin_value_int(7), plugin_map_find(&map, "key"). */
+/* A value. The side that passes it owns what it points to. To make and read values, see helpers.h:
+ * PLUGIN_STRING("text"), plugin_value_int(7), plugin_map_find(&map, "key"). */
 typedef struct plugin_value {
     uint32_t kind; /* PLUGIN_KIND_... */
     uint32_t count;
@@ -86,12 +86,12 @@ typedef struct plugin_entry {
 
 /* -------------------------------------------------------------------------------------- errors */
 
-/* Why a call failed. Errors of the host have no source; their codes are listed in the article
- * "Errors" of PluginABI. */
+/* The reason why a call failed. Errors of the host have no source; their codes are listed in the
+ * article "Errors" of PluginABI. */
 typedef struct plugin_error {
     plugin_string code;    /* a short word for programs: outOfStock */
     plugin_string message; /* a sentence for people */
-    plugin_string source;  /* the module that failed; left empty in a reply, the one that replies */
+    plugin_string source;  /* the module that failed; in a reply, empty means the replier */
 } plugin_error;
 
 /* -------------------------------------------------------------------------------------- module */
@@ -100,12 +100,12 @@ typedef struct plugin_host plugin_host;
 typedef struct plugin_call plugin_call;
 typedef struct plugin_factory plugin_factory;
 
-/* A function that the host calls for a name in the manifest, such as an action. `arguments` has
- * one value for each declared parameter, in declared order. The host has matched names, converted
- * types and filled in defaults; an optional parameter without a value is null. `call` and
- * `arguments` are borrowed until the function returns. It replies exactly once: before it returns,
- * or, if the manifest says "async": true, also later and from any thread.
- * [any thread; one at a time with "concurrency": "serial"] */
+/* A function that the host calls for a name in the manifest, such as an action. `arguments` has one
+ * value for each declared parameter, in declared order. The host has matched names, converted types
+ * and filled in defaults; an optional parameter without a value is null. `call` and `arguments` are
+ * borrowed until the function returns. The function must reply exactly once: before it returns or,
+ * if the manifest declares "async": true, at any later time and from any thread. [any thread; one
+ * at a time with "concurrency": "serial"] */
 typedef void (*plugin_invoke)(void *data, const plugin_call *call, const plugin_value *arguments,
                               uint32_t count);
 
@@ -123,7 +123,7 @@ typedef struct plugin_function {
 } plugin_function;
 
 /* The description of a module, which its entry function returns; see plugin_abi/entry.h. The host
- * checks the first 16 bytes before it reads any more. */
+ * checks the first 16 bytes before it reads the rest. */
 typedef struct plugin_module {
     uint64_t magic; /* PLUGIN_ABI_MAGIC */
     uint32_t size;  /* sizeof(plugin_module) */
@@ -135,42 +135,42 @@ typedef struct plugin_module {
     const plugin_factory *factories; /* of targets with instances, see plugin_abi/instances.h */
     uint64_t factory_count;
     void *data; /* passed to the functions below, each of which may be null */
-    /* Gives the module the host's table, which it keeps, before anything else of it is called.
-     * Returns 0, or another number to refuse. Calls are possible from @setUp on. [one at a time] */
+    /* Passes the host's table, which the module keeps. Called before everything else here. Returns
+     * 0, or another number to refuse. The module can make calls from @setUp on. [one at a time] */
     int32_t (*activate)(void *data, const plugin_host *host);
     /* Called after the last action has ended, to stop threads and timers. [one at a time] */
     void (*deactivate)(void *data);
-    /* Returns a table of the module's, static, or null. The host asks for none yet. [any thread] */
+    /* Returns a static table, or null. The host does not ask for any yet. [any thread] */
     const void *(*get_extension)(void *data, plugin_string identifier);
 } plugin_module;
 
 /* --------------------------------------------------------------------------------------- calls */
 
-/* Names a call: to reply to it, to cancel it, or as the parent of calls that are made for it. 0 is
- * no call. It is a number: using one of a call that is over is detected and does no harm. */
+/* Identifies a call: to reply to it, to cancel it, or to make it the parent of other calls. 0 means
+ * no call. Using the number after the call is over is detected and does no harm. */
 typedef uint64_t plugin_token;
 
 #define PLUGIN_CALL_REMOTE 1u   /* the call comes from another program, by a URL */
 #define PLUGIN_CALL_IN_PLACE 2u /* `result` may be written */
 
-/* A call of a module, to which it replies. Borrowed until the action returns. */
+/* A call that a module receives and replies to. Borrowed until the action returns. */
 struct plugin_call {
     uint32_t size;
     uint32_t flags;       /* PLUGIN_CALL_... */
     plugin_token token;   /* outlives this structure */
     void *instance;       /* of the target or the object; null if there is none */
     int64_t deadline;     /* CLOCK_MONOTONIC, in nanoseconds; 0 for none */
-    plugin_value *result; /* with PLUGIN_CALL_IN_PLACE, where plugin_reply writes a scalar result,
-                           * which the host takes when the action returns; else null */
+    plugin_value *result; /* null without PLUGIN_CALL_IN_PLACE; with it, plugin_reply writes a
+                           * scalar result here, and the host reads it when the action returns */
 };
 
-/* What a request names, and what its members mean then. Those with a dash are ignored.
+/* The kinds of addresses, and the members of a request that each one uses; it ignores the others.
  *
  *     address  target          action      object               version
  *     ACTION   name of target  its action  -                    -
  *     URL      the URL         -           -                    -
  *     OBJECT   -               its action  the object           -
- *     SERVICE  name of service its action  -                    the smallest; empty for any
+ *     SERVICE  name of service its action  -                    the lowest; empty for any
  *     EVENT    name of event   -           -                    -
  *     BOUND    -               -           plugin_bound_action  -
  *     CHAIN    name of event   -           where it starts      - */
@@ -196,34 +196,34 @@ typedef struct plugin_request {
     plugin_object object;
     const plugin_entry *parameters; /* by name or by position, in any order that fits */
     uint64_t parameter_count;       /* at most 1048576 */
-    int64_t timeout; /* nanoseconds from now; 0 for none, or for the host's in asynchronous calls */
+    int64_t timeout; /* nanoseconds from now; 0 for none or, in asynchronous calls, the host's */
     uint32_t flags;  /* PLUGIN_REQUEST_... */
     uint32_t reserved;
     plugin_string version;
 } plugin_request;
 
-/* Receives the outcome of a request, once: `value` or `error`, borrowed until it returns; the other
- * is null. [the function that takes the completion says on which thread] */
+/* Receives the outcome of a request, once: `value` or `error`, borrowed until the completion
+ * returns; the other one is null. [the function that receives the completion states the thread] */
 typedef void (*plugin_completion)(void *data, const plugin_value *value, const plugin_error *error);
 
 /* ------------------------------------------------------------------------------------- replies */
 
 #define PLUGIN_REPLY_ACCEPTED 0
-#define PLUGIN_REPLY_STALE 1   /* the call is over, or is not the module's: nothing has happened */
+#define PLUGIN_REPLY_STALE 1   /* the call is over or belongs to another module; nothing was done */
 #define PLUGIN_REPLY_REFUSED 2 /* the value is invalid; the caller gets an error that says so */
 
-/* Replies with a result, before the action returns; later, `call` is gone, and host->resolve does
- * it. Borrows `result`. Returns PLUGIN_REPLY_... [any thread; of a call one at a time] */
+/* Replies with a result before the action returns; afterwards `call` is invalid, so use
+ * host->resolve. Borrows `result`. Returns PLUGIN_REPLY_... [any thread; one at a time per call] */
 static inline int32_t plugin_reply(const plugin_host *host, const plugin_call *call,
                                    plugin_value result);
 
-/* Replies with an error, before the action returns; host->reject does it later. Borrows `code` and
+/* Replies with an error before the action returns; afterwards, use host->reject. Borrows `code` and
  * `message`, which are NUL-terminated. Returns PLUGIN_REPLY_... [any thread] */
 static inline int32_t plugin_fail(const plugin_host *host, const plugin_call *call,
                                   const char *code, const char *message);
 
-/* Replies with the outcome that a completion has received, also later. Borrows the outcome. Returns
- * PLUGIN_REPLY_... [any thread] */
+/* Replies with the outcome that a completion has received, before or after the action returns.
+ * Borrows the outcome. Returns PLUGIN_REPLY_... [any thread] */
 static inline int32_t plugin_pass_on(const plugin_host *host, plugin_token call,
                                      const plugin_value *value, const plugin_error *error);
 
@@ -231,43 +231,45 @@ static inline int32_t plugin_pass_on(const plugin_host *host, plugin_token call,
 
 #define PLUGIN_OBJECT_ASYNC 1u /* of a callback: it replies later */
 
-/* The host's functions for one module. The table comes first and says which module calls. */
+/* The host's functions for one module. The first argument, the table, identifies that module. */
 struct plugin_host {
     uint32_t size;
     uint16_t abi_major, abi_minor;
-    void *implementation; /* the host's own */
+    void *implementation; /* for the host's own use */
 
     /* Calls a synchronous action; an asynchronous one is an error. `parent` is the call for which
-     * this one is made; 0: the one that runs on this thread, if any. `completion` runs before this
-     * returns, here or on the thread that replies. Borrows `request`. [any thread] */
+     * this one is made; 0 means the one that runs on this thread, if any. `completion` runs before
+     * this returns, on this or the replying thread. Borrows `request`. [any thread] */
     void (*perform)(const plugin_host *host, plugin_token parent, const plugin_request *request,
                     plugin_completion completion, void *data);
     /* Calls an action of either kind. `completion` runs on any thread, maybe before this returns.
      * Borrows `request`. Returns a token for `cancel`, or 0 if the call is over. [any thread] */
     plugin_token (*call)(const plugin_host *host, plugin_token parent,
                          const plugin_request *request, plugin_completion completion, void *data);
-    /* Ends a call that this module has made, with the error "cancelled". The action learns of it by
-     * on_cancel, and goes on until it ends. Ignores other tokens. [any thread] */
+    /* Ends a call that this module has made, with the error "cancelled". The action is notified
+     * through on_cancel, and goes on until it ends. Ignores other tokens. [any thread] */
     void (*cancel)(const plugin_host *host, plugin_token call);
 
-    /* Replies to a call by token, also later. Borrows `result`; a null pointer is a null value.
-     * Returns PLUGIN_REPLY_... [any thread] */
+    /* Replies to a call by its token, before or after the action returns. Borrows `result`; a null
+     * pointer means a null value. Returns PLUGIN_REPLY_... [any thread] */
     int32_t (*resolve)(const plugin_host *host, plugin_token call, const plugin_value *result);
-    /* The same with an error, borrowed. Returns PLUGIN_REPLY_... [any thread] */
+    /* Replies with an error. Borrows `error`. Returns PLUGIN_REPLY_... [any thread] */
     int32_t (*reject)(const plugin_host *host, plugin_token call, const plugin_error *error);
-    /* Sets the cancel handler of an asynchronous call of this module. It runs once, on any thread,
-     * maybe before this returns: with 1 when the call is cancelled or its deadline passes, else
-     * with 0; at once with 0 for a second handler, and for any other call. [any thread] */
+    /* Sets the cancel handler of an asynchronous call to this module. The handler runs once, on any
+     * thread, possibly before this returns: with 1 when the call is cancelled or its deadline
+     * passes, otherwise with 0. A second handler, or one for another call, runs at once with 0.
+     * [any thread] */
     void (*on_cancel)(const plugin_host *host, plugin_token call,
                       void (*handler)(void *data, int32_t cancelled), void *data);
 
-    /* Makes an object of a type that the manifest declares, held by the caller. It owns `instance`
-     * until `destroy` (may be null) gets that back, once, on any thread, when the object has ended.
-     * Returns 0, and owns nothing, if there is no such type. [any thread] */
+    /* Makes an object of a declared type; the caller is its first holder. The object owns
+     * `instance` until it ends; then `destroy` (may be null) gets it back, once, on any thread.
+     * Returns 0, and owns nothing, if the manifest has no such type. [any thread] */
     plugin_object (*object_create)(const plugin_host *host, plugin_string type, void *instance,
                                    void (*destroy)(void *instance));
     /* Makes a callback: an object with one action, "call", which gets its arguments by position, as
-     * given. Owns `data` like an instance. `flags`: 0 or PLUGIN_OBJECT_ASYNC. [any thread] */
+     * given. Owns `data` as an object owns its instance. `flags`: 0 or PLUGIN_OBJECT_ASYNC.
+     * [any thread] */
     plugin_object (*callback_create)(const plugin_host *host, plugin_invoke invoke, void *data,
                                      void (*destroy)(void *data), uint32_t flags);
     /* Adds a holder. Returns 0, or 1 if the object has ended. [any thread] */

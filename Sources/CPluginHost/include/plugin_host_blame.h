@@ -1,9 +1,10 @@
 /*
- * plugin_host_blame.h - whose code runs on a thread, and what the journal records when that code ends the process.
+ * plugin_host_blame.h - finds out whose code runs on a thread, and records it in the journal when that code ends the
+ * process.
  *
  * Each file that is loaded has a number, unique in the process. The journal's lines contain it, and so does everything
  * that identifies running code: the step of a thread, the labels of calls, the mapped images. When the process dies of
- * a signal, or code ends it by exit() or _exit(), the number of the module whose code did so is written to each
+ * a signal, or code ends it by exit() or _exit(), the number of the file whose code caused it is written to each
  * journal.
  */
 #ifndef PLUGIN_HOST_BLAME_H
@@ -15,13 +16,14 @@
 #define PLUGIN_HOST_NOBODY 0      /* the number of no file: it is unknown whose code ran */
 #define PLUGIN_HOST_THE_PROGRAM 1 /* the number of the program's own code */
 
-/* Sets what runs on this thread outside calls (the loading of a file), and for which file; null for nothing. */
+/* Sets the step that runs on this thread outside calls (such as the loading of a file), and the number of its file. A
+ * null label means no step. */
 void plugin_host_set_step(const char *label, uint64_t file);
-/* The label that was set on this thread; null for nothing. */
+/* Returns the label of the step on this thread; null if there is none. */
 const char *plugin_host_step(void);
 uint64_t plugin_host_step_file(void);
 
-/* A copy of the text, preceded by the number of a file, for records of calls; null if there is no memory. */
+/* Returns a copy of the text, preceded by the number of a file, for records of calls; null if there is no memory. */
 const char *plugin_host_label_create(const char *text, uint64_t file);
 void plugin_host_label_free(const char *label);
 
@@ -33,8 +35,8 @@ void plugin_host_expect_image(const char *path, const char *label, uint64_t file
 
 /* Adds a journal: a file to which a line is written when a signal or an exit ends the process, {"fatal":NUMBER} or
  * {"exit":NUMBER}. An exit that is not caused by a module writes no line; a signal whose cause is unknown writes
- * PLUGIN_HOST_NOBODY. The file must be open with O_APPEND. False if there is no memory. A process that was forked from
- * this one writes no lines. */
+ * PLUGIN_HOST_NOBODY. The file must be open with O_APPEND. Returns 1, or 0 if there is no memory. A process that was
+ * forked from this one writes no lines. */
 int plugin_host_add_journal(int descriptor);
 void plugin_host_remove_journal(int descriptor);
 /* Adds to the number of modules that are being started. While it is 0, exits are ignored. */
@@ -44,7 +46,7 @@ void plugin_host_count_starts(int change);
  * 70. */
 void plugin_host_report_exits(void);
 
-/* Whether the bytes can be read without a fault. If the kernel cannot tell, they count as readable. */
+/* Returns whether the bytes can be read without a fault. If this cannot be determined, they count as readable. */
 int plugin_host_is_readable(const void *address, size_t count);
 
 #endif

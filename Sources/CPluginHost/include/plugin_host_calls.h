@@ -1,11 +1,11 @@
 /*
  * plugin_host_calls.h - the records of running calls, in memory that is never freed.
  *
- * Every running call has a record: that of a synchronous call is in the context of its thread, that of an asynchronous
- * call in a chunk of the pool. Each chunk has 128 records and all chunks are listed in one directory, so a record is
- * identified by a number. A token contains this number, and can therefore never refer to anything else. The records are
- * in C because a signal handler reads them, and because a thread finds its context through a thread-local variable that
- * no module can reach.
+ * Every running call has a record. The record of a synchronous call is in the context of its thread; the record of an
+ * asynchronous call is in a chunk of the pool. Each chunk has 128 records and all chunks are listed in one directory,
+ * so a record is identified by a number. A token contains this number, so it can never refer to anything but a record.
+ * The records are in C because a signal handler reads them, and because a thread finds its context through a
+ * thread-local variable that no module can reach.
  *
  * The members that several threads use are accessed with atomic operations only (from Swift, see CallRecord.swift).
  */
@@ -22,7 +22,7 @@
 typedef struct plugin_host_record {
     uint64_t state;      /* atomic: sequence << 2 | phase */
     uint64_t endpoint;   /* atomic: the Endpoint that runs, an unretained reference; 0 if the record is free */
-    const char *label;   /* what runs, for the report; from plugin_host_label_create, never freed */
+    const char *label;   /* the running action, for the report; from plugin_host_label_create, never freed */
     uint64_t parent;     /* atomic: the token of the call that this one is made for, or 0 */
     void (*completion)(void *data, const void *value, const void *error);
     void *data;
@@ -69,8 +69,8 @@ typedef struct plugin_host_thread {
     plugin_host_tally uncounted; /* for numbers for which there is no room */
 } plugin_host_thread;
 
-/* The context of this thread. A signal handler reads it: initial-exec, and never allocated lazily inside the handler,
- * because a thread accesses it before it runs a module's code. */
+/* The context of this thread. A signal handler reads it, so it is initial-exec. It is never allocated lazily inside the
+ * handler, because a thread accesses it before it runs code of a module. */
 extern __thread plugin_host_thread *plugin_host_this_thread __attribute__((tls_model("initial-exec")));
 plugin_host_thread *plugin_host_thread_take(void);
 /* Returns the context of this thread, created on first use; null if no more threads can have one. */
@@ -121,7 +121,7 @@ static inline plugin_host_record *plugin_host_record_at(uint32_t index) {
 /* The number of records. */
 uint32_t plugin_host_record_count(void);
 
-/* A pair of asymmetric fences (known from userspace RCU and C++'s P1202), for two sides of which one runs many million
+/* A pair of asymmetric fences (known from userspace RCU and C++'s P1202), for two sides, one of which runs many million
  * times as often as the other. Each side stores something, passes its fence, and reads what the other has stored; at
  * least one of them sees the other's store. The light fence costs nothing, because the heavy one makes every running
  * thread of the process pass a barrier, with membarrier(2). If the kernel refuses that, both are fences of the

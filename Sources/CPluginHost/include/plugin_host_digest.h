@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Four words at a time, each mixed into a state of its own, so that a processor can multiply them in parallel. */
+/* The state of a digest. It mixes four words at a time, each into a lane of its own, so that a processor can multiply
+ * them in parallel. */
 typedef struct plugin_host_digest {
     uint64_t lanes[4];
 } plugin_host_digest;
@@ -13,7 +14,7 @@ typedef struct plugin_host_digest {
 /* Begins the digest of a file of `size` bytes. */
 plugin_host_digest plugin_host_digest_begin(uint64_t size);
 
-/* Adds the next `count` bytes: a multiple of 32, unless they are the last. */
+/* Adds the next `count` bytes: a multiple of 32, except in the last call. */
 void plugin_host_digest_mix(plugin_host_digest *digest, const void *bytes, size_t count);
 
 void plugin_host_digest_mix_word(plugin_host_digest *digest, uint64_t word);

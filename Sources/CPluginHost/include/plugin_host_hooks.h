@@ -11,7 +11,7 @@ uintptr_t plugin_host_hook_owner(void);
 /* Sets the owner of the hook that this thread runs. */
 void plugin_host_set_hook_owner(uintptr_t owner);
 
-/* Starts a detached thread. Returns 0, or the error of pthread_create(3). The name is for debuggers, at most 15
+/* Starts a detached thread. Returns 0, or the error of pthread_create(3). `name` is for debuggers, and has at most 15
  * bytes. */
 int plugin_host_thread_start(const char *name, void *(*run)(void *), void *data);
 

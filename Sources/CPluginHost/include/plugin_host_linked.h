@@ -8,7 +8,8 @@
 /* The number of records. */
 size_t plugin_host_linked_count(void);
 
-/* The description that the function of a record returns; null if there is none. Runs code of the module. */
+/* Returns the description that the entry function of a record returns; null if there is none. Runs code of the
+ * module. */
 const void *plugin_host_linked_description(size_t index);
 
 #endif /* PLUGIN_HOST_LINKED_H */

@@ -2,8 +2,8 @@
  * plugin_host_signals.h - signals that request something, and the end of a program.
  *
  * Signals are received by handlers, not through a mask of blocked signals: a program that a module starts would inherit
- * the mask and could not be ended, whereas handlers are reset by exec. The handlers do only what is async-signal-safe:
- * atomics, sem_post(3) and exit_group(2).
+ * the mask and could not be ended by a signal, whereas exec resets handlers. The handlers do only what is
+ * async-signal-safe: atomics, sem_post(3) and exit_group(2).
  */
 #ifndef PLUGIN_HOST_SIGNALS_H
 #define PLUGIN_HOST_SIGNALS_H
@@ -12,7 +12,7 @@
 
 /* --------------------------------------------------------------------------------- for programs that embed a host -- */
 
-/* Receives signals. Never freed, because a handler may be running; a process can have 16. */
+/* A receiver of signals. Never freed, because a handler may be running; a process can have at most 16. */
 typedef struct plugin_host_inbox plugin_host_inbox;
 /* Opens an inbox that receives these signals. Null if there are already 16. */
 plugin_host_inbox *plugin_host_inbox_open(const int *numbers, int count);
@@ -39,8 +39,8 @@ void plugin_host_stop_ask(void);
 void plugin_host_stop_begun(void);
 
 /* Ends the process without running the destructors of anything that was loaded; the buffers of stdio are written first,
- * for at most a second. A program that was built with a sanitizer or for coverage ends by exit(3), because its report
- * is written there. */
+ * for at most a second. A program that was built with a sanitizer or for coverage ends by exit(3), which writes its
+ * report. */
 _Noreturn void plugin_host_end(int code);
 
 #endif

@@ -174,7 +174,7 @@ extension BoundAction {
     }
 }
 
-/// The outcome of a typed call, on the caller's stack: a scalar in place, anything else in a box.
+/// The outcome of a typed call, on the caller's stack: a scalar is stored in place, anything else in a box.
 @usableFromInline struct BoundOutcome {
     @usableFromInline let host: UnsafePointer<plugin_host>
     @usableFromInline var scalar: plugin_value

@@ -35,12 +35,12 @@ extension Callback: ValueConvertible {
 }
 
 extension HostContext {
-    /// Makes a callback of a closure. It runs on the thread that calls it, possibly concurrently.
+    /// Makes a callback from a closure. The closure runs on the thread that calls it, possibly concurrently.
     public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) throws -> Value) -> Callback {
         callback(flags: 0) { call in call.resolve(try body(call.values)) }
     }
 
-    /// Makes a callback of an asynchronous closure.
+    /// Makes a callback from an asynchronous closure.
     public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) async throws -> Value) -> Callback {
         callback(flags: PLUGIN_OBJECT_ASYNC) { call in
             let (reply, arguments) = (call.reply, call.values)

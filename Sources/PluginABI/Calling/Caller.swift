@@ -1,7 +1,7 @@
 /// The interface for making calls: a ``HostContext`` in a module, a `PluginHost` in a program.
 ///
-/// Code written against it works on both sides, in particular generated façades (`pluginhost facade`). Both types have
-/// functions of the same names; see there.
+/// Code written against it works on both sides, in particular generated façades (`pluginhost facade`). For details, see
+/// the functions of the same names in these types.
 public protocol Caller: Sendable {
     /// Calls a synchronous action and returns its result.
     @discardableResult

@@ -83,7 +83,7 @@ private struct Posted {
     }
 }
 
-/// Converts to and from a map with `delivered` and `failures`, in which form an outcome crosses the boundary.
+/// Converts to and from a map with `delivered` and `failures`, the form in which an outcome crosses the boundary.
 extension EventOutcome: ValueConvertible {
     public static var kind: Value.Kind { .map }
 
@@ -122,7 +122,8 @@ extension EventOutcome {
 }
 
 extension plugin_value {
-    /// The number of subscribers that received an event, if this is the outcome of one and no subscriber failed.
+    /// The number of subscribers that received an event, if this is the outcome of an event for which no subscriber
+    /// failed.
     fileprivate var deliveredToAll: Int? {
         guard kind == PLUGIN_KIND_MAP, count == 2, let entries = self.as.map, entries[0].key.equals("delivered"),
             entries[0].value.kind == PLUGIN_KIND_INT, entries[1].key.equals("failures"), entries[1].value.count == 0

@@ -1,17 +1,17 @@
 /// The host as seen from one call: an action calls other modules through it.
 ///
-/// An action gets it by declaring `.context()` among its inputs. It can be kept, and used later and from any thread.
-/// The call that it came with is the parent of the calls made through it, so that errors and the status can show the
-/// whole chain of calls, and endless recursion is detected.
+/// An action gets it by declaring `.context()` among its inputs. The context can be kept, and used later and from any
+/// thread. The call that it belongs to is the parent of the calls made through it, so that errors and the status can
+/// show the whole chain of calls, and endless recursion is detected.
 public struct HostContext: Sendable {
     /// The host's table, which lives as long as the process.
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
-    /// The call that the context came with; 0 if there is none.
+    /// The call that the context belongs to; 0 if there is none.
     public let call: plugin_token
-    /// The flags of every call: `PLUGIN_REQUEST_FRESH`, or none.
+    /// The flags of every call made through the context: `PLUGIN_REQUEST_FRESH`, or none.
     var requestFlags: UInt32 = 0
 
-    /// Makes a context of the host's table and the current call, for modules that are written against the header.
+    /// Makes a context from the host's table and the current call, for modules that are written against the header.
     public init(host: UnsafePointer<plugin_host>, call: plugin_token = 0) {
         self.host = host
         self.call = call
@@ -95,8 +95,8 @@ extension HostContext {
         try await call(.url(url), parameters, origin: origin, timeout: timeout)
     }
 
-    /// Opens a URL whose action returns an object. The action can see from its parameter `_object`, which is true, that
-    /// the caller expects one.
+    /// Opens a URL whose action returns an object. The action gets the parameter `_object` with the value true, if it
+    /// declares it, and can thus see that the caller expects an object.
     ///
     /// - Throws: The errors of `open`; ``PluginError/Code/invalidResult`` if the result is not an object.
     public func object(
@@ -115,8 +115,8 @@ public enum CallOrigin: Sendable, Hashable {
 }
 
 extension HostContext {
-    /// A context for calls to fresh instances: each call made through it gets an instance of the target of its own,
-    /// whatever the manifest declares.
+    /// A context for calls to fresh instances: each call made through it gets its own instance of the target,
+    /// regardless of the manifest.
     ///
     ///     try context.fresh.perform("Counter", "add", ["n": 1])
     public var fresh: HostContext {
@@ -183,7 +183,7 @@ public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
     public static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// The identifiers of the host's extensions, in the form in which they cross the border.
+/// The identifiers of the host's extensions, in the form in which they cross the boundary.
 enum HostExtension {
     nonisolated(unsafe) static let bound = plugin_string.immortal(PLUGIN_BOUND_EXTENSION)
     nonisolated(unsafe) static let chain = plugin_string.immortal(PLUGIN_CHAIN_EXTENSION)

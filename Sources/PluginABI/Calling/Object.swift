@@ -1,4 +1,4 @@
-/// A reference-counted handle of something that lives in a module: a result with actions of its own, or a callback.
+/// A reference-counted handle to a result that lives in a module and has actions of its own, or to a callback.
 ///
 /// The host issues the handle, and checks a call to the object like any other call. The object, and the generation of
 /// the module that made it, live until the last `Object` with this handle is gone, even if the module is replaced.
@@ -8,7 +8,7 @@ public final class Object: Sendable {
     /// The host's table, which lives as long as the process.
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
 
-    /// Takes over one reference of the caller.
+    /// Takes over one of the caller's references.
     @usableFromInline init(adopting handle: plugin_object, host: UnsafePointer<plugin_host>) {
         self.handle = handle
         self.host = host

@@ -99,7 +99,7 @@ package final class PendingCall: @unchecked Sendable {
         let arrived = DispatchSemaphore(value: 0)
         tell(.thread(arrived))
         arrived.wait()
-        _ = isFinished  // An acquiring load: what was written to `result` is visible after it.
+        _ = isFinished  // An acquiring load, which makes the write to `result` visible.
         return result
     }
 }

@@ -1,4 +1,4 @@
-/// An error: why a call or a load failed, or a file was refused.
+/// The reason why a call or a load failed, or why a file was refused.
 ///
 /// Errors cross the boundary as ``code``, ``message`` and ``source``. An error of the host itself has no source and one
 /// of the codes below. An error of a module has the module as its source and a code of the module's choice. To choose
@@ -13,9 +13,9 @@ public struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
         public var description: String { rawValue }
     }
 
-    /// What went wrong, for programs.
+    /// The kind of error, for programs.
     public var code: Code
-    /// What happened, to what, and what to do about it, for people. One or two sentences.
+    /// A description for people, in one or two sentences: what happened, to what, and what to do about it.
     public var message: String
     /// The name of the module that failed; `nil` for an error of the host itself.
     public var source: String?
@@ -46,14 +46,14 @@ extension PluginError.Code {
     public static let unknownService: Self = "unknownService"
     /// There is no module of that name.
     public static let unknownModule: Self = "unknownModule"
-    /// The module that offers the target or the service is known, but does not serve: it was removed, has failed, or
-    /// waits.
+    /// The module that offers the target or the service is known, but is not serving: it was removed, has failed, or is
+    /// waiting.
     public static let moduleUnavailable: Self = "moduleUnavailable"
     /// The text is not a URL, or the URL does not address anything.
     public static let invalidURL: Self = "invalidURL"
     /// The pattern of a route is not valid, or cannot be matched in linear time.
     public static let invalidPattern: Self = "invalidPattern"
-    /// The object's module was replaced or removed, and the time that its objects had left is over.
+    /// The object's module was replaced or removed, and the time limit for its objects has passed.
     public static let generationRetired: Self = "generationRetired"
     /// The object no longer exists: its last holder has released it.
     public static let unknownObject: Self = "unknownObject"
@@ -94,7 +94,7 @@ extension PluginError.Code {
     /// More is waiting than the host allows: calls while a module hands over its state, or calls and unread answers of
     /// the control socket. The message names the limit.
     public static let overloaded: Self = "overloaded"
-    /// The system gives the host no more threads, memory or memory mappings. The message names the limit.
+    /// The system refuses to give the host more threads, memory or memory mappings. The message names the limit.
     public static let outOfResources: Self = "outOfResources"
     /// The caller cancelled the call.
     public static let cancelled: Self = "cancelled"
@@ -109,9 +109,9 @@ extension PluginError.Code {
 
     // Pages
 
-    /// A page was pushed while no stack is on top.
+    /// A page was pushed, but there is no stack on top to push it onto.
     public static let noStack: Self = "noStack"
-    /// The page refused to open, by its `shouldOpen`.
+    /// The page's `shouldOpen` refused to open it.
     public static let pageRefused: Self = "pageRefused"
     /// The page is not open: it was closed before, or does not belong to this navigator.
     public static let pageNotOpen: Self = "pageNotOpen"
@@ -158,9 +158,9 @@ extension PluginError.Code {
     public static let circularRequirement: Self = "circularRequirement"
     /// A module waits for another module that is itself waiting.
     public static let requirementWaits: Self = "requirementWaits"
-    /// Other modules require the module to be removed.
+    /// The module cannot be removed, because other modules require it.
     public static let required: Self = "required"
-    /// There is no kept version of the module to put back.
+    /// There is no kept version of the module to roll back to.
     public static let noVersionKept: Self = "noVersionKept"
     /// The file was being loaded when the host died, and has not changed since.
     public static let quarantined: Self = "quarantined"
@@ -174,7 +174,7 @@ extension PluginError {
         return .map(entries)
     }
 
-    /// Makes an error of a map with `code`, `message` and, if a module failed, `source`.
+    /// Makes an error from a map with `code`, `message` and, if a module failed, `source`.
     package init(_ record: Value) {
         self.init(
             .init(rawValue: record["code"]?.string ?? ""), record["message"]?.string ?? "",

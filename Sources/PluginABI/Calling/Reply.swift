@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A handle by which an asynchronous action replies, once, at any later time and from any thread.
+/// A handle through which an asynchronous action replies, once, at any later time and from any thread.
 ///
 /// If the handle is released without a reply, the call is rejected with ``PluginError/Code/noReply``. A second reply
 /// has no effect except a line in the host's log.

@@ -126,8 +126,8 @@ extension HostContext {
         return pending
     }
 
-    /// Awaits another outcome that the host reports once: `begin` starts the operation, and returns the token to cancel
-    /// it by.
+    /// Awaits the outcome of an operation other than a call, which the host reports once: `begin` starts the operation,
+    /// and returns the token to cancel it by.
     func call(
         _ begin: (plugin_completion, UnsafeMutableRawPointer) -> plugin_token
     ) async throws(PluginError) -> Value {
@@ -168,7 +168,7 @@ private struct SynchronousOutcome {
 }
 
 extension Result<Value, PluginError> {
-    /// Makes an outcome of the arguments of a completion.
+    /// Makes an outcome from the arguments of a completion.
     package init(
         _ value: UnsafePointer<plugin_value>?, _ error: UnsafePointer<plugin_error>?, host: UnsafePointer<plugin_host>
     ) {

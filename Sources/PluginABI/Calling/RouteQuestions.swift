@@ -1,8 +1,8 @@
-// Functions of a context about URLs and instances.
+// The functions of a context that concern URLs and instances.
 
 extension HostContext {
-    /// Returns whether opening a URL would reach an action: exactly if the URL parses and resolves to an action or a
-    /// fallback, its parameters are valid, and the guard lets it pass. Interceptors and the action can still refuse it.
+    /// Returns whether opening a URL would reach an action: the URL parses and resolves to an action or a fallback, its
+    /// parameters are valid, and the guard lets it pass. Interceptors and the action can still refuse the call.
     public func canOpen(_ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local) -> Bool {
         guard let routes else { return false }
         let answer = try? Address.url(url).withRequest(parameters, origin, nil) { routes.pointee.can_open(host, $0) }
@@ -32,7 +32,7 @@ extension HostContext {
     }
 
     /// Drops the instance that the calls of a target share. The next call makes another one; the old one is destroyed
-    /// when the calls that run now have ended.
+    /// when the running calls have ended.
     ///
     /// - Parameter target: The name of the target, of any module.
     /// - Returns: Whether there was an instance. A target that has not been called yet has none.

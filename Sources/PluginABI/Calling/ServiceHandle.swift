@@ -19,7 +19,7 @@ public struct ServiceInfo: Sendable, Hashable {
 }
 
 extension ServiceInfo {
-    /// Reads the map by which the host describes an implementation.
+    /// Reads the map in which the host describes an implementation.
     package init(_ told: Value) {
         name = told["name"]?.string ?? ""
         version = told["version"]?.string ?? ""
@@ -145,7 +145,8 @@ extension HostContext {
     /// - Parameters:
     ///   - name: The name of the service.
     ///   - version: The lowest acceptable version. Default: any.
-    /// - Throws: ``PluginError/Code/unknownService``, listing the available versions; the error of making the instance.
+    /// - Throws: ``PluginError/Code/unknownService``, with the available versions in its message; the error of the
+    ///   target if it cannot make the instance.
     public func service(_ name: String, from version: String? = nil) throws(PluginError) -> ServiceHandle {
         let services = try services
         var answer = ServiceAnswer(host: host)

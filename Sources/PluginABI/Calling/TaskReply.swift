@@ -2,8 +2,8 @@
 ///
 ///     reply.comes(from: .immediate { await reply.give { try await body() } })
 ///
-/// The type of the task says that it may throw, though it never does: around a closure that cannot throw, `Task` would
-/// put another closure.
+/// The type of the task declares that it may throw, although it never does: `Task` would wrap a closure that cannot
+/// throw in another closure.
 @usableFromInline package struct TaskReply: Sendable {
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
     @usableFromInline let call: plugin_token
@@ -13,8 +13,8 @@
         self.call = call
     }
 
-    /// Runs the closure and replies with its outcome. It is inlined into the closure of the task, because each function
-    /// that awaits another one costs task memory, and each closure memory of its own.
+    /// Runs the closure and replies with its outcome. This function is inlined into the closure of the task, because
+    /// each function that awaits another one costs task memory, and each closure memory of its own.
     @inlinable @inline(__always) func give<R: ActionResult>(_ body: () async throws -> R) async {
         do { host.resolve(call, try await body()) } catch { host.reject(call, error) }
     }

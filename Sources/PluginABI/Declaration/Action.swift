@@ -28,8 +28,8 @@ public struct Action<Instance>: Sendable {
 
 /// The declaration of an ``Action``, independent of its instance type.
 ///
-/// It is not generic, and nothing else that a manifest keeps should be: each module has its own copy of `PluginABI`, so
-/// the runtime would make and keep the generic types, and those of their arrays, once for each module.
+/// This type is not generic, and no other type that a manifest keeps should be: each module has its own copy of
+/// `PluginABI`, so the runtime would make and keep the generic types, and those of their arrays, once for each module.
 public struct ActionDeclaration: Sendable {
     let name: String
     let parameters: [ParameterDeclaration]

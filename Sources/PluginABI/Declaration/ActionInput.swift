@@ -164,7 +164,7 @@ public struct InstanceInput<Instance: Sendable>: ActionInput {
     }
 }
 
-/// A handle by which the action replies later, from any thread.
+/// A handle through which the action replies later, from any thread.
 public struct ReplyInput<Instance, Result: ActionResult>: ActionInput {
     @inlinable init() {}
     @inlinable public static var isReply: Bool { true }

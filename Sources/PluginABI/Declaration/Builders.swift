@@ -2,8 +2,8 @@
 
 /// Collects the parts of a ``Manifest``.
 @resultBuilder public enum ManifestBuilder {
-    // A target or an object type is reduced to a declaration without its instance type (see ActionDeclaration). This is
-    // inlined, so that not even these functions depend on that type.
+    // A target or an object type is reduced to a declaration without its instance type (see ActionDeclaration). The
+    // functions that do so are inlined, so that not even they depend on the instance type.
 
     /// Adds a target.
     @inlinable public static func buildExpression<Instance>(_ target: Target<Instance>) -> [any ManifestPart] {

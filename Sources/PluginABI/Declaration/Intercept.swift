@@ -6,8 +6,8 @@
 ///         return try next(call)
 ///     }
 ///
-/// It has no effect until the host's configuration names it and the calls that it applies to. It runs on the thread of
-/// the call, possibly concurrently, unless the module is serial.
+/// The interceptor has no effect until the host's configuration names it and the calls that it applies to. It runs on
+/// the thread of the call, possibly concurrently, unless the module is serial.
 public struct Intercept: ManifestPart {
     /// The rest of a call: further interceptors, then the action. The interceptor may call it any number of times, or
     /// not at all, until it ends.
@@ -67,7 +67,7 @@ public struct Intercept: ManifestPart {
 }
 
 extension InterceptedCall {
-    /// The call as a map, in which form it crosses the boundary.
+    /// The call as a map, the form in which it crosses the boundary.
     package var value: Value {
         [
             "target": .string(target), "action": .string(action), "parameters": .map(parameters),

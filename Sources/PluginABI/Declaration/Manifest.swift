@@ -13,7 +13,7 @@ public struct Manifest: Sendable {
     private(set) var level = Level.normal
     private(set) var priority = 0
     private(set) var isExclusive = false
-    /// Makes the parts. It runs anew for each description, so that the parts need not be kept.
+    /// Makes the parts. The closure runs for each description, so the parts need not be kept.
     let parts: @Sendable () -> [any ManifestPart]
 
     /// Makes a manifest.
@@ -33,21 +33,22 @@ public struct Manifest: Sendable {
     /// Sets whether the host may run several calls of the module at a time. Default: ``Concurrency/concurrent``.
     public func concurrency(_ concurrency: Concurrency) -> Self { modified(self) { $0.concurrency = concurrency } }
 
-    /// Sets the level, which determines when the module's turn comes in hooks and events. Default: ``Level/normal``.
+    /// Sets the level, which determines the position of the module in the order of hooks and events. Default:
+    /// ``Level/normal``.
     public func level(_ level: Level) -> Self { modified(self) { $0.level = level } }
 
     /// Sets the priority: among modules of one level, those with a higher priority come first. Default: 0.
     public func priority(_ priority: Int) -> Self { modified(self) { $0.priority = priority } }
 
     /// Declares that the module owns something that only one generation can have: a port, a lock, a device. When a new
-    /// file replaces the module, its `On(.suspend)` releases that before the `init` of the new generation, and its
-    /// `On(.unsuspend)` acquires it again if the new generation fails. The module must have both hooks.
+    /// file replaces the module, its `On(.suspend)` releases the resource before the `init` of the new generation, and
+    /// its `On(.unsuspend)` acquires it again if the new generation fails. The module must have both hooks.
     public func exclusive() -> Self { modified(self) { $0.isExclusive = true } }
 }
 
 /// A stage of the start: modules of the level ``Level/basic`` come before those of the level ``Level/normal``.
 public enum Level: String, Sendable {
-    /// Modules that others build on: logs, stores, settings.
+    /// Modules that other modules build on: logs, stores, settings.
     case basic
     /// All other modules.
     case normal

@@ -14,7 +14,7 @@ public protocol Module {
 }
 
 extension Module {
-    /// Returns the description for the entry function to return. It lives as long as the process.
+    /// Returns the description that the entry function must return. It lives as long as the process.
     public static func export() -> UnsafePointer<plugin_module> { manifest.export() }
 }
 

@@ -1,4 +1,4 @@
-/// A record in the section `plugin_modules`, by which a program finds a module that is linked into it.
+/// A record in the section `plugin_modules`, through which a program finds a module that is linked into it.
 ///
 /// A module that can be both a shared library and a part of a program has both a record and an entry function:
 ///

@@ -15,7 +15,8 @@
 ///
 /// During the hand-over no call of the module runs: the earlier ones have ended, and new ones wait.
 public struct On: ManifestPart {
-    /// The hooks of start and end. The raw values are those of the manifest.
+    /// The hooks of the start and the end of a module, and of a failed replacement. The raw values are those of the
+    /// manifest.
     public enum Hook: String, Sendable {
         /// Runs before the module's actions can be called. An error refuses the activation.
         case setUp

@@ -4,9 +4,10 @@
 ///     Requires(service: "Login", ">=1.0 <3.0")
 ///     Requires(service: "Printing").optional()
 ///
-/// A module waits, visibly in the status, until its requirements are met, and starts after them. When a requirement is
-/// removed, the module stops before it. Version ranges have the syntax of npm: `1.2.3`, `>=1.0 <2.0`, `^1.2` (up to the
-/// next major version), `~1.2` (up to the next minor version), `1.x`, `1.2 - 1.4`, and `||` between alternatives.
+/// A module waits, visibly in the status, until its requirements are met, and starts after the modules that meet them.
+/// When one of these is removed, the module stops first. Version ranges have the syntax of npm: `1.2.3`, `>=1.0 <2.0`,
+/// `^1.2` (up to the next major version), `~1.2` (up to the next minor version), `1.x`, `1.2 - 1.4`, and `||` between
+/// alternatives.
 public struct Requires: ManifestPart {
     private enum Subject {
         case module(String)

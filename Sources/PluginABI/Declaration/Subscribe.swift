@@ -6,8 +6,8 @@
 ///         }
 ///     }
 ///
-/// A subscriber gets only the parameters of the event that it declares. A module can subscribe to an event only once.
-/// It gets a sticky event that was posted before it started after its `didStart`.
+/// A subscriber gets only the parameters of the event that it declares. A module can subscribe to an event only once. A
+/// sticky event that was posted before the module started is delivered after its `didStart`.
 public struct Subscribe: ManifestPart {
     let actions: [ActionDeclaration]
 

@@ -1,5 +1,5 @@
-/// The toolchain that compiles this code. Host and module compare it up to the minor version: within one, compilers
-/// agree about everything that two pieces of code in one process share.
+/// The toolchain that compiles this code. Host and module compare it up to the minor version: compilers of the same
+/// minor version agree on everything that two pieces of code in one process share.
 package enum Toolchain {
     package static var current: String {
         #if compiler(>=7.0)

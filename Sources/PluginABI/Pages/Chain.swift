@@ -1,5 +1,5 @@
-// Event bubbling: an event goes from an object to its parent, and on to the module and the program. The idea comes from
-// the responder chain of AppKit and UIKit, as the demo GHL uses it for events of its views.
+// Event bubbling: an event goes from an object to its parent, and on to the module and the program. The model is the
+// responder chain of AppKit and UIKit, as the GHL demo uses it for events of its views.
 
 extension HostContext {
     /// Emits an event up the chain: to an object, its parent, that object's parent and so on, then to the module, then
@@ -60,11 +60,11 @@ extension HostContext {
 extension Object {
     /// Sets the parent of the object, which gets the events that the object does not handle; `nil` removes it.
     ///
-    /// The object does not keep its parent alive. If the parent no longer exists, events go on to the module. For the
-    /// pages that it shows, a navigator sets the parent: the page below.
+    /// The object does not keep its parent alive. If the parent no longer exists, events go on to the module. A
+    /// navigator sets the parent of each page that it shows: the page below.
     ///
-    /// - Throws: ``PluginError/Code/circularWait`` if the object is the parent itself or above it in the chain;
-    ///   ``PluginError/Code/unknownObject`` if the object or the parent no longer exists.
+    /// - Throws: ``PluginError/Code/circularWait`` if the object is the parent itself, or is above the parent in the
+    ///   chain; ``PluginError/Code/unknownObject`` if the object or the parent no longer exists.
     public func setParent(_ parent: Object?) throws(PluginError) {
         guard let chain = HostContext(host: host).chain else {
             throw PluginError(.unknownObject, "This host lacks the extension \(PLUGIN_CHAIN_EXTENSION).")
@@ -101,7 +101,7 @@ public struct ChainOutcome: Sendable, Hashable {
     }
 }
 
-/// Converts to and from a map with `handled`, `handler`, `result`, `parameters` and `failures`, in which form an
+/// Converts to and from a map with `handled`, `handler`, `result`, `parameters` and `failures`, the form in which an
 /// outcome crosses the boundary.
 extension ChainOutcome: ValueConvertible {
     public static var kind: Value.Kind { .map }

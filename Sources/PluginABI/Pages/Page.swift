@@ -1,4 +1,4 @@
-/// A type of objects that a navigator can show: pages.
+/// An object type whose objects are pages, which a navigator can show.
 ///
 /// An action of a target makes the page and returns it; the page is opened by calling that action, by name or by URL. A
 /// page is operated by actions of its type with the names below. Each of them is optional, and there may be others.

@@ -55,7 +55,7 @@
 extension EncodedValues {
     // The values are read in place, through pointers: a copy of each would cost reference counting.
 
-    /// The memory that values need, and the reason if they cannot be passed.
+    /// The memory that values need, or the reason why they cannot be passed.
     private struct Size {
         var structures: Int
         var text = 0

@@ -3,23 +3,23 @@
 ///     try host.perform("A", "fetchDetail", ["key": "42", "page": 1])
 ///     try host.perform("A", "fetchDetail", ["42", 1])
 ///
-/// They are laid out for the boundary when they are made: to call many times, make them once. Copying them copies a
-/// reference.
+/// Parameters are laid out for the boundary when they are made. For many calls with equal parameters, make them once.
+/// Copying them copies a reference.
 public struct Parameters: Sendable {
     @usableFromInline let encoded: EncodedValues
 
-    /// Makes parameters of named values, in order. An empty name means "by position". Of equal names, the first one
-    /// counts.
+    /// Makes parameters from named values, in order. An empty name means "by position". If a name occurs more than
+    /// once, the first one counts.
     @inlinable public init(_ entries: [(String, Value)]) {
         encoded = entries.isEmpty ? .none : entries.withUnsafeBufferPointer { EncodedValues($0) }
     }
 
-    /// Makes parameters of named values.
+    /// Makes parameters from named values.
     public init(_ entries: [String: Value]) {
         self.init(entries.map { ($0.key, $0.value) })
     }
 
-    /// Makes parameters of values in the order in which the action declares its parameters.
+    /// Makes parameters from values in the order in which the action declares its parameters.
     @inlinable public init(positional values: [Value]) {
         encoded = values.isEmpty ? .none : values.withUnsafeBufferPointer { EncodedValues(positional: $0) }
     }

@@ -1,8 +1,8 @@
 // Makes text from outside the program safe to show to people.
 
 extension Unicode.Scalar {
-    /// Whether a terminal may do something with the scalar other than show it in its position: control characters of
-    /// ASCII and Latin-1 (C0, DEL, C1), marks that change the text direction, and line separators.
+    /// Whether a terminal may do more with the scalar than show it in its position: control characters of ASCII and
+    /// Latin-1 (C0, DEL, C1), marks that change the text direction, and line separators.
     package var isTerminalControl: Bool {
         switch value {
         case 0x20..<0x7F: false

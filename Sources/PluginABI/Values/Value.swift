@@ -19,7 +19,7 @@ public enum Value: Sendable, Hashable {
     case list([Value])
     /// Values by name, unordered.
     case map([String: Value])
-    /// A reference to something that lives in a module, or a callback.
+    /// A reference to an object that lives in a module, or to a callback.
     case object(Object)
 
     /// The declared type of a parameter or result. Its raw value is the word in the manifest.
@@ -105,7 +105,7 @@ extension Value: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expressib
     public init(floatLiteral value: Double) { self = .double(value) }
     public init(stringLiteral value: String) { self = .string(value) }
     public init(arrayLiteral elements: Value...) { self = .list(elements) }
-    /// Makes a map. Of equal keys, the last one counts.
+    /// Makes a map. If a key occurs more than once, the last entry counts.
     public init(dictionaryLiteral elements: (String, Value)...) {
         self = .map(Dictionary(elements, uniquingKeysWith: { $1 }))
     }

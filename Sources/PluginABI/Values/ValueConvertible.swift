@@ -8,8 +8,8 @@ public protocol ActionParameter: SendableMetatype {
 }
 
 extension ActionParameter {
-    /// Reads an argument like the initialiser, but scalars in place. (Where this is inlined, the compiler knows the
-    /// type and removes the other branches; it does not inline the initialiser of a protocol.)
+    /// Reads an argument like the initialiser, but reads scalars without a conversion. (Where this is inlined, the
+    /// compiler knows the type and removes the other branches; it does not inline the initialiser of a protocol.)
     @inlinable @inline(__always)
     static func read(_ raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) -> Self {
         if Self.self == Int.self, raw.kind == PLUGIN_KIND_INT {
@@ -193,8 +193,8 @@ extension Bytes: ValueConvertible {
     }
 }
 
-/// Passes the bytes of an argument without a copy. They are valid until the action returns; for synchronous actions
-/// only.
+/// Receives the bytes of an argument without copying them. The bytes are valid until the action returns, so use this
+/// type in synchronous actions only.
 extension UnsafeRawBufferPointer: ActionParameter {
     public static var kind: Value.Kind { .bytes }
     public init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) {
@@ -249,7 +249,7 @@ extension Dictionary: ActionParameter, ActionResult, ValueConvertible where Key 
     }
 }
 
-/// Returns `nil` as null. (A parameter that may be missing is declared with `.optional`.)
+/// Passes `nil` as null. (A parameter that may be missing is declared with `.optional`.)
 extension Optional: ActionResult where Wrapped: ActionResult {
     public static var resultKind: Value.Kind { .any }
     public func lend(to body: (plugin_value) -> Void) throws(PluginError) {

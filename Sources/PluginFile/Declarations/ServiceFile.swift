@@ -4,7 +4,7 @@ package import PluginABI
 ///
 ///     {"HomeService": {"target": "A", "version": "1.2.0"}}
 ///
-/// The counterpart of the property list that maps protocols to classes in BeeHive.
+/// The counterpart in BeeHive is the property list that maps protocols to classes.
 package enum ServiceFile {
     static let serviceLimit = 10_000
 

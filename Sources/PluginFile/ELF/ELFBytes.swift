@@ -88,7 +88,8 @@ package struct ELFBytes {
     }
 }
 
-/// Multiplies and adds sizes that come from a file. On overflow, returns the largest number, which is outside every file.
+/// Multiplies and adds sizes that come from a file. On overflow, returns the largest number, which is outside every
+/// file.
 func saturating(_ count: UInt64, times size: UInt64, plus offset: UInt64 = 0) -> UInt64 {
     let product = count.multipliedReportingOverflow(by: size)
     let sum = product.partialValue.addingReportingOverflow(offset)

@@ -3,8 +3,8 @@ import Synchronization
 
 /// The dynamic section: the tables that the dynamic linker will follow. Each table is checked to be inside the file.
 struct ELFDynamic {
-    /// The tags that are read here, with the numbers of the ELF specification. A case without a number has the number of
-    /// the previous case plus one.
+    /// The tags that this type reads, with the numbers of the ELF specification. A case without a number has the number
+    /// of the previous case plus one.
     enum Tag: UInt64 {
         case needed = 1
         case pltRelocationSize, pltGOT, hash, strings, symbols, relocations, relocationsSize, relocationEntry,
@@ -118,8 +118,8 @@ struct ELFDynamic {
         return names
     }
 
-    /// Returns an equal text in memory that all files share, because most modules need the same libraries. Only ASCII texts
-    /// are shared, since equal ASCII texts have the same bytes, and only short ones, and not too many: files can contain
+    /// Returns an equal text in memory that all files share: most modules need the same libraries. Only ASCII texts are
+    /// shared, since equal ASCII texts have the same bytes, and only short ones, and not too many: files can contain
     /// any names, and shared memory is never freed.
     private static func shared(_ name: String) -> String {
         guard name.utf8.count <= 64, name.utf8.allSatisfy({ $0 < 0x80 }) else { return name }
@@ -143,7 +143,7 @@ struct ELFDynamic {
         return try name(at: offset).split(separator: ":").map(String.init)
     }
 
-    /// Checks what the dynamic linker relies on: it ends the process if one of these entries is missing.
+    /// Checks the entries that the dynamic linker relies on: it ends the process if one of them is missing.
     private func checkEntrySizes() throws(PluginError) {
         let expected: [(tag: Tag, table: Tag, size: UInt64)] = [
             (.symbolEntry, .symbols, 24), (.relocationEntry, .relocations, 24), (.relativeEntry, .relatives, 8),

@@ -1,9 +1,9 @@
 package import PluginABI
 
 extension ELFSymbols {
-    /// Returns the sorted names of the exported symbols. Left out are those of Swift, which contain their module's name,
-    /// those that every linker makes, the weak and unique ones of inline functions and templates, which other libraries may
-    /// define as well, and the entry function.
+    /// Returns the sorted names of the exported symbols. Omits Swift symbols, which contain the name of their module;
+    /// symbols that every linker makes; the weak and unique symbols of inline functions and templates, which other
+    /// libraries may define as well; and the entry function.
     ///
     /// Stops after ``textLimit`` bytes of names, because names can share bytes in the file.
     ///

@@ -1,7 +1,7 @@
 import PluginABI
 
-/// The header of an ELF file. Reading it checks that the file is an ELF file, is for this machine, and is a shared object;
-/// errors say what it is instead.
+/// The header of an ELF file. Reading it checks that the file is an ELF file, is for this machine, and is a shared
+/// object; otherwise, the error states what it is instead.
 struct ELFHeader {
     let programHeaders: UInt64
     let programHeaderCount: UInt64
@@ -112,7 +112,7 @@ struct ELFHeader {
             invalid: "is cut short: \(file.count) bytes, but the ELF header alone has 64. Copy it again.")
     }
 
-    /// Returns what a file that is not an ELF file looks like, judging by its first 512 bytes.
+    /// Returns the apparent type of a file that is not an ELF file, judging by its first 512 bytes.
     private static func looks(_ bytes: UnsafeRawBufferPointer) -> String {
         let known: [(start: [UInt8], what: String)] = [
             (Array("#!".utf8), "a script"), (Array("!<arch>\n".utf8), "a static library (ar archive)"),
@@ -138,7 +138,7 @@ extension ELFImage {
         static let thisMachine: UInt16 = 243
     #endif
 
-    /// Returns the processor of a value of `e_machine`.
+    /// Returns the name of the processor that a value of `e_machine` stands for.
     static func name(ofMachine machine: UInt16) -> String {
         let names: [UInt16: String] = [
             3: "x86 (32-bit)", 8: "MIPS", 20: "PowerPC", 21: "PowerPC", 22: "s390", 40: "ARM (32-bit)", 62: "x86-64",

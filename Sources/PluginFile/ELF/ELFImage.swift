@@ -2,9 +2,10 @@ package import PluginABI
 
 /// The description of a shared library from its ELF header and dynamic section, read without running any of its code.
 ///
-/// The dynamic linker trusts the tables of a file, and crashes on wrong ones. Therefore everything that it will follow is
-/// checked here first: that the file is complete, that it is for this machine, and that each table, name, symbol and
-/// relocation is at a valid position. A file that passes can still be wrong; it is trusted like code.
+/// The dynamic linker trusts the tables of a file, and crashes if they are wrong. Therefore this type first checks
+/// everything that the linker will follow: that the file is complete, that it is for this machine, and that each table,
+/// name, symbol and relocation is at a valid position. A file that passes can still be wrong; it must be trusted as
+/// code is.
 package struct ELFImage: Sendable {
     /// DT_SONAME: the name under which other libraries need this one.
     package private(set) var soname: String?
@@ -24,7 +25,7 @@ package struct ELFImage: Sendable {
     /// - Parameters:
     ///   - bytes: The file. Used only during the call, and must not change during the call.
     ///   - path: The path of the file in errors.
-    /// - Throws: `invalidFile`, saying what is wrong.
+    /// - Throws: `invalidFile`, stating what is wrong.
     package init(reading bytes: UnsafeRawBufferPointer, path: String) throws(PluginError) {
         let file = ELFBytes(bytes: bytes, path: path)
         let dynamic = try ELFDynamic(file)
@@ -39,7 +40,7 @@ package struct ELFImage: Sendable {
         needed = try dynamic.needed()
         exportsEntry = try symbols.findEntry(count: symbolCount)
         try ELFVersions.check(dynamic, needed: needed, symbolCount: symbolCount)
-        // Some libraries, such as libc, contain the name of the dynamic linker like programs do, but are not marked PIE.
+        // Some libraries, such as libc, contain the name of the dynamic linker, as programs do, but are not marked PIE.
         let isProgram =
             dynamic.isProgram
             || !exportsEntry && dynamic[.soname] == nil && segments.all.contains(where: { $0.type == 3 })
@@ -50,16 +51,16 @@ package struct ELFImage: Sendable {
         mappedSize = Int(segments.mappedSize)
     }
 
-    /// An empty image that stands for the program itself. Nothing needs to be checked in it, because the program is already
-    /// running, with the only Swift runtime of the process.
+    /// An empty image that stands for the program itself. Nothing needs to be checked in it, because the program is
+    /// already running, with the only Swift runtime of the process.
     package static let program = ELFImage()
 
     private init() {}
 
-    /// Checks the tables from which everything else is found, in order to refuse a file before it is copied: the header, the
-    /// program and section headers, the dynamic section, names, and the hash table of the symbols.
+    /// Checks the tables from which everything else is found, in order to refuse a file before it is copied: the
+    /// header, the program and section headers, the dynamic section, names, and the hash table of the symbols.
     ///
-    /// - Throws: `invalidFile`, saying what is wrong.
+    /// - Throws: `invalidFile`, stating what is wrong.
     package static func checkTables(of file: ELFBytes) throws(PluginError) {
         let dynamic = try ELFDynamic(file)
         _ = try (dynamic.needed(), dynamic.runpath(), dynamic.soname())

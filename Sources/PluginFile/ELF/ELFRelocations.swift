@@ -1,6 +1,6 @@
 import PluginABI
 
-/// The relocations: the addresses that the dynamic linker will write to, and the symbols that it uses for that.
+/// The relocations: the addresses that the dynamic linker will write to, and the symbols that it needs for them.
 struct ELFRelocations {
     private let dynamic: ELFDynamic
     /// The largest symbol number in the relocations plus one.

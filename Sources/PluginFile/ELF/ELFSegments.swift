@@ -29,8 +29,8 @@ struct ELFSegments {
     /// The maximum number of bytes of memory of a module.
     private static let memoryLimit: UInt64 = 1 << 32
 
-    /// The maximum number of notes that are searched for the build id, which linkers put first. The limit is needed because
-    /// note segments can overlap.
+    /// The maximum number of notes that are searched for the build id, which linkers put first. The limit is needed
+    /// because note segments can overlap.
     private static let noteLimit = 1024
 
     /// The number of bytes of memory that the image takes.
@@ -129,8 +129,8 @@ struct ELFSegments {
         return load
     }
 
-    /// Returns the offset in the file from which the `size` bytes at `address` are loaded; `nil` unless all of them come
-    /// from the file.
+    /// Returns the offset in the file from which the `size` bytes at `address` are loaded; `nil` unless all of them
+    /// come from the file.
     func fileOffset(_ address: UInt64, _ size: UInt64) -> UInt64? {
         guard let load = load(containing: address), address <= load.fileEnd else { return nil }
         return size <= load.fileEnd - address ? load.offset + (address - load.address) : nil

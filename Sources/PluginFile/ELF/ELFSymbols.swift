@@ -5,7 +5,7 @@ struct ELFSymbols {
     let dynamic: ELFDynamic
     /// The offset of symbol 0 in the file.
     let offset: UInt64
-    /// The number of symbols according to the hash tables; `nil` if it does not follow from them.
+    /// The number of symbols according to the hash tables; `nil` if they do not determine it.
     private(set) var count: UInt64?
     /// The maximum number of symbols, limited by the space in the file.
     let limit: UInt64
@@ -37,8 +37,8 @@ struct ELFSymbols {
             count <= limit, else: "its hash table has \(count) symbols, but there is room for only \(limit)")
     }
 
-    /// Returns the number of symbols from DT_GNU_HASH. Its buckets are the starts of consecutive chains, each of which ends
-    /// with an odd number; the last chain ends with the last symbol.
+    /// Returns the number of symbols from DT_GNU_HASH. Its buckets are the starts of consecutive chains, each of which
+    /// ends with an odd number; the last chain ends with the last symbol.
     private func countFromGNUHash() throws(PluginError) -> UInt64? {
         guard let address = dynamic[.gnuHash] else { return nil }
         let start = try dynamic.table(.gnuHash, at: address, size: 16).offset
@@ -66,8 +66,8 @@ struct ELFSymbols {
         throw file.damaged("its hash table (DT_GNU_HASH) has no end")
     }
 
-    /// Returns the number of symbols from DT_HASH. Each symbol is in at most one chain, so more steps than symbols mean a
-    /// cycle.
+    /// Returns the number of symbols from DT_HASH. Each symbol is in at most one chain, so more steps than symbols mean
+    /// a cycle.
     private func countFromHash() throws(PluginError) -> UInt64? {
         guard let address = dynamic[.hash] else { return nil }
         let start = try dynamic.table(.hash, at: address, size: 8).offset
@@ -90,7 +90,7 @@ struct ELFSymbols {
         return symbols
     }
 
-    /// An entry of the table as it is in the file: the name, four bits each of type and binding, the visibility, the
+    /// An entry of the table, as stored in the file: the name, four bits each of type and binding, the visibility, the
     /// section, and the value.
     struct Symbol {
         let head: UInt64

@@ -1,9 +1,9 @@
 import PluginABI
 
-/// The versions of symbols: those that the file defines, those that it requires of other libraries, and the version of each
-/// of its symbols.
+/// The versions of symbols: those that the file defines, those that it requires of other libraries, and the version of
+/// each of its symbols.
 enum ELFVersions {
-    /// Checks the three tables in the way the dynamic linker will follow them. Takes linear time, because each list only
+    /// Checks the three tables by following them as the dynamic linker will. Takes linear time, because each list only
     /// goes forward in the file.
     static func check(_ dynamic: ELFDynamic, needed: [String], symbolCount: UInt64) throws(PluginError) {
         let file = dynamic.file
@@ -45,8 +45,8 @@ enum ELFVersions {
         }
     }
 
-    /// Returns the offsets of the records of a list in which each record contains the distance to the next one, or 0 at the
-    /// end.
+    /// Returns the offsets of the records of a list in which each record contains the distance to the next one, or 0 at
+    /// the end.
     private static func list(
         _ dynamic: ELFDynamic, _ address: UInt64, count: UInt64?, size: UInt64, next: UInt64
     ) throws(PluginError) -> [UInt64] {

@@ -19,21 +19,21 @@ package struct FileIdentity: Hashable, Sendable, Codable {
         changed = Self.nanoseconds(status.st_ctim)
     }
 
-    /// Whether the file has changed so recently that another change could leave the same times: file systems use a clock
-    /// that ticks every few milliseconds. (git calls this "racily clean".)
+    /// Whether the file has changed so recently that another change could leave the same times: file systems use a
+    /// clock that ticks every few milliseconds. (git calls this "racily clean".)
     package var isRecent: Bool {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         return Self.nanoseconds(now) &- changed < 20_000_000
     }
 
-    /// Returns a time in nanoseconds. Wraps around instead of trapping for a time that no clock can show.
+    /// Returns a time in nanoseconds. Wraps around, instead of trapping, for a time that is out of range.
     private static func nanoseconds(_ time: timespec) -> Int64 {
         Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
     }
 }
 
-/// Returns what kind of file a mode describes: "a folder".
+/// Returns the kind of file that a mode describes, for people: "a folder".
 package func fileKind(mode: mode_t) -> String {
     switch mode & S_IFMT {
     case S_IFREG: "a regular file"

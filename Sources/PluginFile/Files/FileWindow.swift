@@ -3,8 +3,8 @@ package import PluginABI
 
 /// An untrusted file that is read block by block on demand, into memory as large as the file.
 ///
-/// The file is read, not mapped: a mapped file that is truncated kills the process that reads it. Only the blocks that are
-/// read take memory. For one thread only.
+/// The file is read, not mapped: a mapped file that is truncated kills the process that reads it. Only the blocks that
+/// are read take memory. Used by one thread only.
 package final class FileWindow {
     /// The content of the file. Blocks that were not requested with ``require(_:_:)`` are zero.
     let bytes: UnsafeRawBufferPointer

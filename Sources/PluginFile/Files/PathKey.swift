@@ -1,7 +1,7 @@
 import Glibc
 
-/// A path or file name as a key that is compared by its bytes. Swift strings are equal if they are canonically equivalent:
-/// `é` can be encoded in two ways, which on Linux are the names of two different files.
+/// A path or file name as a key that is compared by its bytes. Swift strings are equal if they are canonically
+/// equivalent: `é` has two encodings, which name two different files on Linux.
 @usableFromInline
 package struct PathKey: Hashable, Comparable, Sendable {
     @usableFromInline package let path: String

@@ -1,7 +1,7 @@
 /// Decimal numbers as text.
 enum DecimalNumber {
-    /// Returns the number that a text denotes if it is whole and fits into 64 bits; otherwise `nil`. The result is computed
-    /// from the digits, never through a double.
+    /// Returns the number that a text denotes if it is whole and fits into 64 bits; otherwise `nil`. The result is
+    /// computed from the digits, never through a double.
     ///
     /// - Parameter text: A number as in JSON, `-12.50e+3`. Leading zeros and a leading `+` are accepted.
     static func wholeNumber(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
@@ -16,7 +16,7 @@ enum DecimalNumber {
         let point = mantissa.firstIndex(of: UInt8(ascii: ".")) ?? mark
         var power = point > last ? point - last - 1 : point - last
         if mark < rest.endIndex {
-            // With a larger exponent, a whole number would need more digits than fit into memory.
+            // With a larger exponent, the text of a whole number would need more digits than fit into memory.
             let exponent = Int(String(decoding: rest[(mark + 1)...], as: UTF8.self))
             guard let exponent, exponent.magnitude < 1 << 40 else { return nil }
             power += exponent

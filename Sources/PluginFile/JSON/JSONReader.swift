@@ -1,9 +1,9 @@
 import PluginABI
 
-/// Reads a JSON text (RFC 8259) into a value, in one pass and in linear time for any text. All JSON from outside is read
-/// with it.
+/// Reads a JSON text (RFC 8259) into a value, in one pass and in linear time for any text. All JSON from outside is
+/// read with it.
 ///
-/// A number that is whole and fits into 64 bits is an int, which is decided from its digits: `1e2` and `3.0` are ints.
+/// A number that is whole and fits into 64 bits is an int. This is decided from its digits: `1e2` and `3.0` are ints.
 package struct JSONReader {
     /// The rules for a text.
     package struct Rules {
@@ -28,7 +28,7 @@ package struct JSONReader {
     /// Reads a text.
     ///
     /// - Parameter text: The text, which must be valid UTF-8. Used only during the call.
-    /// - Throws: An error that says what is wrong with the text, and where.
+    /// - Throws: An error that states what is wrong with the text, and where.
     static func read(_ text: UnsafeRawBufferPointer, _ rules: Rules = .value) throws(MalformedText) -> Value {
         var reader = JSONReader(bytes: text.bindMemory(to: UInt8.self), rules: rules)
         if text.starts(with: [0xEF, 0xBB, 0xBF]) { reader.index = 3 }
@@ -209,14 +209,14 @@ package struct JSONReader {
         return nil
     }
 
-    /// Reads a byte, and white space before it, if it is next.
+    /// Reads a byte, and white space before it, if it comes next. Returns whether it did.
     private mutating func take(_ byte: UInt8) -> Bool {
         guard next() == byte else { return false }
         index += 1
         return true
     }
 
-    /// Reads a byte if it is next, without white space before it.
+    /// Reads a byte if it comes next, without white space before it. Returns whether it did.
     private mutating func accept(_ byte: UInt8) -> Bool {
         guard index < bytes.count, bytes[index] == byte else { return false }
         index += 1

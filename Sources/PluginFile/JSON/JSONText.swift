@@ -2,7 +2,8 @@ import Foundation
 package import PluginABI
 
 extension Value {
-    /// Reads a message of another program from the bytes of a line. It can contain values of the maximum depth.
+    /// Reads a message of another program from the bytes of a line. The message can contain values of the maximum
+    /// depth.
     package init(jsonMessage bytes: [UInt8]) throws(PluginError) {
         self = try bytes.span.withUnsafeBytes { bytes throws(PluginError) in
             try JSONText.parse(bytes, .message, what: "The message")

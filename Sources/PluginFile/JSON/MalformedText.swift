@@ -6,8 +6,8 @@ struct MalformedText: Error {
     init(_ message: String) { self.message = message }
 }
 
-/// Limits runs of combining marks. Comparing and hashing strings sorts each run in quadratic time: megabytes of combining
-/// marks would occupy a thread for hours.
+/// Limits runs of combining marks. Comparing and hashing strings sorts each run in quadratic time: megabytes of
+/// combining marks would occupy a thread for hours.
 enum CombiningMarks {
     /// The maximum length of a run. Unicode's Stream-Safe Text Format allows 30.
     static let limit = 256

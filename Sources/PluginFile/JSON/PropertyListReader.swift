@@ -3,9 +3,9 @@ import PluginABI
 
 /// Reads a property list in XML into a value, in one pass and in linear time.
 ///
-/// Foundation's decoder takes seconds for a file of some megabytes, and does not end for a name that consists of
-/// combining marks. This reader accepts the format that `plutil -convert xml1` writes. It refuses dates, because no value
-/// can represent them, and duplicate names.
+/// Foundation's decoder takes seconds for a file of a few megabytes, and never finishes if a name consists of combining
+/// marks. This reader accepts the format that `plutil -convert xml1` writes. It refuses dates, because no value can
+/// represent them, and duplicate names.
 struct PropertyListReader {
     private let bytes: UnsafeBufferPointer<UInt8>
     private var index = 0
@@ -21,7 +21,7 @@ struct PropertyListReader {
     /// Reads a text.
     ///
     /// - Parameter text: The text, which must be valid UTF-8. Used only during the call.
-    /// - Throws: An error that says what is wrong with the text, and where.
+    /// - Throws: An error that states what is wrong with the text, and where.
     static func read(_ text: UnsafeRawBufferPointer) throws(MalformedText) -> Value {
         if text.starts(with: "bplist".utf8) {
             throw MalformedText("is a binary property list, but must be in XML. Convert it: plutil -convert xml1")
@@ -234,7 +234,7 @@ struct PropertyListReader {
         throw failure("“\(end)” is missing")
     }
 
-    /// Reads a word if it is next.
+    /// Reads a word if it comes next. Returns whether it did.
     private mutating func take(_ word: StaticString) -> Bool {
         guard word.withUTF8Buffer({ bytes[index...].starts(with: $0) }) else { return false }
         index += word.utf8CodeUnitCount

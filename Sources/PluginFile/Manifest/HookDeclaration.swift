@@ -3,13 +3,14 @@ import PluginABI
 extension ModuleManifest {
     /// The functions that the host calls during the life of a module.
     ///
-    /// The last three hand over state from a generation to the one that replaces it: the old one's `suspend` replies with
-    /// a value, which the new one's `resume` receives. If the replacement fails, `unsuspend` tells the old generation to
-    /// continue.
+    /// The last three hooks hand over state from a generation to the one that replaces it: the `suspend` of the old one
+    /// replies with a value, which the `resume` of the new one receives. If the replacement fails, `unsuspend` lets the
+    /// old generation continue.
     package enum Hook: String, Sendable, CaseIterable {
         case setUp, `init`, didStart, willStop, tearDown, suspend, resume, unsuspend
 
-        /// The parameters of the hook: `resume` gets the reply of `suspend`, and the version that the reply is from.
+        /// The parameters of the hook: `resume` gets the reply of `suspend`, and the version of the module that
+        /// replied.
         var parameters: [Parameter] {
             guard self == .resume else { return [] }
             return [Parameter(name: "state", type: .any), Parameter(name: "version", type: .string, isRequired: true)]
@@ -48,7 +49,8 @@ extension ManifestNode {
         return (hooks, asyncHooks)
     }
 
-    /// Reads whether the module is exclusive. An exclusive module must be able to release what it owns, and to take it back.
+    /// Reads whether the module is exclusive. An exclusive module must be able to release what it owns, and to acquire
+    /// it again.
     func isExclusive(with hooks: [ModuleManifest.Hook]) throws(PluginError) -> Bool {
         guard try flag("exclusive") else { return false }
         for hook in [ModuleManifest.Hook.suspend, .unsuspend] {

@@ -15,7 +15,7 @@ package struct ModuleManifest: Sendable, Equatable {
     package var services: [Service] = []
     /// The subscriptions: actions that are named like the events.
     package var events: [Action] = []
-    /// The interceptors, which intercept calls for which the host's configuration names them.
+    /// The interceptors. Each intercepts the calls for which the host's configuration names it.
     package var interceptors: [Action] = []
     package var hooks: [Hook] = []
     /// The hooks that are asynchronous.

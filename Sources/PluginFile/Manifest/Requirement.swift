@@ -1,7 +1,8 @@
 import PluginABI
 
 extension ModuleManifest {
-    /// A module or service that a module requires before it starts. The module also runs without an optional one.
+    /// A module or service that a module requires before it starts. The module also runs if an optional requirement is
+    /// not met.
     package struct Requirement: Sendable, Hashable {
         package var subject: Subject
         package var versions: VersionRange
@@ -78,8 +79,8 @@ extension ManifestNode {
         }
     }
 
-    /// Reads the lowest minor version of the binary interface that the module needs. Must be called before anything is read
-    /// that a newer interface may have added, so that an incompatible module fails with this error.
+    /// Reads the lowest minor version of the binary interface that the module needs. Must be called before anything is
+    /// read that a newer interface may have added, so that an incompatible module fails with this error.
     ///
     /// - Throws: `incompatible` if the host's version is lower.
     func abiMinor(of module: String) throws(PluginError) -> Int {

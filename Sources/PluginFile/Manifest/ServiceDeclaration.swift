@@ -1,7 +1,8 @@
 import PluginABI
 
 extension ModuleManifest {
-    /// A service, which others find by its name and the lowest acceptable version. A target of the module implements it.
+    /// A service, which other modules find by its name and the lowest acceptable version. A target of the module
+    /// implements it.
     package struct Service: Sendable, Hashable {
         package var name: String
         package var version: SemanticVersion

@@ -2,9 +2,9 @@ import PluginABI
 
 /// Returns the candidate that is nearest to a misspelt word; `nil` if none is near.
 ///
-/// A candidate is near if up to a third of the letters, but at most three, are wrong, missing, superfluous or swapped. Case
-/// is ignored. If no candidate is near, one that begins with the word is returned, provided that the word has more than
-/// three letters. Nothing is near to a word of more than 64 bytes, so that the work is bounded.
+/// A candidate is near if at most a third of the letters, and at most three, are wrong, missing, superfluous or
+/// swapped. Case is ignored. If no candidate is near, one that begins with the word is returned, provided that the word
+/// has more than three letters. No candidate is near to a word of more than 64 bytes, which bounds the work.
 package func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
     guard word.utf8.count <= 64 else { return nil }
     let letters = Array(word.lowercased().utf8)
@@ -25,9 +25,9 @@ package func didYouMean(_ word: String, _ candidates: some Sequence<String>) -> 
     nearest(to: word, in: candidates).map { " Did you mean “\($0.shortened)”?" } ?? ""
 }
 
-/// Returns how many letters must be replaced, added, removed or swapped with their neighbour (optimal string alignment);
-/// `nil` if there are more than `limit`. A word may be compared with a thousand names, so common beginnings and ends are
-/// skipped, and the comparison stops as soon as the limit is certain to be exceeded.
+/// Returns how many letters must be replaced, added, removed or swapped with their neighbour (optimal string
+/// alignment); `nil` if there are more than `limit`. A word may be compared with a thousand names, so common beginnings
+/// and ends are skipped, and the comparison stops as soon as the limit is certain to be exceeded.
 private func editDistance(_ left: [UInt8], _ right: [UInt8], atMost limit: Int) -> Int? {
     let begin = zip(left, right).prefix { $0 == $1 }.count
     let end = zip(left.dropFirst(begin).reversed(), right.dropFirst(begin).reversed()).prefix { $0 == $1 }.count
@@ -43,8 +43,8 @@ private func editDistance(_ left: [UInt8], _ right: [UInt8], atMost limit: Int) 
             }
             current.append(cost)
         }
-        // The minimum of a row is at most one more than that of the previous row, so a swap, which spans two rows, cannot
-        // get below the limit again.
+        // The minimum of a row is at most one more than that of the previous row, so a swap, which spans two rows,
+        // cannot get below the limit again.
         if current.allSatisfy({ $0 > limit }) { return nil }
         (beforeLast, last) = (last, current)
     }

@@ -6,7 +6,7 @@ package struct SemanticVersion: Sendable {
     package let minor: UInt64
     package let patch: UInt64
     var release: (UInt64, UInt64, UInt64) { (major, minor, patch) }
-    /// The identifiers after `-`. A version with such identifiers is lower than the same version without.
+    /// The identifiers after `-`. A version with such identifiers is lower than the same version without them.
     package let prerelease: [String]
     /// The identifiers after `+`.
     package let build: [String]

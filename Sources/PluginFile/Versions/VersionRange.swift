@@ -4,10 +4,10 @@ import PluginABI
 ///
 /// The grammar and its meaning are those of npm's node-semver, which is widely known: comparators (`=`, `>`, `>=`, `<`,
 /// `<=`), `^` (up to the next change of the first number that is not zero), `~` (up to the next minor version), numbers
-/// that are left out or written `x`, `X` or `*`, ranges with a hyphen; a space means *and*, `||` means *or*. A prerelease
-/// (`2.0.0-beta`) is in a range only if one of the comparators of the matching alternative names a prerelease of the same
-/// release. An empty text and `*` mean every release. Unlike node-semver, this refuses numbers after an `x`, which would
-/// have no meaning, a `v` before a version, and `~>`.
+/// that are left out or written `x`, `X` or `*`, ranges with a hyphen; a space means *and*, `||` means *or*. A
+/// prerelease (`2.0.0-beta`) is in a range only if one of the comparators of the matching alternative names a
+/// prerelease of the same release. An empty text and `*` mean every release. Unlike node-semver, this type refuses
+/// numbers after an `x`, which would have no meaning; a `v` before a version; and `~>`.
 package struct VersionRange: Sendable, Hashable {
     /// The range as it was written.
     private let text: String
@@ -32,7 +32,7 @@ package struct VersionRange: Sendable, Hashable {
             }
         }
 
-        /// Returns whether the comparator's version is a prerelease of the release that `other` is a prerelease of.
+        /// Returns whether the comparator's version is a prerelease of the same release as `other`.
         func isPrerelease(like other: SemanticVersion) -> Bool {
             !version.prerelease.isEmpty && version.release == other.release
         }

@@ -25,8 +25,8 @@ struct VersionRangeParser {
 
         var isWhole: Bool { numbers.count == 3 }
 
-        /// Returns the lowest version, prereleases included, above all versions that begin with the same `count` numbers;
-        /// `nil` if there is none because the numbers are the largest possible ones.
+        /// Returns the lowest version, prereleases included, above all versions that begin with the same `count`
+        /// numbers; `nil` if there is none, because these numbers are already the largest possible ones.
         func next(after count: Int) -> SemanticVersion? {
             var next = Array(numbers.prefix(count))
             while let last = next.popLast() {

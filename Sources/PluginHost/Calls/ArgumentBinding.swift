@@ -5,8 +5,8 @@ extension Endpoint {
     /// defaults.
     ///
     /// - Parameters:
-    ///   - entries: The parameters as given. Of equal names the first one counts, so what a caller passes takes
-    ///     precedence over what a URL contains.
+    ///   - entries: The parameters as given. If a name occurs more than once, the first entry is used, so a parameter
+    ///     that the caller passes takes precedence over one in a URL.
     ///   - arguments: Uninitialised memory with one element for each declared parameter (for each entry, if the
     ///     endpoint is variadic).
     @inline(__always)

@@ -12,10 +12,11 @@ extension Calls {
         return try self.call(target, action, request.entries, call, thread, record)
     }
 
-    /// Makes typed calls of bound actions on the fast path, as ``dispatch(_:parent:from:mode:to:)`` does for requests.
+    /// Calls a bound action with positional arguments on the fast path. ``dispatch(_:parent:from:mode:to:)`` does the
+    /// same for requests.
     ///
-    /// - Returns: Whether `result` was written; if not, the receiver has received the outcome. `nil`, with nothing
-    ///   done, if the call needs the slow path.
+    /// - Returns: Whether `result` was written; if not, the receiver has received the outcome. `nil`, without doing
+    ///   anything, if the call needs the slow path.
     @inline(__always)
     func callBound(
         _ number: plugin_bound_action, _ arguments: UnsafeBufferPointer<plugin_value>, from caller: Generation,

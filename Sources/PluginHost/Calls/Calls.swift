@@ -58,13 +58,14 @@ struct Calls: Sendable {
         }
     }
 
-    /// Whether the caller can wait for an asynchronous action.
+    /// The outcomes that a caller accepts: only those that arrive before the call returns (`synchronous`), or also
+    /// later ones (`any`).
     enum Mode { case synchronous, any }
 
     // MARK: Entry
 
     /// Makes the call that a request describes. The receiver receives the outcome exactly once; in mode `.synchronous`
-    /// before this returns.
+    /// before this function returns.
     ///
     /// This is the fast path for almost every call: an action of a serving module, found by its names or as a bound
     /// one. Most events go through ``postFast(_:parent:from:to:_:_:)``, and everything else through
@@ -109,9 +110,9 @@ struct Calls: Sendable {
         !thread.seesProposal && !caller.isStarting.load(ordering: .relaxed)
     }
 
-    /// Finds an action in the published table, and enters the call in its record. Returns `nil`, with nothing done, if
-    /// there is no such action or if there are interceptors. The caller must have checked that it sees the published
-    /// table (``seesPublished(_:_:)``).
+    /// Finds an action in the published table, and enters the call in its record. Returns `nil`, without doing
+    /// anything, if there is no such action or if there are interceptors. The caller must have checked that it sees the
+    /// published table (``seesPublished(_:_:)``).
     @inline(__always)
     func enter(
         _ record: CallRecord, _ thread: ThreadContext, parent: plugin_token, from caller: Generation,
@@ -235,15 +236,15 @@ struct Calls: Sendable {
 
     /// The properties that calls with any kind of address have.
     struct Call {
-        /// Whether it comes from this process and sets no timeout, like `plugin_request.isPlain`.
+        /// Whether the call comes from this process and sets no timeout, like `plugin_request.isPlain`.
         var isPlain: Bool { !isRemote && timeout <= 0 }
         let parent: plugin_token
         var timeout: Int64
         let isRemote: Bool
         let mode: Mode
         let receiver: Receiver
-        /// The generation that makes the call and can cancel it by its token; `nil` for the host itself. It lives as
-        /// long as the process.
+        /// The generation that makes the call and can cancel it by its token; `nil` for the host itself. Generations
+        /// are never freed.
         var caller: Unmanaged<Generation>? = nil
         /// Whether the call gets an instance of its own, whatever the target declares.
         var isFresh = false
@@ -273,13 +274,13 @@ extension plugin_request {
         UnsafeBufferPointer(start: parameters, count: Int(truncatingIfNeeded: parameter_count))
     }
 
-    /// Whether it comes from this process and sets no timeout.
+    /// Whether the request comes from this process and sets no timeout.
     @inline(__always)
     var isPlain: Bool { flags & PLUGIN_REQUEST_REMOTE == 0 && timeout <= 0 }
 }
 
 extension Generation {
-    /// The call path of the host that it belongs to.
+    /// The call path of the host that the generation belongs to.
     @inline(__always)
     var calls: Calls { Calls(core) }
 }

@@ -8,8 +8,8 @@ import Synchronization
 enum Deadlines {
     private static let next = Mutex(Int64.max)
 
-    /// Starts the threads that end calls, or keeps them running, until ``releaseThreads()``: when a deadline passes, it
-    /// may be impossible to create a thread. Counted.
+    /// Starts the threads that end calls and keeps them running until the matching ``releaseThreads()``, because it may
+    /// be impossible to create a thread when a deadline passes.
     static func retainThreads() {
         SerialThread.timers.retainThread()
         ThreadPool.deliveries.retainThread()
@@ -32,7 +32,7 @@ enum Deadlines {
     }
 
     private static func endOverdue(_ noted: Int64) {
-        // Otherwise an earlier deadline was recorded since, and its search has covered this one.
+        // If another deadline is the next one, it is earlier and was recorded later, and its search covers this one.
         let isNext = next.withLock { next in
             guard next == noted else { return false }
             next = .max

@@ -57,7 +57,8 @@ extension Calls {
     /// parameters that match its declaration exactly. The caller has checked that the call comes from this process and
     /// sets no timeout (`isPlain`), and has occupied its record.
     ///
-    /// - Returns: False, with nothing done, for any other action; ``invoke(_:_:_:_:_:instance:)`` can call all of them.
+    /// - Returns: False, without doing anything, for any other action; ``invoke(_:_:_:_:_:instance:)`` can call all of
+    ///   them.
     @inline(__always)
     func callFast(
         _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, _ receiver: Receiver,
@@ -79,8 +80,8 @@ extension Calls {
     /// The fast path for arguments that are already in order, and a caller that provides memory for the result.
     ///
     /// - Parameter areTrusted: Whether the arguments need no check.
-    /// - Returns: Whether `result` was written; if not, the receiver has received the outcome. `nil`, with nothing
-    ///   done, for any other action.
+    /// - Returns: Whether `result` was written; if not, the receiver has received the outcome. `nil`, without doing
+    ///   anything, for any other action.
     @inline(__always)
     func callFast(
         _ found: Unmanaged<Endpoint>, _ arguments: UnsafeBufferPointer<plugin_value>, areTrusted: Bool,
@@ -114,7 +115,7 @@ extension Calls {
         endpoint.invoke(endpoint.data, &context, arguments, UInt32(truncatingIfNeeded: count))
     }
 
-    /// Runs a call that can no longer fail before it begins, in its record of this thread context, which is free
+    /// Runs a call that can no longer be refused, in its record of this thread context, and frees the record
     /// afterwards.
     ///
     /// - Parameter body: Answers the call with this token, or writes its result.
@@ -131,7 +132,7 @@ extension Calls {
         }
     }
 
-    /// Opens the record of this thread context for a `body` that answers its call itself, and frees it afterwards.
+    /// Opens the call's record of this thread context, runs `body`, which must answer the call, and frees the record.
     @inline(__always)
     private func inRecord<Result>(
         _ endpoint: Endpoint, _ receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord,
@@ -201,7 +202,7 @@ extension Calls {
             context.instance = made
             if isOwn { record.pointer.pointee.instance = made }
         }
-        if let result {  // Set after the factory ran: it gets the same call but has no result.
+        if let result {  // Set after the factory has run, which receives the same call but must not write a result.
             context.flags |= PLUGIN_CALL_IN_PLACE
             context.result = result
         }
@@ -244,7 +245,7 @@ extension Calls {
         return false
     }
 
-    /// Makes sure that a call has been answered whose action has not written a usable result.
+    /// Makes sure that a call has been answered if its action has not written a usable result.
     @inline(__always)
     private func finishOther(_ kind: UInt32, _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
         if kind == PLUGIN_KIND_NONE {
@@ -270,7 +271,7 @@ extension Calls {
         waitForOther(record, token)
     }
 
-    /// Refuses the result that an action has written, because it is invalid or comes too late.
+    /// Refuses the result that an action has written, because it is invalid or too late.
     @inline(never)
     private func refuseResult(_ kind: UInt32, _ endpoint: Endpoint, _ record: CallRecord, _ token: plugin_token) {
         let failure =
@@ -287,7 +288,7 @@ extension Calls {
         }
     }
 
-    /// Waits for another thread that may be about to answer: until then it uses the record.
+    /// Waits for another thread that may be answering, because it uses the record until it has finished.
     private func waitForOther(_ record: CallRecord, _ token: plugin_token) {
         while record.phase(of: token) == .replying { sched_yield() }
     }

@@ -6,7 +6,7 @@ import PluginABI
 
 extension Calls {
     /// The fast path of almost every call of an asynchronous action, like ``callFast(_:_:_:_:_:)`` for synchronous
-    /// ones. Returns `nil`, with nothing done, for any other call.
+    /// ones. Returns `nil`, without doing anything, for any other call.
     func beginFast(
         _ found: Unmanaged<Endpoint>, _ entries: UnsafeBufferPointer<plugin_entry>, parent: plugin_token,
         from caller: Generation, to receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord
@@ -64,7 +64,8 @@ extension Calls {
         return record.phase(of: token) == .over ? 0 : token
     }
 
-    /// A call that waits at its gate. Its members are only read, by the one thread that starts it.
+    /// A call that waits at its gate. Immutable, and used only by the thread that starts the call; hence `@unchecked
+    /// Sendable`.
     private struct PendingStart: @unchecked Sendable {
         let endpoint: Endpoint
         let arguments: Parameters
@@ -135,8 +136,8 @@ extension Calls {
 
     // MARK: Replies
 
-    /// Ends a call for its caller, while the action continues. Only for calls in the pool. Returns at once, with
-    /// nothing done, if the caller is already receiving another outcome.
+    /// Ends a call for its caller, while the action continues. Only for calls in the pool. Does nothing if the caller
+    /// is already receiving another outcome.
     static func abandon(_ token: plugin_token, _ error: PluginError) {
         guard let record = CallRecord(token: token), record.pointer.pointee.is_pooled != 0,
             record.beginFirstReply(token)

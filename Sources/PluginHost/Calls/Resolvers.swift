@@ -90,7 +90,8 @@ extension Calls {
         throw table.missing(target, action)
     }
 
-    /// Returns the entries as a map, by name, or by index if they have none. Of equal names the first one counts.
+    /// Returns the entries as a map, by name, or by index if they have none. If a name occurs more than once, the first
+    /// entry is used.
     private func parametersAsMap(_ entries: UnsafeBufferPointer<plugin_entry>) -> Value {
         let named = entries.enumerated().lazy.map { [host = program.hostTable!] index, entry in
             (entry.key.count == 0 ? String(index) : entry.key.text, Value(copying: entry.value, host: host))

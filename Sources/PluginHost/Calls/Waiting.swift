@@ -48,8 +48,8 @@ extension Calls {
         return try invoke(next, entries, call, thread, record, instance: instance)
     }
 
-    /// Makes a call of a URL after the module that it leads to has handed over its state. The URL may lead elsewhere
-    /// then. Returns `nil` if the caller, whose thread was blocked until now, must resolve it again.
+    /// Opens a URL after the module that it leads to has handed over its state; the URL may then lead elsewhere. In
+    /// mode `.synchronous`, blocks the thread until then and returns `nil`: the caller must resolve the URL again.
     func wait(
         for barrier: CallBarrier, _ endpoint: Endpoint, url: RawText, asksForObject: Bool,
         _ given: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
@@ -69,7 +69,7 @@ extension Calls {
         guard isOver.wait(timeout: deadline) == .success else { throw .deadlineExceeded(endpoint) }
     }
 
-    /// Enters a call that was blocked in its record once more: another generation may serve now.
+    /// Enters a call in its record again after it was blocked, because another generation may serve now.
     func occupyAgain(
         _ record: CallRecord, _ endpoint: Endpoint, _ call: Call, _ thread: ThreadContext, _ object: plugin_object
     ) throws(PluginError) -> Endpoint {

@@ -43,7 +43,8 @@ extension Calls {
         }
     }
 
-    /// One waiting call. Its members are only read, by the thread that starts it.
+    /// One waiting call. `begin` sets `token` before another thread sees the call, and `running` has a lock; the other
+    /// members are immutable. Hence `@unchecked Sendable`.
     private final class WaitingCall: @unchecked Sendable {
         private let barrier: CallBarrier
         private let address: WaitingAddress

@@ -11,24 +11,25 @@ public struct HostConfiguration: Sendable {
     /// tool writes bit by bit count as one change. At most 100 ms, and never later than 100 ms after the first change.
     /// Default: 5 ms.
     public var quietTime: Duration = .milliseconds(5)
-    /// Decides by their paths which files of the folders are considered; `nil` for all. For `pluginhost check`.
+    /// A function that decides by its path whether a file in the folders is considered; `nil` if all are. For
+    /// `pluginhost check`.
     package var takesFile: (@Sendable (String) -> Bool)?
-    /// Whether files and folders are accepted that users other than this one and root can write. Default: they are
+    /// Whether to accept files and folders that users other than this one and root can write. Default: they are
     /// refused.
     public var trustsEveryone = false
-    /// Whether files are loaded again that were being loaded when a host died.
+    /// Whether to load files again that were being loaded when a host died.
     public var retriesQuarantined = false
-    /// Whether modules are accepted that were built by a Swift toolchain other than the host's. They share its runtime,
-    /// and behave unpredictably where the two toolchains differ.
+    /// Whether to accept modules that were built by a Swift toolchain other than the host's. They share the host's
+    /// runtime, and behave unpredictably where the two toolchains differ.
     public var allowsOtherToolchains = false
     /// Whether the modules that are linked into the program are loaded. Default: yes. They exist only once: if there
     /// are several hosts at a time, the first one has them, and the others report that in ``PluginHost/problems``.
     public var takesLinkedModules = true
-    /// Whether the folders are watched, and files that appear while the host runs are loaded. Default: yes.
+    /// Whether the folders are watched, so that files that appear while the host runs are loaded. Default: yes.
     public var watches = true
     /// The schemes of URLs that address `scheme://target/action`, in lower case.
     public var schemes: Set<String> = ["app"]
-    /// The maximum length in bytes of a URL that is opened or asked about, 256 to 262,144; a longer one is
+    /// The maximum length in bytes of a URL that is opened or asked about, 256 to 262,144; a longer one is refused with
     /// ``/PluginABI/PluginError/Code/invalidURL``. The work of finding a URL's route is bounded for URLs of 16 KiB (see
     /// <doc:URLs>), and grows in proportion to the length. Default: 16,384.
     public var maximumURLLength = 16_384
@@ -43,11 +44,11 @@ public struct HostConfiguration: Sendable {
     /// How long a module may take to hand over its state: until its running calls have ended, and for each of
     /// `suspend`, `resume` and `unsuspend`. Default: 5 s.
     public var handOverTimeout: Duration = .seconds(5)
-    /// The maximum number of calls of a module that wait during that time; further ones end with
+    /// The maximum number of calls of a module that wait during the hand-over; further ones end with
     /// ``/PluginABI/PluginError/Code/overloaded``. Default: 10,000.
     public var waitingCallsLimit = 10_000
-    /// How long a generation that was replaced or removed may still be in use before that is reported. It can be used
-    /// after that as well. Default: 30 s.
+    /// How long a generation that was replaced or removed may stay in use before the host reports it. It remains usable
+    /// after that. Default: 30 s.
     public var drainTimeout: Duration = .seconds(30)
     /// How long objects of a generation that was replaced or removed still answer; after that, calls on them end with
     /// ``/PluginABI/PluginError/Code/generationRetired``. Default: as long as they have a holder.
@@ -65,11 +66,11 @@ public struct HostConfiguration: Sendable {
     /// The folder in which modules are staged. Default: `$XDG_RUNTIME_DIR/pluginhost`, or a folder of this user in the
     /// temporary folder.
     public var stagingFolder: String?
-    /// The folder in which the host records what killed it, and keeps versions of modules. Default:
-    /// `$XDG_STATE_HOME/pluginhost`, or `~/.local/state/pluginhost`.
+    /// The folder in which the host records which modules are being started, to find out at the next start what killed
+    /// it, and keeps versions of modules. Default: `$XDG_STATE_HOME/pluginhost`, or `~/.local/state/pluginhost`.
     public var stateFolder: String?
     /// The maximum size of a module in bytes, including the libraries that it finds next to itself. A larger one is not
-    /// read; its error is ``/PluginABI/PluginError/Code/invalidFile``. Default: 256 MiB.
+    /// read and is refused with ``/PluginABI/PluginError/Code/invalidFile``. Default: 256 MiB.
     public var maximumFileBytes = defaultMaximumFileBytes
     /// The number of versions of each module that are kept, besides those in the folders, so that
     /// ``PluginHost/rollback(_:to:force:dryRun:)`` can restore them; at least one. Default: 5.

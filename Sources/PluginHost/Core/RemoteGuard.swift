@@ -26,6 +26,6 @@ public enum RemoteDecision: Sendable {
     case redirect(String)
 }
 
-/// Decides about remote calls. Called on the thread of the call, possibly concurrently. Must not have side effects,
-/// because `canOpen` calls it, too.
+/// A function that decides about remote calls. It is called on the thread of the call, possibly concurrently. It must
+/// not have side effects, because `canOpen` calls it, too.
 public typealias RemoteGuard = @Sendable (RemoteCall) -> RemoteDecision

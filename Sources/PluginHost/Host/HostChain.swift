@@ -7,8 +7,8 @@ extension PluginHost {
     /// - Parameters:
     ///   - event: A name, such as `shop.choose`.
     ///   - parameters: Parameters by name. A handler gets only those that it declares.
-    ///   - origin: The object where the chain begins. Default: the object or the module whose action is running on this
-    ///     thread; if there is none, only the program is asked.
+    ///   - origin: The object where the chain begins. Default: the object whose action is running on this thread; if
+    ///     there is none, only the program's handlers are called.
     /// - Returns: Which handler handled the event, and which handlers failed; failures are also logged. An event that
     ///   nothing handles is not an error.
     /// - Throws: ``/PluginABI/PluginError/Code/invalidValue`` for parameters without names;
@@ -22,7 +22,7 @@ extension PluginHost {
         try program.emit(event, parameters, from: origin)
     }
 
-    /// Emits an event up the chain, also to asynchronous handlers: each one is awaited before the next is asked.
+    /// Emits an event up the chain, including to asynchronous handlers: each one is awaited before the next is called.
     @discardableResult
     public func emit(
         _ event: String, _ parameters: Parameters = [:], from origin: Object? = nil, timeout: Duration? = nil
@@ -30,7 +30,7 @@ extension PluginHost {
         try await program.emit(event, parameters, from: origin, timeout: timeout)
     }
 
-    /// Handles an event at the end of the chain, if no object and no module has handled it. Several handlers are asked
+    /// Handles an event at the end of the chain, if no object and no module has handled it. Several handlers are called
     /// in the order in which they were added.
     ///
     /// - Parameters:
@@ -44,7 +44,7 @@ extension PluginHost {
         return ChainHandler(handlers.add(event, .synchronous(body)), of: event, in: handlers)
     }
 
-    /// Handles an event at the end of the chain asynchronously. The handler is asked only if `emit` is awaited.
+    /// Handles an event at the end of the chain asynchronously. The handler is called only by the asynchronous `emit`.
     public func handle(
         _ event: String, _ body: @escaping @Sendable (ChainEvent) async throws -> ChainReply
     ) -> ChainHandler {

@@ -24,10 +24,11 @@ extension PluginHost {
     ///
     /// - Parameters:
     ///   - scope: The calls to intercept.
-    ///   - priority: Interceptors of higher priority are further outside; of those of equal priority, the one that was
+    ///   - priority: Interceptors of higher priority are further out; among those of equal priority, the one that was
     ///     added first.
-    ///   - body: The interceptor. It gets the call and the rest of the call; what it returns or throws is the outcome.
-    /// - Returns: An object that can remove the interceptor. The interceptor stays if that object is dropped.
+    ///   - body: The interceptor. It gets the call and the rest of the call; its result or error is the outcome of the
+    ///     call.
+    /// - Returns: An object that can remove the interceptor. The interceptor stays if that object is released.
     @discardableResult
     public func intercept(
         _ scope: InterceptionScope, priority: Int = 0,

@@ -24,7 +24,8 @@ extension PluginHost {
     ///
     /// - Parameter manifest: A manifest whose name is not that of another module.
     /// - Throws: ``/PluginABI/PluginError/Code/invalidManifest``; ``/PluginABI/PluginError/Code/conflict``, naming both
-    ///   sides, if another module has the same name, target, route or service; what `setUp` throws;
+    ///   sides, if another module has the same name, target, route or service;
+    ///   ``/PluginABI/PluginError/Code/activationFailed``, with the message of the error, if `setUp` or `init` fails;
     ///   ``/PluginABI/PluginError/Code/circularWait`` if called by code that runs during a change of modules, such as a
     ///   `setUp`; ``/PluginABI/PluginError/Code/hostStopped``.
     public func register(_ manifest: Manifest) throws(PluginError) { try lifecycle.register(manifest.export()) }

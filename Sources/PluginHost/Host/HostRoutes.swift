@@ -41,7 +41,7 @@ extension PluginHost {
     /// Adds a route of the program.
     ///
     /// - Parameters:
-    ///   - pattern: As in ``/PluginABI/Route``.
+    ///   - pattern: The pattern, as in ``/PluginABI/Route``.
     ///   - action: `target/action`, of any module. It does not have to exist yet.
     ///   - name: The route's name for ``url(for:_:)``.
     ///   - summary: A one-sentence description for people.
@@ -59,8 +59,8 @@ extension PluginHost {
     /// Adds routes of the program: all of them or, if one cannot be added, none.
     ///
     /// - Parameter routes: Patterns, and the action (`target/action`) that each leads to.
-    /// - Throws: `invalidPattern`; `conflict` if a pattern is already in use, also by another one of these routes, or if
-    ///   finding the route of a URL could take too long with them.
+    /// - Throws: `invalidPattern`; `conflict` if a pattern is already in use, including by another one of these routes,
+    ///   or if finding the route of a URL could take too long with them.
     public func addRoutes(_ routes: [(pattern: String, action: String)]) throws(PluginError) {
         var entries: [RouteEntry] = []
         entries.reserveCapacity(routes.count)
@@ -155,15 +155,16 @@ extension PluginHost {
     ///   - route: The name of a route, or a pattern.
     ///   - parameters: Values for the groups of the pattern. Other parameters that the action declares go into the
     ///     query.
-    /// - Throws: `missingParameter`; `unknownParameter` for a parameter that is neither a group of the pattern nor
-    ///   declared by the action; `mistypedParameter` for a value that a URL cannot carry; `conflict` if the URL with
-    ///   these values would open another route that has precedence.
+    /// - Throws: `invalidURL` if no URL can be built from the pattern, or the URL would be too long;
+    ///   `missingParameter`; `unknownParameter` for a parameter that is neither a group of the pattern nor declared by
+    ///   the action; `mistypedParameter` for a value that a URL cannot carry; `conflict` if the URL with these values
+    ///   would open another route that has precedence.
     public func url(for route: String, _ parameters: [String: Value] = [:]) throws(PluginError) -> String {
         try calls.url(for: route, parameters)
     }
 
-    /// Returns the object that a URL addresses. The action is informed that an object is expected by its parameter
-    /// `_object`.
+    /// Returns the object that a URL addresses. If the action declares the parameter `_object`, it receives true for
+    /// it.
     ///
     /// - Throws: The errors of `open`; `invalidResult` if the result is not an object.
     public func object(

@@ -63,7 +63,7 @@ extension PluginHost {
     /// store is in ``HostConfiguration/stateFolder`` and outlives the host. Versions that are damaged, or that other
     /// users could have written, are left out, and ``problems`` says why.
     ///
-    /// - Parameter name: The name of a module, also of one that does not exist any more.
+    /// - Parameter name: The name of a module, which need not exist any more.
     public func keptVersions(of name: String) -> [KeptModule] {
         let served = lifecycle.served(name)
         return (lifecycle.store?.kept(name, for: configuration) ?? []).map { kept, path in
@@ -85,7 +85,7 @@ public struct KeptModule: Sendable {
     public let name: String
     /// The version.
     public let version: String
-    /// The path that the file is put back to.
+    /// The path to which the file is put back.
     public let file: String
     /// The time when it stopped serving, or was moved out of the folder.
     public let kept: Date

@@ -7,8 +7,8 @@ extension PluginHost {
     ///     try host.fresh.perform("Counter", "add", ["n": 1])
     public var fresh: HostContext { program.fresh }
 
-    /// Drops the instance that the calls of a target share. The next call makes another one; the old one is destroyed
-    /// when the calls that run now have ended.
+    /// Releases the instance that the calls of a target share. The next call makes another one; the old one is
+    /// destroyed when the calls that run now have ended.
     ///
     /// - Parameter target: The name of the target.
     /// - Returns: Whether there was an instance. A target that has not been called yet has none.

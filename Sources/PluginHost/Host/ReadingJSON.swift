@@ -2,8 +2,8 @@ public import PluginABI
 import PluginFile
 
 extension Value {
-    /// Reads JSON text as ``/PluginABI/Value/json`` writes it, with bytes as base64 text. Whole numbers that fit into 64
-    /// bits become ints. If an object has the same name twice, the first entry counts.
+    /// Reads JSON text as ``/PluginABI/Value/json`` writes it, with bytes as base64 text. Whole numbers that fit into
+    /// 64 bits become ints. If an object has the same name twice, the first entry is used.
     ///
     /// - Throws: ``/PluginABI/PluginError/Code/invalidValue`` for text that is not valid JSON, nests lists and maps more
     ///   than 128 deep, or has more than 256 combining marks in a row; the message says where.

@@ -11,7 +11,7 @@ public enum HostChange: Sendable, CustomStringConvertible {
     /// A file could not be loaded, or its module could not be started, for the reason in the status. It is tried again
     /// when the file changes. `goingOn` names the module version that continues to serve instead.
     case failed(ModuleStatus, goingOn: String? = nil)
-    /// A module waits for an unmet requirement, which the status names.
+    /// A module waits because of an unmet requirement, which the status names.
     case waiting(ModuleStatus)
     /// Another file of the same module serves instead of this one.
     case superseded(ModuleStatus)

@@ -1,7 +1,7 @@
 import PluginABI
 import Synchronization
 
-/// Lets one task in at a time, in the order in which they arrive, without blocking a thread.
+/// A mutex that lets in one task at a time, in the order in which they arrive, without blocking a thread.
 final class AsyncMutex: Sendable {
     private struct State {
         var isTaken = false
@@ -14,7 +14,7 @@ final class AsyncMutex: Sendable {
 
     /// Runs `body` while no other task is inside.
     ///
-    /// - Throws: `circularWait` if this task is already inside and would wait for itself; what `body` throws.
+    /// - Throws: `circularWait` if this task is already inside and would wait for itself; the error of `body`.
     func take<Result: Sendable>(
         _ body: @Sendable () async throws(PluginError) -> Result
     ) async throws(PluginError) -> Result {

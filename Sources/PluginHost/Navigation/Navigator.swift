@@ -2,7 +2,7 @@ public import PluginABI
 import PluginFile
 import Synchronization
 
-/// Opens and closes pages, keeps them in stacks, and has a presenter show them.
+/// An object that opens and closes pages, keeps them in stacks, and has a presenter show them.
 ///
 ///     let navigator = Navigator(host, presenter: terminal)
 ///     try await navigator.open("app://shop/article/lamp", by: .presentInNewStack)
@@ -59,8 +59,8 @@ extension Navigator {
     /// - Throws: ``/PluginABI/PluginError/Code/noStack``; ``/PluginABI/PluginError/Code/pageRefused``;
     ///   ``/PluginABI/PluginError/Code/pageOpen`` for an object that is already open;
     ///   ``/PluginABI/PluginError/Code/invalidResult`` if the action does not return an object;
-    ///   ``/PluginABI/PluginError/Code/circularWait`` if called by the presenter; what the call, the page, or the
-    ///   presenter throws.
+    ///   ``/PluginABI/PluginError/Code/circularWait`` if called by the presenter; the error of the call, the page, or
+    ///   the presenter.
     @discardableResult
     public func open(
         _ url: String, _ parameters: [String: Value] = [:], by transition: Transition = .push,

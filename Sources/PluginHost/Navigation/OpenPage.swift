@@ -1,6 +1,6 @@
 public import PluginABI
 
-/// A page that a navigator has opened: an object of a module, and what it was opened with.
+/// A page that a navigator has opened: an object of a module, and how it was opened.
 ///
 /// The page retains the object, and with it the generation of the module that made it: a page that is shown keeps
 /// working when its module is replaced or removed. If ``PluginHost/HostConfiguration/objectTimeout`` is set, its actions
@@ -27,7 +27,7 @@ public struct OpenPage: Sendable {
 
     /// Returns the content of the page. For a page without the action `content`, the title is its type.
     ///
-    /// - Throws: What the page throws; `generationRetired`; `invalidResult` if the page returns anything else.
+    /// - Throws: The error of the page; `generationRetired`; `invalidResult` if the page returns anything else.
     public func content() async throws(PluginError) -> PageContent {
         guard declares("content") else { return PageContent(type) }
         return try PageContent(await object.call("content"))

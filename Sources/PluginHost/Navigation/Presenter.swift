@@ -1,4 +1,4 @@
-/// Shows the pages of a ``Navigator``: on a terminal, in a browser, in a test. The program implements it.
+/// A type that shows the pages of a ``Navigator``: on a terminal, in a browser, in a test. The program implements it.
 ///
 /// ## Implementation requirements
 ///

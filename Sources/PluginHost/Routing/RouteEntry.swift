@@ -55,7 +55,8 @@ final class RouteEntry: PathNode, @unchecked Sendable {
     var target: String { destination.address.target.text }
     var action: String { destination.address.action.text }
 
-    /// Returns the captures of the groups in a URL that the route matches, if all groups are whole segments.
+    /// Returns the captures of the groups in a URL that the route matches, if all groups are whole segments; otherwise
+    /// an empty array.
     func taken(_ url: URLText) -> [RawText?] {
         destination.hasPlaces ? destination.groups.map { url.segments[$0.place] } : []
     }

@@ -131,8 +131,8 @@ struct RouteTable: Sendable {
 
     /// Adds a route, unless its pattern or name is in use, or a URL would take too long with it.
     ///
-    /// - Parameter isKnown: Whether the route was added before to a table with all other routes. It is then not checked
-    ///   whether a URL would take too long.
+    /// - Parameter isKnown: Whether the route was added before to a table with all other routes. If so, the table does
+    ///   not check whether a URL would take too long.
     /// - Returns: The reason why the route was not added; `nil` if it was added.
     mutating func insert(_ entry: RouteEntry, isKnown: Bool = false) -> Conflict? {
         if let name = entry.name, let other = named(name) { return .name(other) }

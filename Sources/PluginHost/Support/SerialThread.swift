@@ -36,8 +36,8 @@ package final class SerialThread: Sendable {
         /// Whether the thread waits and has not been woken yet.
         var isAsleep = false
         var watched: Watched?
-        /// The eventfds of watches that have ended. The thread closes them, because it may be about to wait for one
-        /// until it returns here.
+        /// The eventfds of watches that have ended. Only the thread closes them, when it looks for its next step:
+        /// before that, it may be about to wait for one of them.
         var unused: [Int32] = []
     }
 
@@ -58,7 +58,7 @@ package final class SerialThread: Sendable {
 
     // MARK: Lifetime
 
-    /// Creates the thread, and keeps it until ``releaseThread()``. Counted.
+    /// Creates the thread, and keeps it until ``releaseThread()`` has been called as often as this function.
     ///
     /// - Returns: Whether there is a thread; if not, it is created as soon as that is possible.
     @discardableResult

@@ -4,10 +4,10 @@ import Synchronization
 /// A pool of threads for work that may block. Each piece of work gets an idle thread or a new one; beyond the limit it
 /// waits for one. An idle thread ends after a second.
 package final class ThreadPool: Sendable {
-    /// For code of modules that has no thread of its own: steps of asynchronous interceptors, and calls that had to
-    /// wait for a gate or a barrier.
+    /// The pool for code of modules that has no thread of its own: steps of asynchronous interceptors, and calls that
+    /// had to wait for a gate or a barrier.
     package static let shared = ThreadPool("pluginhost.pool", limit: 512)
-    /// For reporting to callers that their deadline has passed.
+    /// The pool for reporting to callers that their deadline has passed.
     static let deliveries = ThreadPool("pluginhost.tell", limit: 64)
 
     private final class Worker: Sendable {
@@ -30,7 +30,7 @@ package final class ThreadPool: Sendable {
     /// - Parameter limit: The maximum number of threads.
     package init(_ name: String, limit: Int) { (self.name, self.limit) = (name, limit) }
 
-    /// Creates a thread, and keeps one until ``releaseThread()``. Counted.
+    /// Creates a thread, and keeps one until ``releaseThread()`` has been called as often as this function.
     package func retainThread() {
         state.withLock { state in
             state.users += 1

@@ -34,7 +34,7 @@ struct ParsedArguments: Sendable {
 struct ArgumentParser: Sendable {
     let command: CommandSpecification
 
-    /// Parses arguments. Options may be anywhere before `--`. At `--help`, parsing stops without further checks.
+    /// Parses arguments. Options may be anywhere before `--`. Parsing stops at `--help`, without further checks.
     func parse(_ arguments: [String]) throws(PluginError) -> ParsedArguments {
         var parsed = ParsedArguments()
         var rest = arguments[...]

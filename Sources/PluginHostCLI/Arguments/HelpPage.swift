@@ -3,7 +3,7 @@ struct HelpPage: Sendable {
     static let width = 80
     private static let indent = 26
 
-    /// The program's name, which precedes each command; empty at the prompt, where commands are typed without it.
+    /// The program's name, which precedes each command; empty at the prompt, where commands are entered without it.
     let program: String
 
     /// Returns the program's own page.

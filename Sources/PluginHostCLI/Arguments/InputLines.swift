@@ -6,7 +6,7 @@ struct InputLines {
     /// The bytes that were read but not yet returned as lines.
     private var rest: [UInt8] = []
 
-    /// Reads and performs commands, each a line of words, and reports those that fail. On a terminal, it shows the prompt.
+    /// Reads and performs commands, each a line of words, and reports those that fail. Shows the prompt on a terminal.
     /// Returns at the end of the input, and after `quit` or `exit`. Blocks this thread while it waits for input.
     mutating func takeCommands(
         _ prompt: String, _ console: Console, asJSON: Bool,

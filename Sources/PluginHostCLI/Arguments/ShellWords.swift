@@ -1,6 +1,7 @@
 internal import PluginABI
 
-/// Splits a line into words at white space, as a shell does. Single and double quotes and backslashes protect characters.
+/// Splits a line into words at white space, as a shell does. Characters can be protected by single quotes, double
+/// quotes and backslashes.
 func shellWords(_ line: String) throws(PluginError) -> [String] {
     var words: [String] = []
     var word: String?

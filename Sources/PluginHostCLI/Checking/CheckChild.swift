@@ -5,7 +5,7 @@ internal import PluginHost
 /// The child process of a check: runs one step, reports its result, and ends.
 struct CheckChild: Codable, Sendable {
     /// The hidden command of the child process. Its only argument is a folder of its own with a file that describes the
-    /// task: the length of arguments is limited, and manifests may be longer.
+    /// task: manifests can exceed the maximum length of an argument.
     static let word = "check-in-this-process"
 
     let step: CheckStep
@@ -39,7 +39,7 @@ struct CheckChild: Codable, Sendable {
         let module = CheckedModule(manifest: CheckedManifest(manifest), check: child, folder: folder)
         let output = CheckedOutput(folder: folder)
         var result = await perform(step, module)
-        // Output is examined in two steps only, so that it is not reported for each step.
+        // Output is examined in only two steps, so that it is not reported for each step.
         if step == .lifecycle || step == .replies { output.examine(&result) }
         ChildReport.end(with: result.record)
     }
@@ -47,7 +47,7 @@ struct CheckChild: Codable, Sendable {
     /// Removes the folder and ends this process, with all processes that the module has started, when the parent has
     /// ended for any reason.
     private static func endWithParent(removing folder: String) {
-        // If no thread can be created, the parent's deadline ends this process, as long as the parent lives.
+        // If no thread can be created, this process ends at the parent's deadline, provided that the parent lives.
         try? DetachedThread.start("pluginhost.parent") {
             var parent = pollfd(fd: ChildProcess.reportDescriptor, events: 0, revents: 0)
             while poll(&parent, 1, -1) < 0, errno == EINTR {}

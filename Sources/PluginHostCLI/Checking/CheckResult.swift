@@ -14,7 +14,7 @@ struct CheckResult: Sendable {
 
     /// The name of the check.
     let check: String
-    /// What was done; shown if there are no findings.
+    /// A description of what was done; shown if there are no findings.
     var summary = ""
     var findings: [Finding] = []
     var isSkipped = false

@@ -1,7 +1,7 @@
 internal import PluginABI
 internal import PluginHost
 
-/// An action that a check performs: one of a target, or one of an object that an action has returned.
+/// An action that a check performs: an action of a target, or of an object that an action has returned.
 struct CheckedCall: Sendable {
     /// The action as messages show it: `Target/action`, `Type#action`.
     let title: String

@@ -3,7 +3,7 @@ internal import PluginABI
 internal import PluginHost
 internal import Synchronization
 
-/// A module in a host of its own, with the modules that it requires, in the child process of a check.
+/// A module with the modules that it requires, in a host of its own in the child process of a check.
 struct CheckedModule: Sendable {
     let manifest: CheckedManifest
     /// The check, with its settings.
@@ -22,7 +22,7 @@ struct CheckedModule: Sendable {
 
         func add(_ entry: LogEntry) { entries.withLock { $0.append(entry) } }
 
-        /// The number of log entries about calls that were answered twice, or by another module.
+        /// The number of log entries about replies to calls that were over, or that belonged to another module.
         var staleReplies: Int {
             entries.withLock { $0.count { $0.message.contains("replied to a call that is over") } }
         }

@@ -99,8 +99,8 @@ enum FileChecks {
     /// Returns whether a name is that of an action that sets a page's property, or handles an event of the chain.
     private static func isConventional(_ name: String) -> Bool { name.hasPrefix("set.") || name.hasPrefix("handle.") }
 
-    /// Warns of names of one scope that some tools cannot express or cannot tell apart, because they ignore case or know
-    /// only letters and digits.
+    /// Adds warnings about names of one scope that some tools cannot express or cannot tell apart, because these tools
+    /// ignore case or know only letters and digits.
     private static func compare(_ names: [String], _ what: String, _ result: inout CheckResult) {
         var seen: [String: String] = [:]
         for name in names {

@@ -36,7 +36,7 @@ struct LifecycleCheck {
             }
             descriptors.append(Self.openDescriptors)
         }
-        // The first rounds may open files that stay open for the lifetime of the process.
+        // The first rounds may open files that stay open for the life of the process.
         let growth = descriptors[Self.rounds - 1] - descriptors[2]
         if growth >= Self.rounds - 3 {
             result.warn(

@@ -3,13 +3,13 @@ internal import PluginABI
 internal import PluginFile
 internal import PluginHost
 
-/// All checks of one file. Each step that runs its code does so in a process of its own: if the module crashes or hangs,
-/// that check has failed, and the others go on.
+/// All checks of one file. Each step that runs code of the module runs in a process of its own: if the module crashes
+/// or hangs, that step has failed, and the others go on.
 struct ModuleCheck: Sendable {
     static let defaultDeadline = Duration.seconds(30)
 
     let file: String
-    /// The files of modules that it requires.
+    /// The files of modules that the module requires.
     let others: [String]
     let trustsEveryone: Bool
     let seed: UInt64
@@ -80,7 +80,7 @@ struct ModuleCheck: Sendable {
             isLink ? "\(path) is a link to a file that does not exist." : "There is no file \(path.shortened).")
     }
 
-    /// Checks a file of '--with'.
+    /// Checks a file given with '--with'.
     private func examine(_ other: String, besides name: String) throws(PluginError) {
         let path = Self.absolute(other)
         do throws(PluginError) {

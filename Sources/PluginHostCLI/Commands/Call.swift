@@ -64,7 +64,7 @@ enum Call: Question {
         }
     }
 
-    /// Adds to an error, if a word may have been meant as text but was read as JSON, what to write instead.
+    /// Adds advice to an error if a word that was read as JSON may have been meant as text.
     private static func hinting(_ error: PluginError, _ parameters: [String: Value]) -> PluginError {
         guard error.code == .mistypedParameter, error.source == nil, error.message.contains("is declared string"),
             let (name, value) = parameters.first(where: { error.message.contains("“\($0.key.shortened)”") })

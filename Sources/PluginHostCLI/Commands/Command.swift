@@ -8,9 +8,10 @@ protocol Command: SendableMetatype {
     static func run(_ invocation: Invocation) async throws(PluginError)
 }
 
-/// A command that sends a request to a host and prints the answer. It works on its own, attached, and at the prompt.
+/// A command that sends a request to a host and prints the answer. It works with a host of its own, with an attached
+/// host, and at the prompt.
 ///
-/// It calls the method that is named like the command (``HostMethod``), unless it has an `ask` of its own.
+/// The command calls the method of the same name (``HostMethod``), unless it has an `ask` of its own.
 protocol Question: Command {
     /// Returns the parameters of the method.
     ///

@@ -41,7 +41,7 @@ enum MakeFacade: Question {
         try show(await host.request("inspect", parameters), invocation)
     }
 
-    /// Returns the file of the active module of a name; if none is active, the file of any module of that name.
+    /// Returns the file of the active module with a name or, if none is active, of any module with that name.
     private static func file(of name: String, _ host: any HostService) async throws(PluginError) -> String {
         let modules = try await host.request("list", [:]).list ?? []
         let named = modules.filter { $0["name"]?.string == name }

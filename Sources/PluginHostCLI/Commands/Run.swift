@@ -59,7 +59,7 @@ enum Run: Command {
         defer { watcher?.stop() }
         let suspension = host.installSignalEvents()
         defer { suspension.cancel() }
-        // Suspension also stops the threads that write. The output of modules so far is therefore written first.
+        // Suspension also stops the threads that write, so the output of modules is written first.
         let flushing = host.on("host.suspended") { _ in console.flush() }
         defer { flushing.cancel() }
         let changes = host.changes
@@ -98,8 +98,8 @@ enum Run: Command {
         if let traceFile { try write(host.profile.chromeTrace, to: traceFile) }
     }
 
-    /// Restores the handling of signals that a module has changed: a module that ignores SIGTERM must not keep the program
-    /// from ending.
+    /// Restores the handling of signals that a module has changed: a module that ignores SIGTERM must not keep the
+    /// program from ending.
     private static func takeBackSignals(_ log: @Sendable (LogEntry) -> Void) {
         let names = StopRequest.takeBack()
         guard !names.isEmpty else { return }

@@ -5,13 +5,13 @@ internal import PluginHost
 
 /// The request to end the program: by SIGINT, by SIGTERM, or at the prompt.
 ///
-/// A second signal ends the program at once, even if something hangs. A separate thread does the same if the orderly end
-/// has not begun within ``patience`` of the first signal.
+/// A second signal ends the program at once, even if something hangs. A separate thread does the same if the orderly
+/// end has not begun within ``patience`` of the first signal.
 struct StopRequest: Sendable {
     /// The number of seconds after a signal within which the orderly end must have begun.
     static let patience: UInt32 = 5
 
-    /// Installs the signal handlers. Before, signals end the program as usual.
+    /// Installs the signal handlers. Until then, signals end the program as usual.
     ///
     /// - Throws: `outOfResources` if no thread can be created.
     init() throws(PluginError) {

@@ -42,8 +42,8 @@ final class AttachedHost: HostService {
 
     func end() {}
 
-    /// Sends a request and waits for the answer. There is one request at a time. Blocks this thread, which belongs to the
-    /// program.
+    /// Sends a request and waits for the answer. There is one request at a time. Blocks this thread, which belongs to
+    /// the program.
     func request(_ method: String, _ parameters: [String: Value]) async throws(PluginError) -> Value {
         let message: Value = ["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": .map(parameters)]
         let error = UnixSocket.send(message.json + "\n", to: descriptor)

@@ -5,11 +5,12 @@ internal import Synchronization
 /// Limits the number of calls that the control socket runs at a time, and shares them fairly among its clients.
 ///
 /// A client's first call always runs, in a slot of the client's own. All other calls share ``Limits/shared`` slots, of
-/// which one client gets at most half. If no slot is free, a call waits for ``Limits/patience`` (the clients take turns),
-/// and then ends with `overloaded`. It ends so at once if too many calls wait.
+/// which one client gets at most half. If no slot is free, a call waits for ``Limits/patience`` (the clients take
+/// turns), and then fails with `overloaded`. It fails at once if too many calls are waiting.
 ///
-/// A call whose client has gone goes on, because code is never interrupted, and uses a shared slot from then on. While
-/// ``Limits/orphans`` such calls run, new calls are refused: the code of their modules does not return.
+/// A call whose client has disconnected goes on, because code is never interrupted, and uses a shared slot from then
+/// on. While ``Limits/orphans`` such calls run, new calls are refused, because the code of their modules apparently
+/// never returns.
 final class CallSlots: Sendable {
     struct Limits: Sendable {
         /// The number of calls that run at a time besides the first one of each client.
@@ -121,7 +122,8 @@ final class CallSlots: Sendable {
         state = Mutex(State(limits))
     }
 
-    /// Acquires a slot, now or after a short wait. After it has returned, the caller must call ``leave(_:)``.
+    /// Acquires a slot, now or after a short wait. When this function has returned without an error, the caller must
+    /// later call ``leave(_:)``.
     ///
     /// - Throws: `overloaded`.
     func enter(_ client: Int) async throws(PluginError) {
@@ -154,7 +156,7 @@ final class CallSlots: Sendable {
         for waiter in state.withLock({ $0.abandon(client) }) { waiter.continuation.resume(returning: false) }
     }
 
-    /// Answers at once whether a call may begin, or makes it wait.
+    /// Resumes the continuation with whether a call may begin, or makes the call wait.
     private func ask(_ client: Int, _ continuation: UnsafeContinuation<Bool, Never>) {
         let (answer, number): (Bool?, Int) = state.withLock { state in
             if state[client].waiters.isEmpty, state.hasPlace(client) {

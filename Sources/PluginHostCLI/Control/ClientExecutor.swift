@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// Runs the tasks of one client of the control socket, one step at a time.
 ///
-/// A client's lines are therefore parsed, and its answers encoded, on at most one thread, and long work, such as a line of
-/// many megabytes, delays only that client.
+/// The lines of a client are therefore parsed, and its answers encoded, on one thread at a time. Long work, such as a
+/// line of many megabytes, delays only that client.
 final class ClientExecutor: TaskExecutor {
     private struct State {
         var jobs: [UnownedJob] = []

@@ -42,9 +42,9 @@ final class ClientLoad: Sendable {
     }
 
     /// Adds an answer that will have at least `count` bytes. There is always room for an answer that is not long
-    /// (``LongTexts``), because the number of running requests limits those.
+    /// (``LongTexts``): the limit on running requests also limits these answers.
     ///
-    /// - Throws: `overloaded` if there is no room for the answer. Then nothing is added.
+    /// - Throws: `overloaded` if there is no room for the answer, in which case nothing is added.
     func reserve(_ count: Int) throws(RPCError) {
         let mine = bytes.add(count, ordering: .relaxed).newValue
         let all = total.bytes.add(count, ordering: .relaxed).newValue

@@ -1,6 +1,7 @@
 internal import Glibc
 
-/// One client of the control socket: its lines, its answers, and its running requests. Used only on the server's thread.
+/// One client of the control socket: its lines, its answers, and its running requests. Used only on the server's
+/// thread.
 final class ControlConnection {
     let descriptor: CInt
     private let limits: ControlServer.Limits
@@ -14,10 +15,10 @@ final class ControlConnection {
     private(set) var lineBytes = 0
     /// Whether the client has closed its side, and will send nothing more.
     private(set) var hasEnded = false
-    /// If set, nothing more is read or answered, and the connection is closed at this time. Until then, the client can read
-    /// what was written.
+    /// The time when the connection is closed, if that is decided. Nothing more is read or answered; the client can
+    /// still read what was written.
     private(set) var lingersUntil: ContinuousClock.Instant?
-    /// Whether a complete line waits until lines of other clients are answered.
+    /// Whether a complete line is waiting for lines of other clients to be answered.
     var isDeferred = false
     /// Whether there are more complete lines than are processed in one turn.
     var hasMoreLines = false
@@ -31,11 +32,11 @@ final class ControlConnection {
     private var received: [UInt8] = []
     /// The offset in `received` where the next line begins.
     private var lineStart = 0
-    /// The offset in `received` up to which the end of that line was searched.
+    /// The offset in `received` up to which the end of that line has been searched for.
     private var searched = 0
     private var pending: [String] = []
     private var pendingBytes = 0
-    /// The number of bytes of the first pending text that are sent.
+    /// The number of bytes of the first pending text that have been sent.
     private var sent = 0
 
     init(descriptor: CInt, limits: ControlServer.Limits, load: ClientLoad, executor: ClientExecutor, isReserve: Bool) {
@@ -62,7 +63,7 @@ final class ControlConnection {
     /// Whether nothing is running or waiting, so that the connection may be closed to make room for another client.
     var isIdle: Bool { tasks.isEmpty && !hasOutput && !hasMoreLines && !isDeferred }
 
-    /// The time when the connection must be closed, unless something happens before.
+    /// The time when the connection must be closed, unless something happens before then.
     var due: ContinuousClock.Instant? {
         [lingersUntil, hasOutput ? lastTaken + limits.readTime : nil, lineBegan.map { $0 + limits.lineTime }]
             .compactMap(\.self).min()
@@ -139,7 +140,7 @@ final class ControlConnection {
 
     // Answers
 
-    /// Sends a line, whose bytes are already counted in the load.
+    /// Sends a line whose bytes the load already counts.
     func send(_ line: consuming String) {
         let count = line.utf8.count
         guard lingersUntil == nil else { return load.remove(count) }
@@ -154,7 +155,8 @@ final class ControlConnection {
         }
     }
 
-    /// Writes as much as the client accepts, up to a limit per call. Returns false if the connection is broken.
+    /// Writes as much as the client accepts, up to a limit for each call of this function. Returns false if the
+    /// connection is broken.
     func flush() -> Bool {
         var budget = 1 << 20
         while hasOutput, budget > 0 {

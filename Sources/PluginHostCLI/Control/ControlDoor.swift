@@ -2,12 +2,12 @@ internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
-/// Accepts clients of the control socket, or turns them away with the reason.
+/// Accepts clients of the control socket, or refuses them with the reason.
 final class ControlDoor {
     private let listener: ListeningSocket
     private let log: @Sendable (LogEntry) -> Void
-    /// A spare descriptor. If no other is free, it is closed in order to accept a client and send it the reason for turning
-    /// it away.
+    /// A spare descriptor. If no other descriptor is free, this one is closed in order to accept a client and send it
+    /// the reason for the refusal.
     private var spare: CInt = open("/dev/null", O_RDONLY | O_CLOEXEC)
     /// The time when accepting is tried again after a failure.
     private(set) var opensAgainAt: ContinuousClock.Instant?
@@ -23,7 +23,8 @@ final class ControlDoor {
 
     /// Accepts the next client, which must belong to this user or to root. Returns `nil` if there is none.
     ///
-    /// - Parameter makeRoom: Called if no descriptor is left. It closes a client, and returns whether it has closed one.
+    /// - Parameter makeRoom: Called if no descriptor is left. It closes a client, and returns whether it has closed
+    ///   one.
     func accept(makeRoom: () -> Bool) -> CInt? {
         opensAgainAt = nil
         if spare < 0 { spare = open("/dev/null", O_RDONLY | O_CLOEXEC) }

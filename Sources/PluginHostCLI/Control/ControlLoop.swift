@@ -59,8 +59,8 @@ final class ControlLoop {
         return (polled[1].revents != 0, zip(numbers, polled[2...]).filter { $1.revents != 0 }.map { ($0, $1.revents) })
     }
 
-    /// Returns the events to wait for. A client from which nothing is read, and to which nothing is written, is watched only
-    /// after it has ended its input, in order to notice that it closes the connection.
+    /// Returns the events to wait for. If nothing is read from a client or written to it, it is watched only once it
+    /// has ended its input, in order to notice when it closes the connection.
     private func interest(in connection: ControlConnection) -> pollfd {
         var events: Int16 = 0
         if connection.wantsInput, stopsAt == nil { events |= Int16(POLLIN) }
@@ -155,7 +155,7 @@ final class ControlLoop {
         boundReceived()
     }
 
-    /// Limits the memory of incomplete lines. Beyond the limit, the client with the oldest one is refused.
+    /// Limits the memory of incomplete lines. Beyond the limit, the client with the oldest line is refused.
     private func boundReceived() {
         while connections.values.reduce(0, { $0 + $1.receivedBytes }) > limits.receivedBytesInAll {
             let oldest = connections.filter { $0.value.receivedBytes > limits.smallLineBytes }
@@ -219,8 +219,8 @@ final class ControlLoop {
         }
     }
 
-    /// Writes pending answers, processes lines as far as the limits allow, and closes the connection if it is finished or
-    /// broken.
+    /// Writes pending answers, processes lines as far as the limits allow, and closes the connection if it is finished
+    /// or broken.
     private func advance(_ number: Int, _ connection: ControlConnection, isAlive: Bool) {
         if isAlive, connection.flush() {
             takeLines(number, connection)

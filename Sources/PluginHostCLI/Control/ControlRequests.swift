@@ -4,8 +4,8 @@ internal import PluginHost
 /// Decides on which threads requests of the control socket run, and how many run at a time.
 ///
 /// A client's lines are parsed, and its answers encoded, on one thread at a time. This thread belongs to the client, so
-/// that no client waits for another. The host's own methods also run there, and never wait for code of modules. All other
-/// methods need one of the ``CallSlots``, and get a thread that they may block.
+/// that no client waits for another. The host's own methods also run there, and never wait for code of modules. All
+/// other methods need one of the ``CallSlots``, and get a thread that they may block.
 final class ControlRequests: Sendable {
     private let limits: ControlServer.Limits
     private let handler: RPCEndpoint.Handler
@@ -42,7 +42,8 @@ final class ControlRequests: Sendable {
 
     /// Returns the endpoint that answers the lines of a client.
     ///
-    /// - Parameter isReserve: Whether the client has one of the connections that are reserved for the host's own methods.
+    /// - Parameter isReserve: Whether the client has one of the connections that are reserved for the host's own
+    ///   methods.
     func endpoint(
         for client: Int, _ load: ClientLoad, _ executor: ClientExecutor, isReserve: Bool = false
     ) -> RPCEndpoint {

@@ -16,10 +16,10 @@ final class ControlServer: Sendable {
         /// The maximum number of running requests of one client.
         var requestsInFlight = 64
         /// The maximum number of clients. A further client replaces the one that has been idle for the longest time; if
-        /// none is idle, it gets a connection of the reserve.
+        /// no client is idle, the new one gets a connection of the reserve.
         var connections = 128
-        /// The number of further clients, which can use only methods of the host itself. This lets operators inspect a host
-        /// that is busy.
+        /// The number of further clients, which can use only methods that do not wait. Operators can thus inspect a
+        /// busy host.
         var reserve = 8
         /// The limits of calls, for all clients together.
         var calls = CallSlots.Limits()
@@ -33,8 +33,8 @@ final class ControlServer: Sendable {
         var lineBytesInFlight = 16 << 20
         /// The maximum number of bytes of the lines of all running requests.
         var lineBytesInAll = 64 << 20
-        /// The maximum number of bytes that are received from all clients and not processed. Beyond it, the oldest line is
-        /// refused.
+        /// The maximum number of bytes that are received from all clients and not processed. Beyond it, the client with
+        /// the oldest line is refused.
         var receivedBytesInAll = 64 << 20
         /// Lines up to this size do not wait for lines of other clients, and are not refused to make room.
         var smallLineBytes = 64 << 10

@@ -8,7 +8,8 @@ struct ListeningSocket: Sendable {
     /// The identity of the socket's file, which is checked before the file is removed.
     private let file: (device: dev_t, inode: ino_t)
 
-    /// Creates the socket. Replaces the socket of a host that has ended, but not that of a running one, nor any other file.
+    /// Creates the socket. Replaces the socket of a host that has ended, but not that of a running one, nor any other
+    /// file.
     init(path: String) throws(PluginError) {
         guard !path.isEmpty, path.utf8.count <= UnixSocket.pathLimit, !path.utf8.contains(0) else {
             throw PluginError(
@@ -32,7 +33,7 @@ struct ListeningSocket: Sendable {
         (self.path, self.descriptor, self.file) = (path, descriptor, (file.st_dev, file.st_ino))
     }
 
-    /// Stops listening and removes the file, unless another file has taken its path.
+    /// Stops listening and removes the file, unless another file has replaced it.
     func remove() {
         if let present = fileStatus(path, followingLink: false), (present.st_dev, present.st_ino) == file {
             unlink(path)
@@ -58,8 +59,8 @@ struct ListeningSocket: Sendable {
         }
     }
 
-    /// Locks the folder of a path. Waits for at most a second: any process that can read the folder could hold the lock
-    /// forever.
+    /// Locks the folder of a path. Waits for at most a second: any process that can read the folder could keep it
+    /// locked forever.
     private static func lockFolder(of path: String) -> CInt {
         let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         let folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

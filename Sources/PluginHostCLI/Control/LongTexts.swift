@@ -9,7 +9,8 @@ final class LongTexts: Sendable {
 
     private let permits = DispatchSemaphore(value: max(2, ProcessInfo.processInfo.activeProcessorCount))
 
-    /// Runs `body`, which works on a text of `bytes` bytes. If the text is long, blocks this thread until it is its turn.
+    /// Runs `body`, which works on a text of `bytes` bytes. If the text is long, first blocks this thread until enough
+    /// other threads have finished.
     static func work<Result>(_ texts: LongTexts?, _ bytes: Int, _ body: () -> Result) -> Result {
         guard let texts, bytes > limit else { return body() }
         texts.permits.wait()

@@ -9,7 +9,7 @@ struct RPCEndpoint: Sendable {
     static let batchLimit = 1_000
     private static let batchConcurrency = 16
 
-    /// Admits a request of a method, and returns a function that is called when the answer is made.
+    /// Admits a request for a method, and returns a function that must be called when the answer is made.
     typealias Gate = @Sendable (_ method: String) async throws(RPCError) -> @Sendable () -> Void
 
     let handler: Handler
@@ -41,8 +41,8 @@ struct RPCEndpoint: Sendable {
         return "[" + answers.joined(separator: ",") + "]"
     }
 
-    /// Returns an answer as text, and adds its bytes to the load. If there is no room for the answer, it is replaced by an
-    /// error.
+    /// Returns an answer as text, and adds its bytes to the load. If there is no room for the answer, it is replaced by
+    /// an error.
     private func answerText(of answer: Value) -> String {
         var (answer, reserved) = (answer, answer.leastJSONBytes)
         do throws(RPCError) { try load?.reserve(reserved) } catch {
@@ -71,7 +71,8 @@ struct RPCEndpoint: Sendable {
         do {
             let (method, parameters) = try Self.check(request)
             guard let id else {
-                // A new task: no client waits for a notification, so it must not be cancelled when the client goes.
+                // A new task: no client waits for a notification, so it must not be cancelled when the client
+                // disconnects.
                 await Task(executorPreference: executor) { () async -> Void in
                     guard let leave = try? await gate(method) else { return }
                     defer { leave() }

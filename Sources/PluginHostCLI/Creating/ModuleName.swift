@@ -27,8 +27,8 @@ struct ModuleName: Sendable {
     /// The name as the host of a URL.
     var host: String { text.lowercased().replacing("_", with: "-") }
 
-    /// Keywords and types of Swift, modules of the toolchain and of this project, and names that the code of a new module
-    /// uses.
+    /// Keywords and types of Swift, modules of the toolchain and of this project, and names that the code of a new
+    /// module uses.
     private static let taken: Set<String> = [
         "action", "any", "associatedtype", "as", "bool", "break", "bytes", "case", "catch", "class", "continue",
         "cpluginabi", "cpluginhost", "cxx", "default", "defer", "deinit", "differentiation", "dispatch", "distributed",

@@ -7,8 +7,8 @@ enum PackageDependency: Sendable {
     case path(String)
     case url(String)
 
-    /// - Throws: `fileNotFound` if there is no package at the path; `usage` if neither a path nor a URL is given, and the
-    ///   program is not in a clone.
+    /// - Throws: `fileNotFound` if there is no package at the path; `usage` if neither a path nor a URL is given, and
+    ///   the program is not in a clone.
     init(_ text: String?) throws(PluginError) {
         if let text, text.contains("://") || text.hasPrefix("git@") {
             self = .url(text)

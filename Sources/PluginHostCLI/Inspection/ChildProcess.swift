@@ -3,7 +3,8 @@ internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
-/// A child process that reports over a private socket. Collecting it also kills all other processes in its group.
+/// A child process that reports over a private socket. ``collect(deadline:)`` also kills all other processes of its
+/// group.
 struct ChildProcess {
     /// The descriptor on which the child writes its report.
     static let reportDescriptor: CInt = 3

@@ -6,8 +6,8 @@ internal import PluginABI
 enum ChildReport {
     /// Prepares this process for reporting.
     ///
-    /// - Parameter seconds: The number of seconds after which the kernel ends the process. This ends a module that hangs
-    ///   if the parent has ended or hangs, too.
+    /// - Parameter seconds: The number of seconds after which the kernel ends the process. This ends a module that
+    ///   hangs if the parent has ended or hangs, too.
     static func begin(endingAfter seconds: UInt32) {
         alarm(seconds)
         _ = fcntl(ChildProcess.reportDescriptor, F_SETFD, FD_CLOEXEC)

@@ -3,7 +3,7 @@ internal import PluginABI
 internal import PluginFile
 internal import PluginHost
 
-/// Inspects one file in a process of its own, so that a module that crashes or hangs only leads to an error.
+/// Inspects one file in a process of its own, so that a crash or hang of the module only results in an error.
 struct Inspection: Sendable {
     static let defaultDeadline = Duration.seconds(10)
 

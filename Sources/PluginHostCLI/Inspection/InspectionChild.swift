@@ -9,12 +9,12 @@ enum InspectionChild {
 
     /// Inspects a file and reports `{"report": …}` or `{"error": …}`.
     ///
-    /// - Parameter arguments: `trust` or `check`, the number of seconds after which the kernel ends the process, and the
-    ///   file.
+    /// - Parameter arguments: `trust` or `check`, the number of seconds after which the kernel ends the process, and
+    ///   the file.
     static func run(_ arguments: [String]) -> Never {
         guard arguments.count == 3, let seconds = UInt32(arguments[1]) else { _exit(ExitCode.usage.rawValue) }
         ChildReport.begin(endingAfter: seconds)
-        // The parent may have accepted connections while it started this process.
+        // This process may have inherited connections that the parent accepted while it started this process.
         for descriptor in ChildProcess.reportDescriptor + 1..<256 { close(descriptor) }
         do throws(PluginError) {
             let report = try PluginHost.inspect(file: arguments[2], trustsEveryone: arguments[0] == "trust")

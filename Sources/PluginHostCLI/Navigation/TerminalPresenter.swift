@@ -13,7 +13,7 @@ struct TerminalPresenter: Presenter {
 
     func closed(_ pages: [OpenPage], in layers: [PageLayer]) async { await show(layers) }
 
-    /// Shows the present content of the visible page.
+    /// Shows the current content of the visible page.
     func show(_ layers: [PageLayer]) async {
         guard let top = layers.last?.pages.last else { return show(nil, in: layers) }
         do throws(PluginError) { show(try await top.content(), in: layers) } catch {
@@ -35,7 +35,8 @@ struct TerminalPresenter: Presenter {
 }
 
 extension [PageLayer] {
-    /// The types of the open pages, such as `Basket > Article | Help`: `>` precedes a pushed page, `|` a presented layer.
+    /// The types of the open pages, such as `Basket > Article | Help`: `>` precedes a pushed page, `|` a presented
+    /// layer.
     fileprivate var path: String {
         map { $0.pages.map(\.type).joined(separator: " > ") }.joined(separator: " | ")
     }

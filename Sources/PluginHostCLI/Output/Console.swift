@@ -30,7 +30,7 @@ final class Console: Sendable {
     var isClosed: Bool { output.isClosed }
 
     /// Makes printing independent of the reader from now on: output goes to a buffer of ``ConsoleStream/bufferLimit``
-    /// bytes. Lines that do not fit are lost, and a note says how many.
+    /// bytes. Lines that do not fit are lost, and a note states how many.
     func beginBuffering(
         _ outputNote: @escaping @Sendable (_ lines: Int) -> String,
         _ errorNote: @escaping @Sendable (_ lines: Int) -> String

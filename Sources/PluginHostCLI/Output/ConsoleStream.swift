@@ -5,7 +5,7 @@ internal import Synchronization
 /// Standard output or standard error.
 ///
 /// At first, a thread that prints a line waits until the line is written. After ``beginBuffering(_:)``, a thread of the
-/// stream writes, and printing does not wait: lines that do not fit into the buffer are lost, and counted.
+/// stream writes, and printing does not wait. Lines that do not fit into the buffer are lost, but counted.
 final class ConsoleStream: Sendable {
     /// The size of the buffer in bytes.
     static let bufferLimit = 1 << 20
@@ -59,13 +59,13 @@ final class ConsoleStream: Sendable {
 
     /// Begins buffering.
     ///
-    /// - Parameter note: Makes the line that says how many lines were lost.
+    /// - Parameter note: Makes the line that states how many lines were lost.
     func beginBuffering(_ note: @escaping @Sendable (_ lines: Int) -> String) {
         thread.retainThread()
         state.withLock { $0.note = note }
     }
 
-    /// Waits until everything is written, at most until `end`. Returns whether everything is written.
+    /// Waits until everything is written, but not longer than until `end`. Returns whether everything is written.
     func flush(until end: ContinuousClock.Instant) -> Bool {
         while state.withLock(\.isWriting) {
             guard ContinuousClock.now < end else { return false }

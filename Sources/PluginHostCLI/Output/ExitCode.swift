@@ -26,8 +26,8 @@ enum ExitCode: Int32, Sendable {
     /// The configuration cannot be used.
     case badConfiguration = 78
 
-    /// Makes the exit code for an error. An error code of a module means that its action failed, even if the host has the
-    /// same code.
+    /// Makes the exit code for an error. An error code of a module means that its action failed, even if the host has
+    /// the same code.
     init(_ error: PluginError) {
         self =
             switch error.code {

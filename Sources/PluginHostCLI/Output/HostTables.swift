@@ -44,7 +44,7 @@ extension RecordTable {
         Column(title: "NOTE") { $0["serving"] == true ? "serves" : "-" }, .text("FILE", "file"),
     ])
 
-    /// The table of how time was spent, for the entries of a profile.
+    /// The table of a profile, which shows how time was spent.
     static let profile = RecordTable(columns: [
         .text("PHASE", "phase"), .milliseconds("START MS", "start"), .milliseconds("TIME MS", "duration"),
         .text("MODULE", "module"), .text("NAME", "name"),

@@ -1,7 +1,7 @@
 internal import PluginABI
 
-/// A table of records for people, with aligned columns and notes below the rows. If lines are too long, the last column
-/// is cut at its beginning.
+/// A table of records for people, with aligned columns and notes below the rows. If lines are too long, the beginning
+/// of the last column is cut off.
 struct RecordTable: Sendable {
     struct Column: Sendable {
         let title: String

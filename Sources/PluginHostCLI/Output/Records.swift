@@ -185,7 +185,7 @@ extension HostProfile {
 }
 
 extension LogEntry {
-    /// The entry as a record for programs, with the present time.
+    /// The entry as a record for programs, with the current time.
     var record: Value {
         [
             "time": .string(Date.now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))),

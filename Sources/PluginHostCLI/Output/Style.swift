@@ -28,9 +28,9 @@ struct Style: Sendable {
 }
 
 extension String {
-    /// The text in a form that is safe for terminals: line feeds, tabs and the sequences of ``Style`` are kept, all other
-    /// control characters are escaped. Names are already made printable when a line is composed; this is the second line of
-    /// defence.
+    /// The text in a form that is safe for terminals: line feeds, tabs and the sequences of ``Style`` are kept, all
+    /// other control characters are escaped. Names are already made printable when a line is composed; this is the
+    /// second line of defence.
     var harmless: String {
         guard unicodeScalars.contains(where: \.isHarmful) else { return self }
         let parts = split(separator: "\u{1B}", omittingEmptySubsequences: false)

@@ -4,8 +4,8 @@ import PluginFile
 internal import PluginHost
 internal import Synchronization
 
-/// The file of `--config`: a JSON object with the configuration of each module by its name, the list `interceptors` with
-/// the active interceptors, and the number `maximumURLLength`, which is read only at the start.
+/// The file of `--config`: a JSON object with the configuration of each module by its name, the list `interceptors`
+/// with the active interceptors, and the number `maximumURLLength`, which is read only at the start.
 struct ConfigurationFile: Sendable {
     let path: String
 
@@ -18,7 +18,7 @@ struct ConfigurationFile: Sendable {
 
     /// The maximum size of the file, in bytes.
     static let sizeLimit = 16 << 20
-    /// How long the writer of a pipe may stay silent, in milliseconds.
+    /// How long to wait for the writer of a pipe to write more, in milliseconds.
     private static let pipePatience: CInt = 5000
 
     /// - Throws: `fileNotFound`, `unreadable`, `invalidConfiguration`.
@@ -76,8 +76,8 @@ struct ConfigurationFile: Sendable {
     fileprivate var identity: FileIdentity? { fileStatus(path).map(FileIdentity.init) }
 }
 
-/// Checks the configuration file four times a second, and passes changes to the host. If the file cannot be read, nothing
-/// changes, and the reason is logged.
+/// Checks the configuration file four times a second, and passes changes to the host. If the file cannot be read,
+/// nothing changes, and the reason is logged.
 ///
 /// `@unchecked Sendable`: all mutable properties except `isStopped` are used only on `queue`.
 final class ConfigurationWatcher: @unchecked Sendable {

@@ -30,7 +30,7 @@ final class EventLog: Sendable {
         }
     }
 
-    /// Ends the log: no request waits from now on.
+    /// Ends the log. From then on, no request waits.
     func finish() { update { $0.isOver = true } }
 
     /// Changes the state, and wakes all waiting requests.
@@ -72,7 +72,7 @@ final class EventLog: Sendable {
         guard let waiter else { return }
         // Not Task.sleep, which needs the cooperative pool: modules can block all its threads.
         let timer = timers.async(after: timeout) { continuation.finish() }
-        for await _ in stream {}  // Ends with a change, the timeout, or the client.
+        for await _ in stream {}  // Ends at a change, at the timeout, or when the client goes.
         timers.cancel(timer)
         state.withLock { $0.waiters[waiter] = nil }
     }

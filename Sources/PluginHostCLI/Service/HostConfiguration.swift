@@ -26,7 +26,8 @@ extension ParsedArguments {
         return configuration
     }
 
-    /// Returns the host's log, which writes to standard error in the form and from the level of the options.
+    /// Returns the host's log, which writes to standard error in the form that the options choose, from the given level
+    /// on.
     func log(
         to console: Console, from level: LogLevel
     ) throws(PluginError) -> @Sendable (LogEntry) -> Void {

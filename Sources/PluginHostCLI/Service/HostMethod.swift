@@ -1,8 +1,8 @@
 internal import PluginABI
 internal import PluginHost
 
-/// A method of a host that commands call, directly or over the control socket. Methods have the names of the commands,
-/// and return what those print with `--json`.
+/// A method of a host that commands call, directly or over the control socket. A method has the name of its command,
+/// and returns the JSON that the command prints with `--json`.
 struct HostMethod: Sendable {
     let name: String
     let parameters: [String]
@@ -93,7 +93,8 @@ extension LocalHost {
         ]
     }
 
-    /// Calls an action of a target, of a service in at least a version, or of an object that a call has returned.
+    /// Calls an action of a target, of a service (in at least a given version), or of an object that a call has
+    /// returned.
     fileprivate func call(_ parameters: MethodParameters) async throws -> Value {
         if let object = try parameters.number(ifGiven: "object") {
             let call = try ActionCall(parameters)

@@ -1,8 +1,8 @@
 internal import PluginABI
 internal import Synchronization
 
-/// The objects that calls from the prompt and the control socket have returned, by their handles. They are held on behalf
-/// of these callers, which cannot hold references.
+/// The objects that calls from the prompt and the control socket have returned, by their handles. This object is their
+/// holder, because these callers cannot hold references.
 final class KeptObjects: Sendable {
     /// The maximum number of objects. Beyond it, the oldest object is released.
     static let limit = 1000

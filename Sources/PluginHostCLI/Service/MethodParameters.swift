@@ -5,7 +5,7 @@ internal import PluginFile
 struct MethodParameters {
     private let fields: [String: Value]
 
-    /// - Throws: `invalidParameters` if the parameters are not an object, or if an entry is not `known`.
+    /// - Throws: `invalidParameters` if the parameters are not an object, or if an entry is not among `known`.
     init(_ parameters: Value?, known: [String]) throws(RPCError) {
         guard let fields = parameters.map(\.map) ?? [:] else {
             throw .invalidParameters("The params must be an object with named entries.")

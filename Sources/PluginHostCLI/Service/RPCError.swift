@@ -11,7 +11,7 @@ struct RPCError: Error, Sendable {
     static func unknownMethod(_ message: String) -> RPCError { RPCError(code: -32601, message: message) }
     static func invalidParameters(_ message: String) -> RPCError { RPCError(code: -32602, message: message) }
 
-    /// Makes the error for an error of the host or of a module, whose own code goes into `data`.
+    /// Makes the error for an error of the host or of a module. `data` contains the code of that error.
     static func host(_ error: PluginError) -> RPCError {
         let data = Value.entries(["code": .string(error.code.rawValue), "source": error.source.map(Value.string)])
         return RPCError(code: -32000, message: error.message, data: data)
@@ -20,7 +20,7 @@ struct RPCError: Error, Sendable {
     /// Makes the error for a limit of the control socket that is reached.
     static func overloaded(_ message: String) -> RPCError { .host(PluginError(.overloaded, message)) }
 
-    /// The error as commands report it: the error of the host or the module if there is one.
+    /// The error that commands report: that of the host or of the module, if there is one.
     var reported: PluginError {
         PluginError(
             .init(rawValue: data?["code"]?.string ?? "requestRefused"), message, source: data?["source"]?.string)

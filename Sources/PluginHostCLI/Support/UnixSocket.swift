@@ -16,7 +16,7 @@ enum UnixSocket {
         withAddress(of: path) { Glibc.bind(descriptor, $0, $1) }
     }
 
-    /// Writes a text completely, waiting until the reader has made room. Returns 0, or the error number of `send`. Raises no
+    /// Writes a whole text, waiting for the reader to make room. Returns 0, or the error number of `send`. Raises no
     /// signal if the other end is closed.
     static func send(_ text: String, to descriptor: CInt) -> CInt {
         var rest = Array(text.utf8)[...]

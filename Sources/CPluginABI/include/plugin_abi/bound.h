@@ -2,8 +2,8 @@
  *
  * A bound action is a number. A request with the address PLUGIN_ADDRESS_BOUND and that number as
  * its object is the same call as one by target and action, with the same checks and errors, but
- * without the lookup. It is not tied to a copy of the module: when modules are added, replaced or
- * removed, the next call goes where a call by name would go. */
+ * without the lookup. A bound action is not tied to a loaded version of the module: when modules
+ * are added, replaced or removed, the next call goes where a call by name would go. */
 #ifndef PLUGIN_ABI_BOUND_H
 #define PLUGIN_ABI_BOUND_H
 
@@ -21,19 +21,19 @@ typedef uint64_t plugin_bound_action; /* 0 is none */
 typedef struct plugin_bound {
     uint32_t size;
     uint32_t reserved;
-    /* Returns the bound action of a target's action, whether a module offers it now or not: what is
-     * missing is the error of the call. Equal names give equal numbers, and there is nothing to
-     * release. Returns 0 if the names are not UTF-8, or if 100000 others are bound. Borrows the
-     * names. [any thread] */
+    /* Returns the bound action for an action of a target. The module need not be loaded yet; until
+     * it is, calls fail. Equal names give equal numbers, and nothing must be released. Returns 0 if
+     * the names are not valid UTF-8, or if too many others are bound (at least 100000 can be).
+     * Borrows the names. [any thread] */
     plugin_bound_action (*bind)(const plugin_host *host, plugin_string target,
                                 plugin_string action);
-    /* Calls a synchronous bound action with `count` arguments in declared order. It is the call
-     * that host->perform makes of such a request with 0 as the parent, in the least time.
+    /* Calls a synchronous bound action with `count` arguments in declared order. This has the
+     * effect of host->perform with such a request and 0 as the parent, but takes the least time.
      *
      * Returns 1 if the result is in `result`: null, a bool, an int or a double. Returns 0 if
-     * `completion` has received the outcome instead, whatever it is, as for host->perform; then
-     * `result` is unchanged. If `result` is null, `completion` always receives it. Borrows
-     * `arguments`, which must not change until it returns. [any thread] */
+     * `completion` has received the outcome instead, of any kind, as for host->perform; `result` is
+     * then unchanged. If `result` is a null pointer, `completion` always receives the outcome.
+     * Borrows `arguments`, which must not change until this returns. [any thread] */
     int32_t (*perform)(const plugin_host *host, plugin_bound_action action,
                        const plugin_value *arguments, uint32_t count, plugin_value *result,
                        plugin_completion completion, void *data);

@@ -1,4 +1,4 @@
-/* configuration.h - an extension: the present configuration of the module */
+/* configuration.h - an extension: the current configuration of the module */
 #ifndef PLUGIN_ABI_CONFIGURATION_H
 #define PLUGIN_ABI_CONFIGURATION_H
 
@@ -14,9 +14,9 @@ extern "C" {
 typedef struct plugin_configuration {
     uint32_t size;
     uint32_t reserved;
-    /* Calls `receiver` once, on this thread and before it returns, with a map: what is configured
-     * for the module now, or empty. It is borrowed until `receiver` returns. The configuration can
-     * change while the module runs. [any thread] */
+    /* Calls `receiver` once, on this thread and before this returns, with a map: the current
+     * configuration of the module, or an empty map if there is none. The map is borrowed until
+     * `receiver` returns. The configuration can change while the module runs. [any thread] */
     void (*read)(const plugin_host *host,
                  void (*receiver)(void *data, const plugin_value *configuration), void *data);
 } plugin_configuration;

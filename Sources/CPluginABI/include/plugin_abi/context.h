@@ -1,4 +1,4 @@
-/* context.h - an extension: what the host told the module when it was loaded */
+/* context.h - an extension: the information that a module gets when it is loaded */
 #ifndef PLUGIN_ABI_CONTEXT_H
 #define PLUGIN_ABI_CONTEXT_H
 
@@ -11,7 +11,7 @@ extern "C" {
 
 #define PLUGIN_CONTEXT_EXTENSION "pluginhost.context/1"
 
-/* Constant, and valid for the life of the process with all that it points to. */
+/* Constant and valid for the life of the process, including the memory that it points to. */
 typedef struct plugin_context {
     uint32_t size;
     uint32_t reserved;
@@ -20,7 +20,7 @@ typedef struct plugin_context {
     plugin_string folder; /* the folder of that file, which may have resources of the module; empty
                            * if the module is linked into the program */
     plugin_value configuration; /* a map: the configuration of the module at that time, or empty;
-                                 * configuration.h has the present one */
+                                 * configuration.h has the current one */
     plugin_value values; /* a map, the same for all modules: "environment" (string), "arguments"
                           * (list of strings), "launchTime" (double, seconds since 1970) and
                           * "values" (map, set by the program) */

@@ -1,6 +1,6 @@
 /* entry.h - the function that a module exports
  *
- * A whole module, whose action makes an object and whose object calls a callback:
+ * A complete module. Its action makes an object, and the object calls a callback:
  *
  *     #include "plugin_abi.h"
  *     #include <stdlib.h>
@@ -26,8 +26,8 @@
  *         plugin_pass_on(host, *(plugin_token *)data, value, error);
  *     }
  *
- *     // Counter#add: adds, calls the callback `then` with the total, and replies what it replies.
- *     // The manifest says "serial": else other threads could add at the same time.
+ *     // Counter#add: adds, calls the callback `then` with the total, and replies with its outcome.
+ *     // The manifest declares "serial": otherwise several threads could add at the same time.
  *     static void add(void *data, const plugin_call *call, const plugin_value *arguments,
  *                     uint32_t count) {
  *         int64_t *total = call->instance;
@@ -68,7 +68,7 @@
  *
  *     PLUGIN_MODULE_EXPORT const plugin_module *plugin_module_entry(void) { return &module; }
  *
- * It is built by: cc -std=c11 -shared -fPIC -I FOLDER_OF_THE_HEADER -o libCounters.so counters.c */
+ * Build it with: cc -std=c11 -shared -fPIC -I FOLDER_OF_THE_HEADER -o libCounters.so counters.c */
 #ifndef PLUGIN_ABI_ENTRY_H
 #define PLUGIN_ABI_ENTRY_H
 
@@ -78,14 +78,14 @@
 extern "C" {
 #endif
 
-/* The type of the entry function, and the name of it in a shared library. It returns the
- * description of the module, which is static, and does nothing else. [one at a time] */
+/* The type of the entry function, and its name in a shared library. The function returns the static
+ * description of the module, and does nothing else. [one at a time] */
 typedef const plugin_module *(*plugin_module_entry_function)(void);
 #define PLUGIN_ENTRY_SYMBOL "plugin_module_entry"
 
-/* Stands before the definition of the entry function, and exports it. A module can also be linked
- * into the program that calls it: compiled with -D PLUGIN_LINKED_IN, the function stays the
- * module's own, because the program can have that symbol only once. */
+/* Precedes the definition of the entry function, and exports the function. A module can also be
+ * linked into the program that uses it: with -D PLUGIN_LINKED_IN the function is static, because a
+ * program can have the symbol only once. */
 #if defined(PLUGIN_LINKED_IN)
 #define PLUGIN_MODULE_EXPORT static
 #elif defined(__cplusplus)
@@ -94,9 +94,9 @@ typedef const plugin_module *(*plugin_module_entry_function)(void);
 #define PLUGIN_MODULE_EXPORT __attribute__((visibility("default")))
 #endif
 
-/* Stands after that definition in a module that can be linked into a program, which finds it by
- * this record, the address of the function, in a section of its own. In a shared library it does no
- * harm.
+/* Follows that definition in a module that can be linked into a program. The program finds the
+ * module by this record: the address of the entry function, in a section of its own. In a shared
+ * library the record does no harm.
  *
  *     PLUGIN_MODULE_RECORD(plugin_module_entry); */
 #define PLUGIN_MODULE_RECORD(function) \
@@ -104,7 +104,7 @@ typedef const plugin_module *(*plugin_module_entry_function)(void);
         plugin_module_entry_function plugin_module_record = function
 #define PLUGIN_MODULE_SECTION "plugin_modules"
 
-/* Keeps the record where the linker drops sections that nothing refers to. */
+/* Keeps the record if the linker drops sections that nothing refers to. */
 #if defined(__has_attribute)
 #if __has_attribute(retain)
 #define PLUGIN_MODULE_RETAIN __attribute__((retain))

@@ -1,5 +1,5 @@
-/* helpers.h - what a module in C is written with: strings, values, lookups, requests, and the
- * bodies of the replies that plugin_abi.h declares. All of it is inline. */
+/* helpers.h - inline functions for modules in C: strings, values, lookups, requests, and the
+ * definitions of the reply functions that plugin_abi.h declares. */
 #ifndef PLUGIN_ABI_HELPERS_H
 #define PLUGIN_ABI_HELPERS_H
 
@@ -14,8 +14,8 @@ extern "C" {
 
 /* ------------------------------------------------------------------------------------- strings */
 
-/* The string of a literal or of an array of char, without the last byte. PLUGIN_STRING_INIT is for
- * initializers of static data. */
+/* Makes a string of a literal or of an array of char, without the last byte. PLUGIN_STRING_INIT is
+ * for initializers of static data. */
 #define PLUGIN_STRING(literal) plugin_string_make(literal, sizeof(literal) - 1)
 #define PLUGIN_STRING_INIT(literal) {literal, sizeof(literal) - 1}
 
@@ -30,7 +30,8 @@ static inline plugin_string plugin_string_from(const char *text) {
     return plugin_string_make(text, text ? strlen(text) : 0);
 }
 
-/* Returns whether a string has the bytes of a NUL-terminated text. Keeps neither. [any thread] */
+/* Returns whether a string has the bytes of a NUL-terminated text. Keeps no pointer.
+ * [any thread] */
 static inline bool plugin_string_equals(plugin_string string, const char *text) {
     return string.count == strlen(text)
         && (string.count == 0 || memcmp(string.bytes, text, (size_t)string.count) == 0);
@@ -114,8 +115,8 @@ static inline plugin_string plugin_string_of(const plugin_value *value) {
     return plugin_string_make(value->as.string, value->count);
 }
 
-/* Returns the value of a key, which is NUL-terminated, borrowed from the map. Null if the key is
- * missing, if `map` is a value of another kind, and for a null pointer. [any thread] */
+/* Returns the value of a NUL-terminated key, borrowed from the map. Returns null if the key is
+ * missing, or if `map` is of another kind or a null pointer. [any thread] */
 static inline const plugin_value *plugin_map_find(const plugin_value *map, const char *key) {
     if (!map || map->kind != PLUGIN_KIND_MAP) return NULL;
     for (uint32_t index = map->count; index > 0; index--) { /* of equal keys the last one counts */
@@ -127,8 +128,8 @@ static inline const plugin_value *plugin_map_find(const plugin_value *map, const
 
 /* ------------------------------------------------------------------------------------ requests */
 
-/* Makes a request for an action of a target, with 0 in what is not given here. It borrows all that
- * it is given. [any thread] */
+/* Makes a request for an action of a target, with all other members 0. Borrows its arguments.
+ * [any thread] */
 static inline plugin_request plugin_request_action(plugin_string target, plugin_string action,
                                                    const plugin_entry *parameters,
                                                    uint64_t count) {
@@ -143,8 +144,8 @@ static inline plugin_request plugin_request_action(plugin_string target, plugin_
     return request;
 }
 
-/* Makes a request for an action of an object; that of a callback is "call". Otherwise the same, and
- * it does not retain the object. [any thread] */
+/* Makes a request for an action of an object; the action of a callback is "call". All other members
+ * are 0. Borrows its arguments, and does not retain the object. [any thread] */
 static inline plugin_request plugin_request_object(plugin_object object, plugin_string action,
                                                    const plugin_entry *parameters,
                                                    uint64_t count) {

@@ -1,11 +1,13 @@
-/* hooks.h - names of the functions that the host calls in the life of a module
+/* hooks.h - the functions that the host calls during the life of a module
  *
- * A hook is a function of the table, and its name without "@" is in the "hooks" of the manifest. It
- * replies like an action, and an error means that it has failed. It has no arguments unless said
- * here. All are [one at a time]; `call` and `arguments` are borrowed until it returns.
+ * A hook is an entry of the function table. Its name without "@" is in the "hooks" of the manifest.
+ * It replies like an action; if it replies with an error, it has failed. Only "@resume" has
+ * arguments. All hooks are [one at a time]; `call` and `arguments` are borrowed until the hook
+ * returns.
  *
- * The last three hand over the state of a module when a new file replaces it. The host blocks new
- * calls of the module, waits until the running ones have ended, and gives each hook a deadline. */
+ * The last three hooks hand over the state of a module when a new file replaces it. The host blocks
+ * new calls of the module, waits until the running ones have ended, and gives each hook a
+ * deadline. */
 #ifndef PLUGIN_ABI_HOOKS_H
 #define PLUGIN_ABI_HOOKS_H
 
@@ -14,8 +16,8 @@
 /* Runs before the actions of the module can be called. If it fails, the module is refused. */
 #define PLUGIN_HOOK_SET_UP "@setUp"
 
-/* Runs when all new modules are set up: they can call each other, and nobody else can call them
- * yet. If it fails, the module is refused. */
+/* Runs when all new modules are set up: they can call each other, but no other module or program
+ * can call them yet. If it fails, the module is refused. */
 #define PLUGIN_HOOK_INIT "@init"
 
 /* Runs when all new modules are initialized. */
@@ -28,19 +30,19 @@
 #define PLUGIN_HOOK_TEAR_DOWN "@tearDown"
 
 /* Runs in the old module, and has ended before @init of the new one begins. It replies with the
- * state, any value, and does nothing more with what that stands for. If the manifest says
- * "exclusive", it lets go of what only one can have, such as a port. If it fails, the module is not
- * replaced. */
+ * state (any value), and from then on must not use what the state represents. If the manifest
+ * declares "exclusive", the hook releases what only one module can have, such as a port. If it
+ * fails, the module is not replaced. */
 #define PLUGIN_HOOK_SUSPEND "@suspend"
 
 /* Runs in the new module before its @init, if there is a state: not at the start of the host, nor
- * after a version without @suspend. It has two arguments, the state and the version (string) of the
- * module that gave it. If it fails, the old module is not replaced. */
+ * after a version without @suspend. It has two arguments, the state, and the version (string) of
+ * the module that handed it over. If it fails, the old module is not replaced. */
 #define PLUGIN_HOOK_RESUME "@resume"
 
-/* Runs in the old module after its @suspend was called, if the replacement has failed for whatever
- * reason, a failed or late @suspend included. The module goes on as if nothing had happened, takes
- * back what it let go of, and gets the calls that were blocked. */
+/* Runs in the old module after its @suspend was called, if the replacement has failed for any
+ * reason, including a failed or late @suspend. The hook acquires again what @suspend released. The
+ * module then goes on as before, and gets the calls that were blocked. */
 #define PLUGIN_HOOK_UNSUSPEND "@unsuspend"
 
 #endif

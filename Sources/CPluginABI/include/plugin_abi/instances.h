@@ -1,7 +1,7 @@
 /* instances.h - targets with instances: making them, and an extension for dropping them
  *
- * The manifest says for a target "instance": "shared", for one that all calls use, or "perCall",
- * for one for each call. Its actions find it in call->instance. */
+ * In the manifest, a target declares "instance": "shared" for one instance that all calls use, or
+ * "perCall" for an instance for each call. Its actions find the instance in call->instance. */
 #ifndef PLUGIN_ABI_INSTANCES_H
 #define PLUGIN_ABI_INSTANCES_H
 
@@ -15,11 +15,11 @@ extern "C" {
 /* Makes and destroys the instances of a target. */
 struct plugin_factory {
     plugin_string target;
-    /* Returns an instance, which is the host's until `destroy`, or null if none can be made; then
-     * it may reject call->token to say why. `call` is borrowed, and is not for plugin_reply.
-     * [any thread; for a shared instance one at a time] */
+    /* Returns an instance, which the host owns until `destroy`; or null if none can be made, in
+     * which case it may reject call->token with the reason. `call` is borrowed, and must not be
+     * passed to plugin_reply. [any thread; for a shared instance one at a time] */
     void *(*make)(void *data, const plugin_call *call);
-    /* Gets an instance back when the host needs it no longer. [any thread] */
+    /* Destroys an instance that the host no longer needs. [any thread] */
     void (*destroy)(void *data, void *instance);
     void *data; /* passed to both */
 };
@@ -29,9 +29,9 @@ struct plugin_factory {
 typedef struct plugin_instances {
     uint32_t size;
     uint32_t reserved;
-    /* Drops the instance that the calls of a target share: the next call makes another.
-     * `completion` runs once, on this thread and before this returns: with a bool, whether there
-     * was one, or with the error "unknownTarget". Borrows `target`. [any thread] */
+    /* Drops the instance that the calls of a target share: the next call makes another one.
+     * `completion` runs once, on this thread and before this returns: with a bool that states
+     * whether there was one, or with the error "unknownTarget". Borrows `target`. [any thread] */
     void (*release)(const plugin_host *host, plugin_string target, plugin_completion completion,
                     void *data);
 } plugin_instances;

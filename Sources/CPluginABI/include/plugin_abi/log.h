@@ -11,16 +11,16 @@ extern "C" {
 
 #define PLUGIN_LOG_EXTENSION "pluginhost.log/1"
 
-#define PLUGIN_LOG_DEBUG 0u   /* for the author of the module */
-#define PLUGIN_LOG_INFO 1u    /* what happens in the ordinary course */
-#define PLUGIN_LOG_WARNING 2u /* something is wrong, and the module goes on */
+#define PLUGIN_LOG_DEBUG 0u   /* for the module author */
+#define PLUGIN_LOG_INFO 1u    /* normal operation */
+#define PLUGIN_LOG_WARNING 2u /* something is wrong, but the module goes on */
 #define PLUGIN_LOG_ERROR 3u   /* something has failed */
 
 typedef struct plugin_log {
     uint32_t size;
     uint32_t reserved;
-    /* Writes a line. `call` is the call that it is about, or 0; `level` is PLUGIN_LOG_... Borrows
-     * `message`. [any thread] */
+    /* Writes a line. `call` is the call that the line is about, or 0; `level` is PLUGIN_LOG_...
+     * Borrows `message`. [any thread] */
     void (*write)(const plugin_host *host, plugin_token call, uint32_t level,
                   plugin_string message);
 } plugin_log;

@@ -14,12 +14,12 @@ extern "C" {
 typedef struct plugin_routes {
     uint32_t size;
     uint32_t reserved;
-    /* Returns 1 if opening a URL would reach an action: it resolves, its parameters are as
-     * declared, and the program's guard lets it pass. Else 0. `request` is the one that
-     * host->perform would get, with the address PLUGIN_ADDRESS_URL, and borrowed. [any thread] */
+    /* Returns 1 if opening a URL would reach an action: the URL resolves, its parameters are valid,
+     * and the program's guard lets it pass. Otherwise returns 0. `request` is as for host->perform,
+     * with the address PLUGIN_ADDRESS_URL. Borrows `request`. [any thread] */
     int32_t (*can_open)(const plugin_host *host, const plugin_request *request);
     /* Builds the URL of a route. The target of `request` is the name of the route or its pattern;
-     * the parameters, by name, are the values of its groups and of the query. Borrows `request`.
+     * the parameters, by name, are the values for its groups and for the query. Borrows `request`.
      * `completion` runs once, on this thread and before this returns, with a string or an error.
      * [any thread] */
     void (*build)(const plugin_host *host, const plugin_request *request,

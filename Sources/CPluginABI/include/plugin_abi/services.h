@@ -1,6 +1,6 @@
-/* services.h - an extension: what implements a service, and waiting for it
+/* services.h - an extension: finding the implementation of a service, and waiting for one
  *
- * A single call of a service needs none of this: PLUGIN_ADDRESS_SERVICE makes it. */
+ * Calls to a service do not need this extension: they use PLUGIN_ADDRESS_SERVICE. */
 #ifndef PLUGIN_ABI_SERVICES_H
 #define PLUGIN_ABI_SERVICES_H
 
@@ -13,29 +13,29 @@ extern "C" {
 
 #define PLUGIN_SERVICES_EXTENSION "pluginhost.services/1"
 
-/* Each function passes `completion` the error "unknownService", or a map that describes what
- * implements the service: "name", "version", "module", "target", "priority", "singleton",
- * "summary", and "file" if a file declares the service and not the module. Its entries without
- * an object are valid for the life of the process. `version` is the smallest one that will do, or
- * empty. Names and versions are borrowed. */
+/* Each function passes `completion` the error "unknownService", or a map that describes the
+ * implementation of the service: "name", "version", "module", "target", "priority", "singleton",
+ * "summary", and "file" if a service file declares the service instead of the module. The entries
+ * of the map, except an object, are valid for the life of the process. `version` is the lowest
+ * acceptable version; empty for any. Names and versions are borrowed. */
 typedef struct plugin_services {
     uint32_t size;
     uint32_t reserved;
-    /* Describes what implements a service, and makes nothing. `completion` runs once, on this
-     * thread and before this returns. [any thread] */
+    /* Describes the implementation of a service, without making an instance. `completion` runs
+     * once, on this thread and before this returns. [any thread] */
     void (*info)(const plugin_host *host, plugin_string name, plugin_string version,
                  plugin_completion completion, void *data);
     /* Also makes an instance. The last entry of the map is "object": it performs the actions of the
-     * service's target on an instance of its own, which ends with it. It is borrowed: retain it to
-     * keep it. It is null for a singleton and for a target without instances, which are called by
-     * PLUGIN_ADDRESS_SERVICE. `parent` as for host->perform. `completion` runs once, on this thread
-     * and before this returns. [any thread] */
+     * service's target on an instance of its own, which ends with it. The object is borrowed:
+     * retain it to keep it. The entry is null for a singleton and for a target without instances,
+     * which are called by PLUGIN_ADDRESS_SERVICE. `parent` as for host->perform. `completion` runs
+     * once, on this thread and before this returns. [any thread] */
     void (*request)(const plugin_host *host, plugin_token parent, plugin_string name,
                     plugin_string version, plugin_completion completion, void *data);
-    /* Describes what implements a service as soon as something does, or passes the error
+    /* Describes the implementation of a service as soon as there is one, or passes the error
      * "deadlineExceeded" after `timeout` nanoseconds (0: the default of the host). `completion`
-     * runs once, on any thread, maybe before this returns. Returns a token for host->cancel, or 0
-     * if it is over. [any thread] */
+     * runs once, on any thread, possibly before this returns. Returns a token for host->cancel, or
+     * 0 if the wait is over. [any thread] */
     plugin_token (*wait)(const plugin_host *host, plugin_token parent, plugin_string name,
                          plugin_string version, int64_t timeout, plugin_completion completion,
                          void *data);

@@ -11,8 +11,8 @@ extension HostTable {
             },
             perform: { performBound($0, $1, $2, $3, $4, $5, $6) }))
 
-    /// A separate function: a closure as small as this would be merged into the function that the compiler generates
-    /// for C, into which it does not inline C functions.
+    /// A separate function because the compiler would merge so small a closure into the function that it generates for
+    /// C, into which it does not inline C functions.
     @inline(never)
     private static func performBound(
         _ host: UnsafePointer<plugin_host>?, _ number: plugin_bound_action, _ arguments: UnsafePointer<plugin_value>?,
@@ -42,8 +42,8 @@ extension HostTable {
         request.address = PLUGIN_ADDRESS_BOUND
         request.object = number
         request.parameter_count = UInt64(count)
-        // If the arguments are invalid, the request has no parameters: it is refused if a module made it, and the
-        // program makes no such request.
+        // If the arguments are invalid, the request has a null pointer for its parameters. Such a request of a module
+        // is refused; the program makes none.
         guard let arguments, count <= plugin_request.parametersMax else {
             return perform(host, 0, &request, receiver.completion, receiver.data)
         }

@@ -2,7 +2,8 @@ import CPluginABI
 import CPluginHost
 import PluginABI
 
-/// The functions that a module receives: the host's side of the binary interface. Each finds its caller by the table.
+/// The functions that a module receives: the host's side of the binary interface. Each function finds the calling
+/// generation through the table that it is passed.
 enum HostTable {
     /// Creates the table of a generation; never freed.
     static func make(for generation: Generation) -> UnsafePointer<plugin_host> {
@@ -71,8 +72,8 @@ enum HostTable {
             return caller(host)._withUnsafeGuaranteedRef(dispatch)
         }
 
-    /// Lends the request. If it is too short, lends a copy that has zeros beyond its size, and which its checks refuse
-    /// (`plugin_request.checkValues`).
+    /// Lends the request. If it is too short, lends a copy that is filled up with zeros; `plugin_request.checkValues`
+    /// then refuses it.
     @inline(__always)
     static func withWhole<Result>(
         _ request: UnsafePointer<plugin_request>, _ body: (UnsafePointer<plugin_request>) -> Result

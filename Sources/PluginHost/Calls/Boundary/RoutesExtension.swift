@@ -1,7 +1,7 @@
 import PluginABI
 
 extension HostTable {
-    /// The extension for routes: the questions about URLs that modules, like the program, can ask the host.
+    /// The extension for routes: lets modules ask the same questions about URLs as the program.
     nonisolated(unsafe) static let routes = UnsafePointer.immortal(
         plugin_routes(
             size: UInt32(MemoryLayout<plugin_routes>.size), reserved: 0,

@@ -1,7 +1,7 @@
 import CPluginABI
 import PluginABI
 
-/// The progress of an event: who has received it, and which subscribers failed.
+/// The progress of an event: how many subscribers have received it, and which of them failed.
 struct EventDelivery: Sendable {
     /// The number of subscribers that have received it.
     var delivered = 0
@@ -17,7 +17,8 @@ struct EventDelivery: Sendable {
         }
     }
 
-    /// Whether calls were nested too deeply: no other subscriber receives the event then, and that error is the answer.
+    /// Whether calls were nested too deeply. If so, no further subscriber receives the event, and the poster receives
+    /// that error.
     var isAtLimit: Bool { failures?.limit != nil }
 
     /// Records that a subscriber has failed.

@@ -19,7 +19,8 @@ extension Calls {
         }
         var number: Int?
         if request.flags & PLUGIN_REQUEST_STICKY != 0 {
-            // Before the table is read: a module that is not in it yet receives the event when it is added.
+            // The event is stored before the table is read, so that a module which is not in the table yet receives it
+            // when it is added.
             let copies = entries.map { ($0.key.text, Value(copying: $0.value, host: program.hostTable)) }
             number = core.events.keep(event, Parameters(copies))
         }
@@ -44,7 +45,7 @@ extension Calls {
     ///
     /// - Parameters:
     ///   - table: The table that lists all of them; `nil` if they must be looked up in the current one.
-    ///   - isSticky: Whether newcomers receive the event in any case.
+    ///   - isSticky: Whether the event is sticky, so that modules receive it when they start.
     func deliver(
         _ event: String, _ entries: UnsafeBufferPointer<plugin_entry>, to subscribers: [Subscriber], of table: Table?,
         _ call: Call, isSticky: Bool = false
@@ -65,8 +66,8 @@ extension Calls {
                 case .module(let endpoint):
                     var next: Endpoint? = endpoint
                     while let present = next, !deliver(post, to: present, posting, call.mode) {
-                        // Replaced since the subscribers were listed: its successor receives the event, a sticky one
-                        // when the successor starts.
+                        // The module was replaced after the subscribers were listed. Its successor receives the event
+                        // now, or, if the event is sticky, when it starts.
                         next = isSticky ? nil : successor(of: present, for: event)
                     }
                 case .program(let handler): deliver(post, to: handler, posting)

@@ -3,7 +3,7 @@ import PluginABI
 // Events that are not posted by a request: sticky ones for later subscribers, and those of the host.
 
 extension Calls {
-    /// Delivers to modules that have started the sticky events that were posted before.
+    /// Delivers to modules, after their start, the sticky events that were posted before it.
     func deliverSticky(to newcomers: [Generation]) {
         for newcomer in newcomers {
             for event in core.events.admit(newcomer) {
@@ -24,7 +24,7 @@ extension Calls {
         }
     }
 
-    /// Posts an event of the host. Asynchronous subscribers are awaited if a timeout is given.
+    /// Posts an event of the host. Waits for asynchronous subscribers if a timeout is given.
     func postHostEvent(_ event: String, _ parameters: [String: Value] = [:], waitingAtMost timeout: Duration? = nil) {
         let table = registry.table
         let subscribers = subscribers(of: event, in: table)

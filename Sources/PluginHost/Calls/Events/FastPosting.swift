@@ -3,14 +3,14 @@ import CPluginHost
 import PluginABI
 
 extension Calls {
-    /// The fast path of almost every event: to modules, and the program, that handle it on this thread at once, for a
-    /// poster that waits for no other subscribers. It does the same as ``post(_:_:from:_:)``, which handles all events.
-    /// Once the profile is full, no lock is needed (unless the program seems to subscribe, too). The only shared memory
-    /// that is written is that of the durations that are measured now and then, and the reference count of a long list
-    /// of subscribers.
+    /// The fast path of almost every event: one that is posted in mode `.synchronous`, and that all subscribers, in
+    /// modules and in the program, handle synchronously. It does the same as ``post(_:_:from:_:)``, which handles all
+    /// events. Once the profile is full, no lock is needed (unless the program seems to subscribe, too). The only
+    /// shared memory that is written is that of the durations that are measured now and then, and the reference count
+    /// of a long list of subscribers.
     ///
     /// - Parameter record: A free record of this thread context.
-    /// - Returns: False, with nothing done, for any other event, and if the request is invalid.
+    /// - Returns: False, without doing anything, for any other event, and if the request is invalid.
     func postFast(
         _ asked: UnsafePointer<plugin_request>, parent: plugin_token, from caller: Generation, to receiver: Receiver,
         _ thread: ThreadContext, _ record: CallRecord

@@ -38,7 +38,7 @@ extension plugin_request {
 }
 
 extension plugin_string {
-    /// Whether it is a name for events of the host.
+    /// Whether the string is a name that is reserved for events of the host.
     var isOfHost: Bool { begins(with: "host.") || begins(with: "module.") || begins(with: "configuration.") }
 
     private func begins(with prefix: StaticString) -> Bool {

@@ -1,7 +1,7 @@
 import PluginABI
 import Synchronization
 
-/// An event that is delivered to subscribers that may end later.
+/// The delivery of an event whose subscribers may reply later.
 final class Posting: Sendable {
     private let event: String
     private let token: plugin_token
@@ -13,7 +13,7 @@ final class Posting: Sendable {
 
     private struct State {
         var delivery = EventDelivery()
-        /// The number of subscribers that have not ended, plus one for the delivery itself.
+        /// The number of subscribers whose calls have not ended, plus one until all have been called.
         var pending = 1
         var isAnswered = false
     }
@@ -23,7 +23,7 @@ final class Posting: Sendable {
         start = calls.core.profiler.started(ThreadContext.current)
     }
 
-    /// Whether no other subscriber receives the event.
+    /// Whether the delivery has failed, so that no further subscriber receives the event.
     var isBroken: Bool { state.withLock { $0.delivery.isAtLimit } }
 
     /// Delivers the event to one more subscriber.
@@ -56,7 +56,7 @@ final class Posting: Sendable {
         if isLast { answer() }
     }
 
-    /// A subscriber that has received the event and has not ended.
+    /// A subscriber that has received the event and whose call has not ended.
     private final class Expected: Sendable {
         let posting: Posting
         let endpoint: Endpoint

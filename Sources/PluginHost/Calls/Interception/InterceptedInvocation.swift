@@ -15,7 +15,8 @@ final class InterceptedInvocation: Sendable {
     private let call: InterceptedCall
 
     private struct State {
-        /// The task of the whole call, and those of the rests that synchronous interceptors wait for.
+        /// The task of the whole call, and the tasks for the remainder of the call that synchronous interceptors wait
+        /// for.
         var tasks: [Task<Void, Never>] = []
         var isCancelled = false
         /// The indices of the interceptors that have begun and not ended; the number of interceptors stands for the

@@ -4,8 +4,8 @@ import Synchronization
 /// The tasks in which interceptors run.
 enum InterceptedTask {
     @TaskLocal private static var ownCall: plugin_token = 0
-    /// Whether there has been one: most programs have none, and reading a task-local value takes half as long as a
-    /// call.
+    /// Whether such a task has ever run. Most programs have none, and reading a task-local value takes half as long as
+    /// a call.
     private static let wereAny = Atomic(false)
 
     /// The call that this task works on, as the parent of calls that it makes; 0 in other tasks.

@@ -76,7 +76,7 @@ extension Endpoint {
     /// The event that it handles; `nil` if it is not a subscription.
     var event: String? { name.hasPrefix("!") ? String(name.dropFirst()) : nil }
 
-    /// Returns the parameters by name; of equal names the first one counts.
+    /// Returns the parameters by name. If a name occurs more than once, the first entry is used.
     fileprivate func named(_ entries: UnsafeBufferPointer<plugin_entry>) throws(PluginError) -> [String: Value] {
         var named: [String: Value] = [:]
         var position = 0

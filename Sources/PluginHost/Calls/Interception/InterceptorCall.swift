@@ -121,13 +121,15 @@ final class RestOfCall: Sendable {
 
     func end() { isOver.withLock { $0 = true } }
 
-    /// Stores the error of the rest, so that an error of the host that the interceptor passes on keeps its source.
+    /// Stores the error of the rest of the call, so that an error of the host keeps its source if the interceptor
+    /// passes it on.
     func failed(_ error: any Error) -> any Error {
         if let error = error as? PluginError { failure.withLock { $0 = error } }
         return error
     }
 
-    /// Returns the error that the interceptor has thrown; if it has passed on the error of the rest, that error itself.
+    /// Returns the error that the interceptor has thrown or, if that is the error of the rest of the call passed on,
+    /// the original error.
     func original(_ error: PluginError) -> PluginError {
         let failure = failure.withLock { $0 }
         return failure?.code == error.code && failure?.message == error.message ? failure! : error

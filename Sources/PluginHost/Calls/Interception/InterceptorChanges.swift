@@ -17,7 +17,7 @@ extension Calls {
         return Interceptor(entry.id, self)
     }
 
-    /// Replaces the interceptors of the configuration. A rule that stays keeps its counts.
+    /// Replaces the interceptors of the configuration. A rule that is also among the new ones keeps its counts.
     func setInterceptors(_ rules: [InterceptorRule]) {
         updateInterceptors { entries in
             var old = entries.filter { $0.rule != nil }

@@ -86,7 +86,7 @@ extension Calls {
     /// Finds the implementation of a service, and lends its description, with a new object if the service has
     /// instances.
     ///
-    /// - Throws: Also the error of the call that creates the object.
+    /// - Throws: The errors of ``service(_:_:)``, and that of the call that creates the object.
     func requestService(
         _ name: plugin_string, _ version: plugin_string, parent: plugin_token,
         _ body: (UnsafePointer<plugin_value>) -> Void

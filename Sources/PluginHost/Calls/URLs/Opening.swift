@@ -66,8 +66,8 @@ extension Calls {
         let end = call.timeout > 0 ? deadline(in: call.timeout, from: plugin_host_coarse_now()) : 0
         var isAnnounced = false
         while true {
-            // The meaning of the URL and the endpoint come from one table; if that is replaced, both are looked up
-            // again.
+            // The meaning of the URL and the endpoint must come from the same table. If that table is replaced, both
+            // are looked up again.
             let table = registry.current(thread)
             let answer = try resolve(url, given, isRemote: call.isRemote, table) {
                 (resolution) throws(PluginError) -> plugin_token? in

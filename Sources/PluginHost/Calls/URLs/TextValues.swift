@@ -1,7 +1,7 @@
 // Conversion of a URL's text to declared numbers and booleans: nothing is lost, and nothing is guessed.
 
 extension RawText {
-    /// The text as an integer: decimal digits with or without a sign, also with a point or an exponent if the number is
+    /// The text as an integer: decimal digits with or without a sign, and with a point or an exponent if the number is
     /// whole (`3.0`, `1e3`). `nil` for any other text, and for numbers that do not fit into 64 bits.
     @inline(__always)
     var integer: Int64? {
@@ -13,7 +13,7 @@ extension RawText {
         while index < count {
             let digit = self[index] &- UInt8(ascii: "0")
             guard digit <= 9 else { return wholeNumber }
-            // Computed as a negative number, because there is one more of these.
+            // Computed as a negative number, because there is one more negative number than positive ones.
             let (shifted, isTooLarge) = number.multipliedReportingOverflow(by: 10)
             let (sum, isTooLargeNow) = shifted.subtractingReportingOverflow(Int64(digit))
             if isTooLarge || isTooLargeNow { return nil }
@@ -24,7 +24,8 @@ extension RawText {
         return number == .min ? nil : -number
     }
 
-    /// The text as a number with a point or an exponent that is whole and that a double represents exactly.
+    /// The text as an integer written with a point or an exponent. If it has an exponent, its magnitude can be at most
+    /// 2^53, up to which a double represents every integer exactly.
     private var wholeNumber: Int64? {
         if let point = firstIndex(of: UInt8(ascii: ".")), self[(point + 1)...].allSatisfy({ $0 == UInt8(ascii: "0") }),
             point + 1 < count

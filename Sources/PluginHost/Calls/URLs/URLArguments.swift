@@ -2,10 +2,11 @@ import PluginABI
 import PluginFile
 
 /// The parameters of a call by URL: those that the caller passes, then those of the path, then those of the query, then
-/// the defaults of the route. Of equal names only the first one is used, converted to the type that the action
-/// declares.
+/// the defaults of the route. If a name occurs more than once, only the first value is used, converted to the type that
+/// the action declares.
 struct URLArguments: ~Copyable {
-    /// The endpoint of the call; `nil` if it is unknown, in which case everything is text. Never freed, so not counted.
+    /// The endpoint of the call; `nil` if it is unknown, in which case everything is text. Endpoints are never freed,
+    /// so it is not retained.
     private let endpoint: Unmanaged<Endpoint>?
     /// The parameters that the endpoint declares.
     private let parameters: UnsafeBufferPointer<Endpoint.Parameter>
@@ -75,7 +76,7 @@ struct URLArguments: ~Copyable {
             (entries) throws(PluginError) in
             var arguments = URLArguments(endpoint, parameters, given, entries)
             if let match = resolution.match { try arguments.addGroups(match, resolution.segments) }
-            // Of several items with the same name the last one counts.
+            // If several items have the same name, the last one is used.
             for index in query.indices.reversed() {
                 try arguments.add(query[index], of: query[...index], near: groups + index)
             }
@@ -162,7 +163,7 @@ struct URLArguments: ~Copyable {
         return plugin_value_list(list, UInt32(items.count))
     }
 
-    /// Refuses the names of information that the host provides about a URL: a URL cannot set it.
+    /// Refuses a name under which the host provides information about a URL, because a URL cannot set that.
     @inline(__always)
     private func refuseReserved(_ name: plugin_string) throws(PluginError) {
         guard name.count > 0, name.bytes.pointee == UInt8(ascii: "_") else { return }

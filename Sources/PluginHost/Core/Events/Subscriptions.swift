@@ -13,13 +13,13 @@ enum Subscriber {
 final class EventBoard: Sendable {
     private let state = Mutex(State())
     /// A Bloom filter with one hash: one bit for each event that the program handles, by the hash of its name. For most
-    /// events that it does not handle the bit is clear, which is found out without the lock.
+    /// events that the program does not handle, the bit is clear, and reading it needs no lock.
     private let handled = Atomic<UInt64>(0)
 
     fileprivate struct State {
         /// Each event to which the program has ever subscribed, by the hash of its name.
         var events: [UInt64: [ProgramSubscribers]] = [:]
-        /// For each bit of `handled`, the number of events that have handlers.
+        /// For each bit of `handled`, the number of events with that bit that have handlers.
         var counts = [Int](repeating: 0, count: 64)
         /// The sticky events in the order in which they were posted.
         var sticky: [StickyEvent] = []
@@ -61,7 +61,7 @@ final class EventBoard: Sendable {
         }
     }
 
-    /// - Returns: The event, if it is sticky and was already posted.
+    /// - Returns: The last sticky event of this name; `nil` if none has been posted.
     func add(_ handler: plugin_object, isAsync: Bool, to event: String) -> StickyEvent? {
         state.withLock { state in
             let handler = ProgramSubscribers.Handler(
@@ -81,8 +81,8 @@ final class EventBoard: Sendable {
 
     /// Stores a sticky event, replacing an earlier one of the same name.
     ///
-    /// - Returns: Its number. A subscriber receives an event once: either as one posted before it subscribed, or as
-    ///   this one.
+    /// - Returns: The number of the event. It decides how a subscriber receives the event, exactly once: when the
+    ///   subscriber is added, or from this post.
     func keep(_ name: String, _ parameters: Parameters) -> Int {
         state.withLock { state in
             state.sticky.removeAll { $0.isNamed(name) }
@@ -108,7 +108,8 @@ final class EventBoard: Sendable {
 }
 
 extension Subscriber {
-    /// Returns whether the subscriber receives a sticky event as one that was posted before it was added.
+    /// Returns whether the subscriber receives a sticky event after its start, as one that was posted before, and not
+    /// from the post itself.
     func misses(_ number: Int) -> Bool {
         guard case .module(let endpoint) = self else { return false }
         return number <= endpoint.generation.lastMissedEvent.load(ordering: .acquiring)
@@ -150,7 +151,7 @@ final class ProgramSubscribers: @unchecked Sendable {
         /// An object of one of the types. It may no longer exist.
         let object: plugin_object
         let isAsync: Bool
-        /// The number of the last sticky event that was posted before it was added.
+        /// The number of the last sticky event that was posted before the handler was added.
         let lastMissed: Int
     }
 

@@ -24,7 +24,7 @@ final class Interception: Sendable {
     enum Body: Sendable {
         case synchronous(@Sendable (InterceptedCall, (InterceptedCall) throws -> Value) throws -> Value)
         case asynchronous(@Sendable (InterceptedCall, (InterceptedCall) async throws -> Value) async throws -> Value)
-        /// The interceptor of this name in the table that is current at the time of the call.
+        /// The interceptor that a rule names, as it is in the current table at the time of the call.
         case module(InterceptorRule)
 
         func isAsync(in table: Table) -> Bool {
@@ -51,7 +51,7 @@ final class Interception: Sendable {
 }
 
 extension Interception {
-    /// Returns whether any of the interceptors that see calls of an endpoint without a URL is asynchronous.
+    /// Returns whether any interceptor that sees calls of an endpoint made without a URL is asynchronous.
     func isAsync(around endpoint: Endpoint, in table: Table) -> Bool {
         matching(endpoint, nil).contains { $0.body.isAsync(in: table) }
     }

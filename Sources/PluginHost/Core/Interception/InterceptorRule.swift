@@ -13,8 +13,8 @@ public struct InterceptorRule: Sendable, Hashable, CustomStringConvertible {
     public var name: String
     /// The calls that it sees.
     public var scope: InterceptionScope
-    /// The priority; interceptors with a higher one are further out. Of those with equal priority, rules are outside of
-    /// what the program adds with `intercept`, and in their own order.
+    /// The priority; interceptors with a higher one are further out. Among interceptors of equal priority, rules are
+    /// further out than those that the program adds with `intercept`, and the first rule is outermost.
     public var priority: Int
     /// Whether calls are made without the interceptor while the module is unavailable. Default: they end with
     /// ``/PluginABI/PluginError/Code/interceptorMissing``, because a missing guard would protect nothing.
@@ -87,7 +87,7 @@ public struct InterceptorRule: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// - Throws: `invalidConfiguration` for a rule that would match nothing.
+    /// - Throws: `invalidConfiguration` if the pattern of the rule's route is not valid.
     func check() throws(PluginError) {
         guard case .route(let pattern) = scope else { return }
         do throws(PluginError) { _ = try RoutePattern(pattern) } catch {

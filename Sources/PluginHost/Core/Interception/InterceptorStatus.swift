@@ -37,7 +37,7 @@ final class InterceptorTimes: Sendable {
     }
     private let state = Mutex(State())
 
-    /// Records whose code runs in a call from now on; `nil` for no interceptor's.
+    /// Records which interceptor's code runs in a call from now on; `nil` for none.
     func note(_ interceptor: UInt64?, in call: String, _ token: plugin_token, deadline: Int64) {
         guard deadline != 0 else { return }
         state.withLock {

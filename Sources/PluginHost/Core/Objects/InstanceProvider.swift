@@ -2,14 +2,14 @@ import CPluginHost
 import PluginABI
 import Synchronization
 
-/// Makes the instances of one target: either one shared instance, made once on first use, or one for each call.
+/// The source of the instances of one target: either one shared instance, made on first use, or one for each call.
 final class InstanceProvider: Sendable {
     let isShared: Bool
     private nonisolated(unsafe) let factory: plugin_factory  // Its pointers are valid as long as the process lives.
     private let target: String
     private let shared = Atomic<UInt>(0)
     private let released = Mutex<[Released]>([])
-    /// Entered by the call that makes the shared instance.
+    /// The gate that a call enters to make the shared instance.
     private let making: SerialGate
 
     init(_ factory: plugin_factory, target: String, isShared: Bool) {
@@ -44,7 +44,7 @@ final class InstanceProvider: Sendable {
 
     func destroy(_ instance: UnsafeMutableRawPointer) { factory.destroy?(factory.data, instance) }
 
-    /// Destroys the shared instance and the released ones. To be called once no further call can arrive.
+    /// Destroys the shared instance and the released ones. Must be called only when no further call can arrive.
     func destroyShared() {
         let made = shared.exchange(0, ordering: .acquiringAndReleasing)
         if let made = UnsafeMutableRawPointer(bitPattern: made) { destroy(made) }
@@ -68,7 +68,7 @@ final class InstanceProvider: Sendable {
     }
 
     /// Releases the shared instance: the next call makes another one, and the released one is destroyed when the calls
-    /// that are running end. Returns whether there was one.
+    /// that may use it have ended. Returns whether there was a shared instance.
     func release() -> Bool {
         let made = shared.exchange(0, ordering: .acquiringAndReleasing)
         guard let made = UnsafeMutableRawPointer(bitPattern: made) else { return false }

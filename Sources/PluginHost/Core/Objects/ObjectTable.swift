@@ -99,7 +99,7 @@ enum ObjectTable {
         create(type, Unmanaged.passRetained(instance).toOpaque()) { Unmanaged<AnyObject>.fromOpaque($0!).release() }
     }
 
-    /// Adds a holder. Returns false if the object no longer has one.
+    /// Adds a holder. Returns false if the object no longer has one, or has the maximum number of holders.
     static func retain(_ handle: plugin_object) -> Bool {
         guard let slot = slot(of: handle) else { return false }
         var state = slot.pointee.state.load(ordering: .relaxed)
@@ -141,7 +141,7 @@ enum ObjectTable {
         type?.generation.objectCount.subtract(1, ordering: .relaxed)
     }
 
-    /// Returns a closure that destroys the instance, to the first caller only.
+    /// Returns a closure that destroys the instance, or `nil` to every caller but the first.
     private static func takeInstance(_ slot: UnsafeMutablePointer<Slot>) -> (() -> Void)? {
         guard !slot.pointee.isDestroyed.exchange(true, ordering: .acquiringAndReleasing) else { return nil }
         let (type, instance, destroy) = (slot.pointee.type, slot.pointee.instance, slot.pointee.destroy)
@@ -202,9 +202,10 @@ enum ObjectTable {
         slot(of: handle)?.pointee.parent.load(ordering: .acquiring) ?? 0
     }
 
-    /// Sets the parent of an object that the caller retains. Returns false if the object is the parent or above it.
+    /// Sets the parent of an object that the caller retains. Returns false if that would close a cycle: if the object
+    /// is the parent, or above the parent.
     static func setParent(of handle: plugin_object, to parent: plugin_object) -> Bool {
-        // Released after the lock: a module may be called to destroy an instance.
+        // Released only after unlocking, because that may call a module to destroy an instance.
         var retained: [plugin_object] = []
         defer { for object in retained { _ = release(object) } }
         return parents.withLock { _ in

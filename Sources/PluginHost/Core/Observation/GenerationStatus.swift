@@ -16,7 +16,7 @@ public struct GenerationStatus: Sendable {
     public let state: State
     /// The time when it was created.
     public let created: Date
-    /// The time since when it is in this state.
+    /// The time at which it entered this state.
     public let since: Date
     /// The calls that are running in it.
     public let calls: [RunningCall]
@@ -45,11 +45,11 @@ public struct GenerationStatus: Sendable {
         public let caller: String?
         /// The module whose code made the call; `nil` if it was the program's.
         public let callingModule: String?
-        /// The time when it began, accurate to some milliseconds.
+        /// The time when it began, accurate to a few milliseconds.
         public let since: Date
     }
 
-    /// - Parameter since: The time since when it is in this state. Default: now.
+    /// - Parameter since: The time at which it entered this state. Default: now.
     init(_ generation: Generation, _ state: State, since: Date = Date()) {
         (number, name, version) = (generation.number, generation.name, generation.version.description)
         (file, created) = (generation.file, generation.created)
@@ -72,7 +72,7 @@ public struct GenerationStatus: Sendable {
     /// The title in messages: `ModuleA 1.0.0 (generation 3)`.
     var title: String { "\(name) \(version) (generation \(number))" }
 
-    /// What still uses it, in words.
+    /// The calls and objects that still use it, in words.
     var holds: String {
         var parts = calls.prefix(5).map { call in
             "still runs \(call.action)" + (call.caller.map { " for \($0)" } ?? "")

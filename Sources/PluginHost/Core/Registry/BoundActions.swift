@@ -12,7 +12,8 @@ final class BoundActions: Sendable {
     final class Place: @unchecked Sendable {  // The names point to memory that is never freed.
         let target: plugin_string
         let action: plugin_string
-        /// The number of the table; 0 while `endpoint` changes. Written under the lock, and only increases otherwise.
+        /// The number of the table; 0 while `endpoint` changes. Written under the lock. Apart from these zeros, it only
+        /// increases.
         private let table = Atomic<UInt64>(0)
         private let endpoint = Atomic<UInt>(0)
         private let lock = Mutex(())

@@ -51,12 +51,12 @@ final class Generation: @unchecked Sendable {
     let objectCount = Atomic<Int>(0)
     /// The barrier that blocks new calls while it hands over its state.
     let barrier = Mutex<CallBarrier?>(nil)
-    /// Whether its objects no longer answer: the time they had after it was retired is over.
+    /// Whether its objects no longer answer, because the time that they had after it was replaced or removed is over.
     let isRevoked = Atomic(false)
     /// Whether it is being set up and initialised. During that time it sees the proposed table, and is in no other.
     let isStarting = Atomic(false)
-    /// The number of the last sticky event that it receives as one posted before it was added. Covers all events until
-    /// it has started and is given those.
+    /// The number of the last sticky event that the module receives after its start, as one that was posted before.
+    /// Until it has started, the number covers all events.
     let lastMissedEvent = Atomic<Int>(.max)
 
     /// The key under which the registry finds an endpoint; the strings live as long as the process.

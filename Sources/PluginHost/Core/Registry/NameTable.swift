@@ -130,8 +130,8 @@ extension UnsafeRawPointer {
     @inline(__always)
     fileprivate func word(at offset: Int) -> UInt64 { loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
 
-    /// Returns up to seven bytes as a number that is different for every different sequence of as many bytes.
-    /// Reads no bytes beyond them.
+    /// Returns up to seven bytes as a number; different sequences of the same length give different numbers. Reads no
+    /// bytes beyond them.
     @inline(__always)
     func tail(from offset: Int, to end: Int) -> UInt64 {
         let rest = end &- offset

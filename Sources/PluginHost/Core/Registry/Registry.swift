@@ -17,7 +17,7 @@ final class Registry: Sendable {
     /// The proposed table, or 0.
     private let proposal = Atomic<UInt>(0)
     private let writer = Mutex(())
-    /// The number of changes of all registries, which share the thread contexts; a reader notes the one that it has
+    /// The number of changes of all registries, which share the thread contexts. A reader notes the number that it has
     /// seen.
     private static let epoch = Atomic<UInt64>(1)
     /// The functions that are called with each new table after it was published.
@@ -57,8 +57,9 @@ final class Registry: Sendable {
     /// The table, for lists and status.
     var table: Table { ThreadContext.current.map(current) ?? Table() }
 
-    /// Builds the next table from the current one and publishes it. When this returns, every call that was found in the
-    /// previous table has an entry in the records of running calls, and no thread reads that table any more.
+    /// Builds the next table from the current one and publishes it. When this function returns, every call that was
+    /// found in the previous table has an entry in the records of running calls, and no thread reads that table any
+    /// more.
     func update(_ next: (Table) throws(PluginError) -> Table) throws(PluginError) {
         try writer.withLock { (_) throws(PluginError) in
             let present = Unmanaged<Table>.fromOpaque(UnsafeRawPointer(bitPattern: current.load(ordering: .acquiring))!)
@@ -83,7 +84,7 @@ final class Registry: Sendable {
         }
     }
 
-    /// Replaces one table by another, waits until no thread reads the old one, and releases it. Only for the writer.
+    /// Replaces one table with another, waits until no thread reads the old one, and releases it. Only for the writer.
     private func replace(_ place: borrowing Atomic<UInt>, with table: Table?) {
         let new = table.map { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) } ?? 0
         let old = place.exchange(new, ordering: .acquiringAndReleasing)

@@ -5,7 +5,7 @@ import PluginFile
 ///
 /// A module's route that was removed at run time stays removed as long as that generation serves; if the module is
 /// replaced, the routes of the new manifest apply. A route that was updated belongs to the program from then on and
-/// overrides the module's or file's own route, even if that is added again.
+/// overrides the route of the module or file, even if that route is added again.
 struct Routes: Sendable {
     /// Every registered route.
     private(set) var table = RouteTable()
@@ -18,7 +18,7 @@ struct Routes: Sendable {
 
     // MARK: Modules and files
 
-    /// Returns these routes with the same changes for another set of modules.
+    /// Returns the routes for another set of modules, with the same run-time changes.
     func with(_ modules: [Generation], insteadOf before: [Generation]) -> Routes {
         var routes = self
         let (past, present) = (Set(before.map(ObjectIdentifier.init)), Set(modules.map(ObjectIdentifier.init)))

@@ -17,7 +17,8 @@ final class ServiceEntry: @unchecked Sendable {
     let targetName: plugin_string
     /// The description that modules receive: a map, laid out once and never freed.
     let told: plugin_value
-    /// Makes objects with an instance of their own; `nil` if all callers share one instance or there are none.
+    /// The factory of objects with an instance of their own; `nil` if all callers share one instance, or there are no
+    /// instances.
     let maker: ServiceFactory?
     private unowned(unsafe) let owner: Generation  // Never freed.
 

@@ -3,11 +3,11 @@ import CPluginHost
 import PluginABI
 import PluginFile
 
-/// Makes the objects of a service that is not a singleton: each has an instance of its own, and the actions of the
-/// target.
+/// A factory of the objects of a service that is not a singleton. Each object has an instance of its own, and the
+/// actions of the target.
 ///
-/// Making an object is an ordinary call of the module with an endpoint of its own, so the factory can reject it and the
-/// calls of a serial module still run one at a time.
+/// Making an object is an ordinary call of the module with an endpoint of its own, so the module's factory can reject
+/// it, and the calls of a serial module still run one at a time.
 final class ServiceFactory: Sendable {
     /// The endpoint that makes an instance and replies with an object that has it. Called with `isFresh`.
     let endpoint: Endpoint

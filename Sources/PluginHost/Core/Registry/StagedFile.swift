@@ -18,10 +18,10 @@ struct StagedFile: Sendable {
         case file
     }
 
-    /// The copy, in a folder of its own, under the original file name; characters that a terminal may interpret are
-    /// `_`.
+    /// The copy, in a folder of its own, under the original file name, in which `_` replaces characters that a terminal
+    /// may interpret.
     let path: String
-    /// The file that was copied, as its path was given to ``Staging``.
+    /// The path of the file that was copied, as it was given to ``Staging``.
     let original: String
     /// The identity of the original when it was copied.
     let identity: FileIdentity
@@ -32,7 +32,7 @@ struct StagedFile: Sendable {
     let image: ELFImage
     /// The folder that was created for this copy and can be removed with it.
     let folder: String
-    /// The libraries that were found next to it and copied with it, by the paths of their originals.
+    /// The paths of the originals of the libraries that were found next to it and copied with it.
     let libraries: [String]
     var source = Source.file
     /// The number by which the journal and the crash report refer to it.

@@ -4,7 +4,7 @@ import Synchronization
 
 /// An immutable snapshot of everything that can be called.
 final class Table: Sendable {
-    /// The number of the table, counted from 1 over the process; no two tables have the same.
+    /// The number of the table, counted from 1 over the process; no two tables have the same number.
     let number = lastNumber.add(1, ordering: .relaxed).newValue
     private static let lastNumber = Atomic<UInt64>(0)
     /// The number of tables that exist in the process.
@@ -85,7 +85,8 @@ final class Table: Sendable {
 
     /// Returns a table with the changes that `change` makes. Everything that does not change is shared.
     ///
-    /// - Parameter proposed: A table that may have the same modules; what depends on them alone is shared with it.
+    /// - Parameter proposed: A table that may have the same modules. If so, everything that depends only on the modules
+    ///   is shared with it.
     func changed(sharing proposed: Table? = nil, _ change: (inout Contents) -> Void) -> Table {
         var contents = contents
         change(&contents)

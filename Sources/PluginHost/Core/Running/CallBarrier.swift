@@ -4,7 +4,8 @@ import Glibc
 import PluginABI
 import Synchronization
 
-/// Blocks new calls of a generation while it hands over its state. Running calls, and the calls they make, continue.
+/// A barrier that blocks new calls of a generation while it hands over its state. Running calls, and the calls they
+/// make, continue.
 final class CallBarrier: Sendable {
     private struct State {
         var isOver = false
@@ -41,8 +42,8 @@ final class CallBarrier: Sendable {
     /// Lets the waiting calls proceed to the generation that serves now.
     ///
     /// - Parameter isSucceeded: Whether another generation serves now. If so, calls by name that were found in the
-    ///   previous table but arrive only now must not run in this one and are redirected as well. Calls on its objects
-    ///   continue.
+    ///   previous table but arrive only now must not run in this generation and are redirected as well. Calls on its
+    ///   objects continue.
     func end(isSucceeded: Bool) {
         let free = isSucceeded ? generation.endpointsOfObjects : generation.blockableEndpoints
         for endpoint in free { endpoint.isBlocked.store(false, ordering: .relaxed) }

@@ -1,7 +1,7 @@
 import CPluginABI
 
 /// A call and the calls that led to it. The first element is the call itself, and each further one is the call for
-/// which the previous one is made, up to the first that is over.
+/// which the previous one is made, up to, but not including, the first that is over.
 struct CallChain: Sequence, IteratorProtocol {
     /// A call that was not over when it was read.
     struct Link {

@@ -89,7 +89,7 @@ struct CallRecord {
     /// to some milliseconds behind it.
     var since: Int64 { sinceWord.pointee.load(ordering: .relaxed) }
 
-    /// The number of calls that led to this one.
+    /// The number of calls in the chain that led to this one, including this one.
     var depth: UInt32 { depthWord.pointee.load(ordering: .acquiring) }
 
     /// Occupies the record for a call of an endpoint. From then on the call counts as running in the endpoint's
@@ -108,7 +108,7 @@ struct CallRecord {
         pointer.pointee.stands_for = 0
         object = 0
         endpointWord.pointee.store(UInt64(UInt(bitPattern: endpoint.toOpaque())), ordering: .releasing)
-        plugin_host_fence_light()  // Everything read after this is as of a time when the call is visible.
+        plugin_host_fence_light()  // Later reads are from a time at which the call is visible.
     }
 
     /// Frees the record.
@@ -185,8 +185,8 @@ struct CallRecord {
     /// Replies with a result to a call that runs on this thread and was opened in its thread context. Returns false and
     /// does nothing if the call was already answered.
     ///
-    /// The replier need not be recorded: ``open(_:_:deadline:in:)`` has recorded this thread context, and a call that
-    /// runs in a thread context is one of those that the thread blocks.
+    /// The reply need not be recorded in the thread context: ``open(_:_:deadline:in:)`` has stored the thread context
+    /// as the replier, and a call that runs on this thread is already one of its ``ThreadContext/blockedCalls``.
     @inline(__always)
     func answer(_ token: plugin_token, _ result: UnsafePointer<plugin_value>) -> Bool {
         guard move(token, from: .open, to: .replying) else { return false }
@@ -267,7 +267,7 @@ struct CallRecord {
     /// Sets the two users of a record of the pool: the running action, and the reply.
     func retain() { referencesWord.pointee.store(2, ordering: .releasing) }
 
-    /// Removes one user. Returns true to the last one. Of the two that ``retain()`` sets, the second finds that no
+    /// Removes one user. Returns true for the last one. Of the two that ``retain()`` sets, the second finds that no
     /// other user is left and need not subtract.
     func release() -> Bool {
         guard referencesWord.pointee.load(ordering: .acquiring) == 1 else {

@@ -4,12 +4,12 @@ import Glibc
 import PluginABI
 import Synchronization
 
-/// Admits one call at a time, and detects waits that would never end.
+/// A gate that admits one call at a time, and detects waits that would never end.
 ///
 /// A call that must wait for another blocks its thread if it is synchronous; if it is asynchronous, it is stored and
-/// started later. Before it waits, the wait-for graph is searched: the running call may itself be waiting, through the
-/// calls that it has made, for a gate whose running call cannot continue while this one waits. Waiting would then close
-/// a cycle, so the call ends with `circularWait` instead.
+/// started later. Before a call waits, the wait-for graph is searched: the running call may itself be waiting, through
+/// the calls that it has made, for a gate whose running call cannot continue while this one waits. Waiting would then
+/// close a cycle, so the call ends with `circularWait` instead.
 final class SerialGate: Sendable {
     /// The serial module or target, for messages.
     let owner: String
@@ -101,8 +101,8 @@ final class SerialGate: Sendable {
 
     /// Enters, blocking the thread while another call is inside.
     ///
-    /// - Throws: `circularWait`; `blockingInTask` if this is a Swift task and an asynchronous call must end first,
-    ///   which may need this very thread; `deadlineExceeded`.
+    /// - Throws: `circularWait`; `blockingInTask` if the caller runs in a Swift task and an asynchronous call, which
+    ///   may need this very thread, must end first; `deadlineExceeded`.
     func enter(_ record: CallRecord) throws(PluginError) {
         let admitted = DispatchSemaphore(value: 0)
         while true {
@@ -140,7 +140,7 @@ final class SerialGate: Sendable {
         }
     }
 
-    /// Enters now, or later: then it returns false, and `enter` is called on some thread once the call is admitted.
+    /// Enters now and returns true, or returns false and calls `enter` on some thread once the call is admitted.
     func enter(_ record: CallRecord, later enter: @escaping @Sendable () -> Void) throws(PluginError) -> Bool {
         switch ask(record, isBlocking: false, { ThreadPool.shared.run(enter) }) {
         case .entered: return true

@@ -6,7 +6,7 @@ import Synchronization
 struct ThreadContext {
     let pointer: UnsafeMutablePointer<plugin_host_thread>
 
-    /// The context of this thread; `nil` if 65,536 threads have one.
+    /// The context of this thread; `nil` if 65,536 threads have one, or there is no memory for it.
     @inline(__always)
     static var current: ThreadContext? { plugin_host_thread_current().map(ThreadContext.init) }
 

@@ -43,7 +43,8 @@ struct Drain {
 
     private var configuration: HostConfiguration { context.configuration }
 
-    /// Tears down generations as soon as they are drained. If several are drained, they are torn down in this order.
+    /// Tears down generations as soon as they are drained. If several are drained at the same time, they are torn down
+    /// in the order in which they stopped serving.
     func retire(_ generations: [Generation]) {
         guard !generations.isEmpty else { return }
         for generation in generations {

@@ -57,7 +57,7 @@ struct HandOver {
         barrier.end(isSucceeded: false)
     }
 
-    /// Ends the hand-over: blocked calls go to the generation that serves now.
+    /// Ends the hand-over: blocked calls proceed to the generation that serves now.
     func finish() { barrier.end(isSucceeded: true) }
 
     private static func unsuspend(_ generation: Generation, _ hooks: Hooks, _ timeout: Duration) {

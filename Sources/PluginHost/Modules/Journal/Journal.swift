@@ -12,7 +12,7 @@ import Synchronization
 /// - permanently, if code of a module ended the process by a fatal signal or by `exit` or `_exit`: the dying process
 ///   records which module's code it was, and no other module is blamed;
 /// - permanently, if the host died twice in the same step of the same content;
-/// - otherwise as suspects: every module of which code was running, since a host can also be killed from outside at any
+/// - otherwise as suspects: every module whose code was running, since a host can also be killed from outside at any
 ///   time (by an operator, or by the kernel when memory runs out). A host that keeps running tries suspects once more,
 ///   after all other modules serve.
 ///
@@ -60,7 +60,7 @@ final class Journal: Sendable {
     /// - Parameters:
     ///   - stateFolder: The state folder, which is created if it is missing; `nil` for the default,
     ///     `$XDG_STATE_HOME/pluginhost` or `$HOME/.local/state/pluginhost`.
-    ///   - checksTrust: Whether files are ignored that users other than this user and root can write.
+    ///   - checksTrust: Whether to ignore files that users other than this user and root can write.
     init(stateFolder: String? = nil, checksTrust: Bool = true) {
         let folder = stateFolder ?? Self.defaultFolder
         quarantine = Quarantine(folder: folder ?? "", checksTrust: checksTrust)
@@ -137,7 +137,7 @@ final class Journal: Sendable {
         }
     }
 
-    /// Removes the modules of which no step is running: their start is over, whether it succeeded or failed. Other
+    /// Removes the modules that have no running step: their start is over, whether it succeeded or failed. Other
     /// modules are removed when their steps have ended.
     func endStarts() {
         state.withLock { state in

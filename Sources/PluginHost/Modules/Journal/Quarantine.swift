@@ -54,7 +54,7 @@ extension QuarantineEntry {
 /// The file `quarantine.json` in the state folder, which all hosts of a user share.
 struct Quarantine {
     let folder: String
-    /// Whether files are ignored that users other than this user and root can write.
+    /// Whether to ignore files that users other than this user and root can write.
     var checksTrust = true
 
     /// The largest number of entries. The oldest are removed first.

@@ -23,7 +23,7 @@ struct ModuleLoader {
     /// Reads the description of a module that was opened or is part of the program.
     ///
     /// - Parameter entry: Returns the address of the description.
-    /// - Throws: As ``load(_:entry:)``.
+    /// - Throws: The errors of ``load(_:entry:)``.
     func load(_ file: StagedFile, _ entry: @escaping @Sendable () -> UInt) throws(PluginError) -> LoadedModule {
         guard let answer = try run(.entry, file, "The entry function of", entry) else {
             throw overdue("The entry function", file)
@@ -166,8 +166,8 @@ struct ModuleLoader {
     }
 
     /// Checks that a module which shares the host's Swift runtime was built by the same toolchain: on Linux there is no
-    /// stable Swift ABI. A module that names no toolchain needs no Swift runtime, even if it is linked against it, as
-    /// SwiftPM does with C modules.
+    /// stable Swift ABI. A module that names no toolchain needs no Swift runtime, even if it is linked to the runtime,
+    /// as C modules built by SwiftPM are.
     private func checkToolchain(_ toolchain: String, _ file: StagedFile) throws(PluginError) {
         guard !allowsOtherToolchains, file.image.needed.contains("libswiftCore.so") else { return }
         guard !toolchain.isEmpty, toolchain != Toolchain.current else { return }
@@ -201,7 +201,7 @@ struct ModuleLoader {
         }
     }
 
-    /// Returns a table of the description as a dictionary, by the names of its entries.
+    /// Returns a table of the description as a dictionary that is keyed by the names of the entries.
     ///
     /// - Parameters:
     ///   - table: The table's name in the description.

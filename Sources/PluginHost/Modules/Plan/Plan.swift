@@ -37,7 +37,8 @@ struct Plan {
     ///   - records: The records of all files.
     ///   - present: The modules that serve now.
     ///   - change: The module that the program registers or unregisters.
-    ///   - routes: The present routes: of modules, added to them, and removed from them.
+    ///   - routes: The present routes, including those that were added, and without those that were removed, at run
+    ///     time.
     init(_ records: [FileRecord], _ present: Serving, _ change: ProgramChange?, _ routes: Routes) {
         let served = present.modules
         var files: [String: [FileRecord]] = [:]
@@ -78,8 +79,8 @@ struct Plan {
         return candidates
     }
 
-    /// Returns the files of serving modules that contain another module now, with the module that serves, by path. This
-    /// is more likely a mistake than intended, unless another file contains the module that serves.
+    /// Returns the files of serving modules that now contain another module, each with the module that serves. Such a
+    /// file is more likely a mistake than intended. It is left out if another file contains the module that serves.
     private static func takenFiles(_ records: [FileRecord], _ served: [String: Served]) -> [PathKey: Served] {
         let owners = Dictionary(served.values.map { (PathKey($0.path), $0) }) { first, _ in first }
         let taken = records.filter { record in

@@ -25,7 +25,7 @@ public struct PlannedChange: Sendable, CustomStringConvertible {
         public let reason: String
     }
 
-    /// A module that starts, or of which another version takes over.
+    /// A module that starts, or a version that replaces another version of its module.
     public struct Start: Sendable, Hashable {
         /// The module's name.
         public let name: String

@@ -11,8 +11,6 @@ struct Hooks: Sendable {
     /// started.
     let journal: Journal?
 
-    /// The object that waits for the code, as ``HookRunner/isCurrent(_:)`` identifies it.
-
     /// Starts a hook, or returns `nil` if the module does not have it. When this function returns, a synchronous hook
     /// has ended or has exceeded its timeout.
     ///
@@ -99,7 +97,8 @@ struct Hooks: Sendable {
 
     /// Passes the host's function table to a module and runs its `setUp`.
     ///
-    /// - Throws: `activationFailed`, also with the error of `setUp`; `outOfResources`.
+    /// - Throws: `activationFailed` if the module refuses activation, `setUp` fails, or either does not return in time;
+    ///   `outOfResources`.
     func activate(_ generation: Generation) throws(PluginError) {
         let timeout = configuration.hookTimeout
         if let module = generation.module, let activate = module.description.pointee.activate {
@@ -121,7 +120,7 @@ struct Hooks: Sendable {
         generation.isSetUp = true
     }
 
-    /// Delivers sticky events to a module that were posted before it started.
+    /// Delivers to a module the sticky events that were posted before it started.
     ///
     /// - Throws: `activationFailed` if a subscriber does not return in time; `outOfResources`.
     private func deliverMissedEvents(to generation: Generation) throws(PluginError) {
@@ -217,8 +216,8 @@ extension Hooks {
         }
     }
 
-    /// Delivers sticky events to newcomers, in their order, that were posted before they started. If the subscribers of
-    /// a newcomer do not return in time, the next one still receives its events.
+    /// Delivers to newcomers, in their order, the sticky events that were posted before they started. If the
+    /// subscribers of a newcomer do not return in time, the next one still receives its events.
     func announceMissedEvents(to newcomers: [Generation]) {
         forEach(newcomers, .error) { generation throws(PluginError) in try deliverMissedEvents(to: generation) }
     }

@@ -3,9 +3,9 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// The life cycle of a host's modules from start to shutdown: brings the modules in the folders, linked into the
-/// program and registered by it into the registry. Changes run one at a time, on a queue of their own; calls never wait
-/// for them.
+/// The life cycle of a host's modules from start to shutdown: brings into the registry the modules that are in the
+/// folders, linked into the program, or registered by it. Changes run one at a time, on a queue of their own; calls
+/// never wait for them.
 final class Lifecycle: Sendable {
     private enum Phase {
         case made
@@ -259,7 +259,8 @@ final class Lifecycle: Sendable {
         }
     }
 
-    /// Returns what serves of the module with this name, if it comes from a file or is linked into the program.
+    /// Returns the serving generation of the module with this name, if the module comes from a file or is linked into
+    /// the program.
     func served(_ name: String) -> Served? { context.published.serving.modules[name] }
 
     var announcements: Announcements { context.announcements }

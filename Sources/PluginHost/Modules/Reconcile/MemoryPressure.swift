@@ -81,8 +81,8 @@ final class MemoryPressure: Sendable {
     }
 }
 
-/// A watch for memory pressure, from the first subscription to `host.memoryPressure` on. All functions may be called
-/// from any thread.
+/// A watch for memory pressure that begins with the first subscription to `host.memoryPressure`. All functions may be
+/// called from any thread.
 final class MemoryWatch: Sendable {
     private enum State {
         case notYet

@@ -8,8 +8,8 @@ enum ProgramChange {
     case unregisters(Served)
 }
 
-/// A reconciliation: brings what serves in line with the modules in the folders, linked into the program and registered
-/// by it.
+/// A reconciliation: brings what serves in line with the modules that are in the folders, linked into the program, or
+/// registered by it.
 ///
 /// All differences are applied as one change: new generations are set up and initialized, not yet visible to others;
 /// then the next table is published; then they are started, and generations that no longer serve are retired. If a new

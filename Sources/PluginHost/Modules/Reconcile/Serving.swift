@@ -8,7 +8,7 @@ struct Serving: Sendable {
     var modules: [String: Served] = [:]
     /// The modules that the program has registered, in the order of registration.
     var program: [Served] = []
-    /// The modules that were removed last, with the reasons, for error messages.
+    /// The modules that were removed most recently, with the reasons, for error messages.
     private var departed: [(manifest: ModuleManifest, reason: String)] = []
 
     var all: [Served] { program + modules.values }

@@ -57,8 +57,8 @@ struct FolderUpdate {
 
     // MARK: Retries
 
-    /// Schedules another scan of folders with files that are being written. The watcher does not notice when a file is
-    /// closed that was written through a name in another folder.
+    /// Schedules another scan of folders with files that are being written. The watcher does not notice the closing of
+    /// a file that was written through a name in another folder.
     private func lookAgain() {
         let folders = context.folders.awaitedFolders
         guard context.configuration.watches, !folders.isEmpty, !context.folders.retries.isLookScheduled else { return }

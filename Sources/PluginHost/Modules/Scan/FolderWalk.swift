@@ -45,9 +45,9 @@ struct FolderWalk {
         let error: PluginError
     }
 
-    /// How many levels of subfolders are visited below the first folder.
+    /// How many levels of subfolders below the first folder are visited at most.
     static let depthLimit = 8
-    /// How many folders are visited.
+    /// How many folders are visited at most.
     static let countLimit = 4096
 
     private struct Pending {
@@ -140,8 +140,8 @@ struct FolderWalk {
         }
     }
 
-    /// Returns a substitute for a name that is not valid UTF-8, with all bytes in hexadecimal that are not printable
-    /// ASCII. It is different for each name, and no file that is scanned can have it as its name.
+    /// Returns a substitute for a name that is not valid UTF-8: backslashes and bytes that are not printable ASCII are
+    /// in hexadecimal. It is different for each name, and no file that is scanned can have it as its name.
     private static func escaped(_ name: UnsafePointer<CChar>) -> String {
         var text = ""
         // Sound: the name ends with a zero byte.

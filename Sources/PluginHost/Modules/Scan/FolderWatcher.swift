@@ -145,7 +145,7 @@ final class FolderWatcher: @unchecked Sendable {
         gather(roots.filter(look))
     }
 
-    /// Adds to the changes, which are reported when no more follow within the quiet time.
+    /// Adds folders to those with unreported changes, which are reported when no change follows within the quiet time.
     private func gather(_ changed: Set<String>) {
         guard !changed.isEmpty else { return }
         let now = ContinuousClock.now

@@ -4,7 +4,7 @@ import PluginABI
 import PluginFile
 
 /// The trust checks: which users can write a file or folder, or can change what a path leads to. Code is opened only if
-/// no users other than root and the process's effective user can.
+/// no users other than root and the process's effective user can do so.
 enum Trust {
     /// Checks a plugins folder: its owner, its mode, and that no other user can replace it, a folder above it, or a
     /// symbolic link along its path.

@@ -28,7 +28,7 @@ struct FileScan {
         if let record = context.folders.records[path], let file = open(record, evenIfSame: true) { finish(file) }
     }
 
-    /// Stages and opens a file. Returns `nil` if nothing more is to be done, or if it failed.
+    /// Stages and opens a file. Returns `nil` if it failed, or if there is nothing more to do.
     func open(_ record: FileRecord, evenIfSame: Bool = false) -> OpenedFile? {
         context.core.profiler.measure(.loading, record.path) {
             do throws(PluginError) {
@@ -133,8 +133,8 @@ struct FileScan {
         }
     }
 
-    /// Tries files once more that may have killed the last host, after all other modules serve. If this host dies, too,
-    /// they are to blame.
+    /// Tries once more, after all other modules serve, the files that may have killed the last host. If this host dies,
+    /// too, they are to blame.
     func trySuspects() {
         guard case .deferred(let paths) = context.folders.suspects else { return }
         context.folders.suspects = .tried

@@ -85,7 +85,7 @@ final class Staging: Sendable {
     /// None of its code runs.
     ///
     /// - Parameters:
-    ///   - checkTrust: Whether files are rejected that users other than root and this user can write.
+    ///   - checkTrust: Whether to reject files that users other than root and this user can write.
     ///   - original: The file that `path` is a copy of; `nil` if `path` is the original.
     /// - Returns: `nil` if the file is still being written. Stage it again when it has been closed.
     /// - Throws: `unreadable`, `untrusted`, `invalidFile`, `stagingFailed`; `conflict` if the module brings along
@@ -135,8 +135,8 @@ final class Staging: Sendable {
     }
 
     /// Stages a file as ``stage(path:checkTrust:as:)`` does, but waits up to a second for a file that is being written,
-    /// for callers that do not retry later. A process that another thread starts may have the descriptor open for a
-    /// moment through which the file was written.
+    /// for callers that do not retry later. A process that another thread starts may, for a moment, have the descriptor
+    /// open through which the file was written.
     ///
     /// - Throws: As ``stage(path:checkTrust:as:)``; `unreadable` if the file is still being written after that.
     func stageWhenWritten(

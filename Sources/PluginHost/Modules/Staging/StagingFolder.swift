@@ -7,8 +7,8 @@ import PluginFile
 
 /// The private folder of one host, in a base folder that all hosts of one user share.
 ///
-/// A file `lock` in it stays locked as long as the process lives. It distinguishes folders that hosts left behind when
-/// they died, which are removed, from those in use.
+/// A file `lock` in it stays locked until the folder is removed or the process ends. It distinguishes folders that
+/// hosts left behind when they died, which are removed, from those in use.
 struct StagingFolder: Sendable {
     let path: String
     private let lock: Int32

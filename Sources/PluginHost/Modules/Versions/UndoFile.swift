@@ -131,7 +131,7 @@ struct UndoFile {
         }
         closedir(stream)
         guard !names.isEmpty else { return }
-        // Else another host is changing the folder, or it is not writable.
+        // If this fails, another host is changing the folder, or the folder is not writable.
         guard let file = try? UndoFile(in: folder) else { return }
         do throws(PluginError) { try Trust.check(fileDescriptor: file.descriptor, path: file.path) } catch {
             close(file.descriptor)

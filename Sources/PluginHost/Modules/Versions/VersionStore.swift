@@ -36,7 +36,7 @@ final class VersionStore: Sendable {
     /// - Parameters:
     ///   - stateFolder: The state folder, which is created if it is missing; `nil` for the default,
     ///     `$XDG_STATE_HOME/pluginhost` or `$HOME/.local/state/pluginhost`.
-    ///   - checksTrust: Whether files are rejected that other users can write.
+    ///   - checksTrust: Whether to reject files that other users can write.
     init(stateFolder: String?, limit: Limit = Limit(), checksTrust: Bool = true) {
         (self.limit, self.checksTrust) = (limit, checksTrust)
         root = (stateFolder ?? Journal.defaultFolder).map { "\($0)/versions" }
