@@ -456,12 +456,14 @@ import Testing
             return .null
         }
         defer { server.stop() }
-        func error(_ method: String, _ parameters: [String: Value] = [:]) async throws -> PluginError.Code? {
-            let host = try AttachedHost(path: path, patience: .milliseconds(50), answerLimit: 10_000)
+        func error(
+            _ method: String, _ parameters: [String: Value] = [:], patience: Duration = .milliseconds(50)
+        ) async throws -> PluginError.Code? {
+            let host = try AttachedHost(path: path, patience: patience, answerLimit: 10_000)
             return await #expect(throws: PluginError.self) { try await host.request(method, parameters) }?.code
         }
         #expect(try await error("list") == .deadlineExceeded)
         #expect(try await error("call", ["timeout": 0.05]) == .deadlineExceeded)
-        #expect(try await error("stats") == .cannotAttach)
+        #expect(try await error("stats", patience: .seconds(600)) == .cannotAttach)
     }
 }
