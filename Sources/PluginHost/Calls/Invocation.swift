@@ -65,7 +65,7 @@ extension Calls {
         _ thread: ThreadContext, _ record: CallRecord
     ) -> Bool {
         found._withUnsafeGuaranteedRef { endpoint in
-            guard endpoint.way == .straight, isFree(endpoint, record) else { return false }
+            guard endpoint.callPath == .fast, isFree(endpoint, record) else { return false }
             return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.fastParameters) {
                 arguments in
                 guard endpoint.take(entries, as: arguments) else { return false }
@@ -89,7 +89,7 @@ extension Calls {
         _ record: CallRecord
     ) -> Bool? {
         found._withUnsafeGuaranteedRef { endpoint in
-            guard endpoint.way == .straight, isFree(endpoint, record), endpoint.takes(arguments),
+            guard endpoint.callPath == .fast, isFree(endpoint, record), endpoint.takes(arguments),
                 areTrusted || arguments.areSound
             else { return nil }
             return inRecord(endpoint, receiver, thread, record) { token in
@@ -103,7 +103,7 @@ extension Calls {
         }
     }
 
-    /// Calls the function of an action whose `way` is `straight`.
+    /// Calls the function of an action whose `callPath` is `fast`.
     @inline(__always)
     private func invoke(
         _ endpoint: Endpoint, _ arguments: UnsafePointer<plugin_value>?, _ count: Int, _ token: plugin_token,

@@ -12,7 +12,7 @@ extension Calls {
         from caller: Generation, to receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord
     ) -> plugin_token? {
         found._withUnsafeGuaranteedRef { endpoint in
-            guard endpoint.way == .fastAsync, isFree(endpoint, record) else { return nil }
+            guard endpoint.callPath == .fastAsync, isFree(endpoint, record) else { return nil }
             return withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: Endpoint.fastParameters) {
                 arguments in
                 guard endpoint.take(entries, as: arguments) else { return nil }

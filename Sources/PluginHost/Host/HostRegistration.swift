@@ -6,7 +6,7 @@ extension PluginHost {
     ///
     ///     try host.register(Shop.self)
     ///
-    /// - Parameter module: The same type that a shared library would export.
+    /// - Parameter module: The type that a shared library with this module would export.
     /// - Throws: The errors of ``register(_:)-(Manifest)``.
     public func register(_ module: any Module.Type) throws(PluginError) { try register(module.manifest) }
 

@@ -21,7 +21,7 @@ final class Endpoint: @unchecked Sendable {
     /// The index of its call counter; unique among the endpoints of the process.
     let number = ThreadContext.nextTally()
     /// The fastest path by which it can be called.
-    let way: Way
+    let callPath: CallPath
     /// The largest number of parameters with which an action can use a fast path.
     static let fastParameters = 8
     /// Whether new calls wait because its module is handing over its state.
@@ -36,14 +36,14 @@ final class Endpoint: @unchecked Sendable {
     /// `_`.
     let asksAboutURL: Bool
 
-    /// The path of a call; see ``way``.
-    enum Way {
+    /// The path of a call; see ``callPath``.
+    enum CallPath {
         /// A call consists of nothing but the call of its function: see ``Calls/callFast(_:_:_:_:_:)``.
-        case straight
+        case fast
         /// The fast path for asynchronous actions: see ``Calls/beginFast(_:_:parent:from:to:_:_:)``.
         case fastAsync
         /// The slow path, ``Calls/invoke(_:_:_:_:_:instance:)``, which can call any endpoint.
-        case general
+        case slow
     }
 
     /// Target and action, type and action, or hook: `A/fetchDetail`, `Cursor#next`, `@setUp`. For endpoints of a module
@@ -86,9 +86,9 @@ final class Endpoint: @unchecked Sendable {
         (self.isStandIn, self.invoke, self.data) = (isStandIn, invoke, data)
         (self.generation, self.instances, self.gate) = (generation, instances, gate)
         asksAboutURL = parameters.contains { $0.key.count > 3 && $0.key.bytes!.pointee == UInt8(ascii: "_") }
-        let isStraight =
+        let isFast =
             !isVariadic && instances == nil && gate == nil && parameters.count <= Self.fastParameters
-        way = isStraight ? isAsync ? .fastAsync : .straight : .general
+        callPath = isFast ? isAsync ? .fastAsync : .fast : .slow
         if isListed { generation.core.statistics.add(self) }
     }
 

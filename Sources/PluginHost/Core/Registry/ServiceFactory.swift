@@ -49,7 +49,7 @@ final class ServiceFactory: Sendable {
 }
 
 extension Endpoint {
-    /// The same action, for objects that provide the instance themselves.
+    /// The action without its provider of instances, for objects that provide the instance themselves.
     fileprivate var withoutInstance: Endpoint {
         Endpoint(
             name: nameBytes, parameters: Array(parameters), isAsync: isAsync, generation: generation, gate: gate,
