@@ -1,8 +1,7 @@
 import PluginABI
 
 extension ModuleManifest {
-    /// A service, which other modules find by its name and the lowest acceptable version. A target of the module
-    /// implements it.
+    /// A service, which modules find by its name and the lowest acceptable version. A target implements it.
     package struct Service: Sendable, Hashable {
         package var name: String
         package var version: SemanticVersion
@@ -13,16 +12,21 @@ extension ModuleManifest {
         package var isSingleton = false
         package var summary = ""
 
-        /// Returns whether both services have the same name, version and priority.
-        package func collides(with other: Service) -> Bool {
-            name == other.name && version == other.version && priority == other.priority
+        /// The combination that only one service can have.
+        package struct Key: Hashable, Sendable {
+            let name: String
+            let version: SemanticVersion
+            let priority: Int
         }
+
+        package var key: Key { Key(name: name, version: version, priority: priority) }
     }
 }
 
 extension ManifestNode {
     func services(of targets: [ModuleManifest.Target]) throws(PluginError) -> [ModuleManifest.Service] {
-        try elements("services", "service") { node, services throws(PluginError) in
+        var keys: Set<ModuleManifest.Service.Key> = []
+        return try elements("services", "service") { node, _ throws(PluginError) in
             let service = try ModuleManifest.Service(node)
             guard let target = targets.first(where: { $0.name == service.target }) else {
                 throw node.error(
@@ -33,7 +37,7 @@ extension ManifestNode {
                 !service.isSingleton || target.instance != .perCall,
                 else: "it is a singleton, but the target \(target.name) makes an instance for each call (\"perCall\")")
             try check(
-                !services.contains { $0.collides(with: service) },
+                keys.insert(service.key).inserted,
                 else: "the service \(service.name) \(service.version) is declared twice with the priority "
                     + "\(service.priority)")
             return service
@@ -42,11 +46,20 @@ extension ManifestNode {
 }
 
 extension ModuleManifest.Service {
-    /// Reads a service from a service file, in which services are listed by name.
-    init(named name: String, _ value: Value, ofFile path: String) throws(PluginError) {
-        let location = "service \(name.shortened)"
-        let node = try ManifestNode(value: value, location: location, skipsUnknown: false, document: path)
-        try self.init(node, named: name)
+    /// Reads a service from a service file.
+    init(_ declared: ServiceFile.Declaration, ofFile path: String) throws(PluginError) {
+        switch declared {
+        case .named(let name, let value):
+            let location = "service \(name.shortened)"
+            let node = try ManifestNode(value: value, location: location, skipsUnknown: false, document: path)
+            try self.init(node, named: name)
+        case .ofBeeHive(let value, let number):
+            let location = "service number \(number)"
+            let node = try ManifestNode(value: value, location: location, skipsUnknown: false, document: path)
+            try node.checkKeys(["service", "impl"])
+            try self.init(
+                name: node.name("service"), version: SemanticVersion(1, 0, 0), target: node.name("impl"))
+        }
     }
 
     /// Reads a service.

@@ -63,6 +63,7 @@ struct DeclarationScan {
     }
 
     private func read(_ path: String, into record: inout DeclarationRecord) throws(PluginError) {
+        try DeclarationFile.checkFormat(of: path)
         let file = try SourceFile(opening: path)
         record.identity = file.identity
         if !context.configuration.trustsEveryone { try file.checkTrust() }
