@@ -1,4 +1,4 @@
-import PluginABI
+package import PluginABI
 
 extension ModuleManifest {
     /// A service, which modules find by its name and the lowest acceptable version. A target implements it.
@@ -11,6 +11,8 @@ extension ModuleManifest {
         /// Whether all callers share the target's instance.
         package var isSingleton = false
         package var summary = ""
+        /// The actions that callers may use; `nil` if they may use all actions of the target.
+        package var interface: [Action]?
 
         /// The combination that only one service can have.
         package struct Key: Hashable, Sendable {
@@ -26,6 +28,7 @@ extension ModuleManifest {
 extension ManifestNode {
     func services(of targets: [ModuleManifest.Target]) throws(PluginError) -> [ModuleManifest.Service] {
         var keys: Set<ModuleManifest.Service.Key> = []
+        var offers: [String: [ServiceOffer]] = [:]
         return try elements("services", "service") { node, _ throws(PluginError) in
             let service = try ModuleManifest.Service(node)
             guard let target = targets.first(where: { $0.name == service.target }) else {
@@ -36,16 +39,33 @@ extension ManifestNode {
             try node.check(
                 !service.isSingleton || target.instance != .perCall,
                 else: "it is a singleton, but the target \(target.name) makes an instance for each call (\"perCall\")")
+            if let interface = service.interface, let obstacle = target.actions.obstacle(to: interface) {
+                throw node.error("the target \(target.name) does not fulfil its interface: \(obstacle)")
+            }
             try check(
                 keys.insert(service.key).inserted,
                 else: "the service \(service.name) \(service.version) is declared twice with the priority "
                     + "\(service.priority)")
+            let offer = ServiceOffer(service, by: target, owner: "target \(target.name)")
+            for other in offers[service.name] ?? [] {
+                if let conflict = offer.conflict(with: other) { throw node.error(conflict) }
+            }
+            offers[service.name, default: []].append(offer)
             return service
         }
     }
 }
 
 extension ModuleManifest.Service {
+    /// Reads a service that the program's code declares.
+    ///
+    /// - Throws: `invalidManifest`.
+    package init(declaredInProgram text: String) throws(PluginError) {
+        let value = try Value(jsonFile: Array(text.utf8), code: .invalidManifest, what: "The service")
+        let location = "service \(value["name"]?.string?.shortened ?? "")"
+        try self.init(ManifestNode(value: value, location: location, skipsUnknown: false, document: "the program"))
+    }
+
     /// Reads a service from a service file.
     init(_ declared: ServiceFile.Declaration, ofFile path: String) throws(PluginError) {
         switch declared {
@@ -66,7 +86,7 @@ extension ModuleManifest.Service {
     ///
     /// - Parameter given: The name, if it is not part of the object.
     fileprivate init(_ node: ManifestNode, named given: String? = nil) throws(PluginError) {
-        let keys = ["name", "version", "target", "priority", "singleton", "summary"]
+        let keys = ["name", "version", "target", "priority", "singleton", "summary", "interface"]
         try node.checkKeys(given == nil ? keys : Array(keys.dropFirst()))
         name = if let given { try node.name(checking: given) } else { try node.name() }
         version = try node.version()
@@ -74,5 +94,8 @@ extension ModuleManifest.Service {
         priority = try node.optional("priority", \.int, "an integer") ?? 0
         isSingleton = try node.flag("singleton")
         summary = try node.summary()
+        if node["interface"] != nil {
+            interface = try node.list("interface", "action", ModuleManifest.Action.init(inInterface:))
+        }
     }
 }
