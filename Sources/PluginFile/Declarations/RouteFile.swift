@@ -14,7 +14,8 @@ package enum RouteFile {
     /// - Throws: `invalidRouteFile`, with the file, what is wrong and where.
     package static func parse(_ bytes: [UInt8], path: String) throws(PluginError) -> [ModuleManifest.Route] {
         let file = DeclarationFile(path: path, code: .invalidRouteFile)
-        let entries = try file.entries(bytes, "patterns to actions, such as {\"app://shop/:key\": \"A/detail\"}")
+        let entries = try file.entries(
+            file.content(bytes), "patterns to actions, such as {\"app://shop/:key\": \"A/detail\"}")
         try file.checkCount(entries.count, "routes", limit: routeLimit)
         var routes: [ModuleManifest.Route] = []
         routes.reserveCapacity(entries.count)

@@ -53,7 +53,7 @@ package struct ModuleManifest: Sendable, Equatable {
         package var actions: [Action] = []
     }
 
-    package struct Action: Sendable, Equatable {
+    package struct Action: Sendable, Hashable {
         package var name: String
         package var summary = ""
         package var isAsync = false
@@ -63,7 +63,7 @@ package struct ModuleManifest: Sendable, Equatable {
         package var result = Value.Kind.any
     }
 
-    package struct Parameter: Sendable, Equatable {
+    package struct Parameter: Sendable, Hashable {
         package var name: String
         package var type: Value.Kind
         package var isRequired = false
@@ -157,6 +157,12 @@ extension ModuleManifest.Action {
             !isRemote || !name.lowercased().hasPrefix("native"),
             else:
                 "it is declared remote, but actions whose names begin with \"native\" are for calls within the program")
+    }
+
+    /// Reads an action of the interface of a service.
+    init(inInterface node: ManifestNode) throws(PluginError) {
+        try node.checkKeys(["name", "summary", "async", "parameters", "result"])
+        try self.init(node)
     }
 
     /// Reads a subscription: an action that is performed when an event of its name is posted.

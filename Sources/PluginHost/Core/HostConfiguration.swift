@@ -22,8 +22,9 @@ public struct HostConfiguration: Sendable {
     /// Whether to accept modules that were built by a Swift toolchain other than the host's. They share the host's
     /// runtime, and behave unpredictably where the two toolchains differ.
     public var allowsOtherToolchains = false
-    /// Whether the modules that are linked into the program are loaded. Default: yes. They exist only once: if there
-    /// are several hosts at a time, the first one gets them, and the others report that in ``PluginHost/problems``.
+    /// Whether the modules that are linked into the program, or into libraries that it is linked with, are loaded.
+    /// Default: yes. They exist only once: if there are several hosts at a time, the first one gets them, and the
+    /// others report that in ``PluginHost/problems``.
     public var takesLinkedModules = true
     /// Whether the folders are watched, so that files that appear while the host runs are loaded. Default: yes.
     public var watches = true

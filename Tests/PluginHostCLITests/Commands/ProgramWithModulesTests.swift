@@ -44,6 +44,20 @@ import Testing
         #expect(table.output.hasPrefix("MODULE ") && table.output.contains("\nModuleA "))
     }
 
+    @Test func `list shows a library beside a module as such in the default folder`() throws {
+        let library = try CFixture.build(
+            "int in_default_folder(void) { return 1; }", ["-Wl,-soname,libdefault.so"], name: "libdefault.so")
+        let module = CModule(
+            body: "if (!in_default_folder()) return;", code: "int in_default_folder(void);")
+        let folder = try TemporaryFolder()
+        let plugins = try folder.folder("plugins")
+        try folder.copy(library, as: "plugins/libdefault.so")
+        try module.build(into: plugins, as: "good.so", [library, "-Wl,-rpath,$ORIGIN"])
+        let outcome = try ProgramProcess.run("list", "--json", folder: folder.path)
+        #expect(outcome.module("good.so")?["state"] == "active")
+        #expect(outcome.module("libdefault.so")?["state"] == "library")
+    }
+
     @Test func `match says what a pattern matches, and where it is invalid`() throws {
         func match(_ pattern: String, _ url: String) throws -> ProgramProcess.Outcome {
             try ProgramProcess.run("match", pattern, url, "--json")

@@ -268,6 +268,23 @@ import Testing
         #expect(error?.message.hasPrefix("/p/x.routes.plist") == true)
     }
 
+    @Test func `a route file in another format is a problem that says what is taken, as long as it is there`()
+        async throws
+    {
+        try put("app://a: Good/answer", "x.routes.yaml")
+        for name in ["x.routes.json~", "x.routes.json.bak", ".x.routes.yaml", "routes.yaml"] { try put("", name) }
+        try await start()
+        #expect(host.host.problems.map(\.code) == [.invalidRouteFile])
+        for word in ["/x.routes.yaml is not read", ".routes.json", ".routes.plist"] {
+            #expect(problems.first?.contains(word) == true, "\(problems)")
+        }
+        try put("", "y.routes.JSON")
+        #expect(await becomesTrue { problems.count == 2 })
+        for name in ["x.routes.yaml", "y.routes.JSON"] { unlink("\(host.plugins)/\(name)") }
+        #expect(await becomesTrue { problems.isEmpty })
+        #expect(toldProblems.contains { $0.contains("y.routes.JSON is not read") })
+    }
+
     @Test func `routes that could make a URL take too long are refused, from files and from modules`() async throws {
         func patterns(_ host: String) -> [String] {
             (0..<60).map { "app://\(host)/:x(q\($0)?(?:(?:[ab]{0,20}){0,20})*)" }

@@ -50,6 +50,14 @@ final class Endpoint: @unchecked Sendable {
     /// the bytes belong to the module and live as long as the process.
     let nameBytes: plugin_string
     var name: String { nameBytes.text }
+    /// Returns the name of the action without the target's, which is in front of it.
+    func name(after target: String) -> plugin_string { name(afterBytes: target.utf8.count) }
+
+    /// Returns the name of the action without the target's, which consists of that many bytes.
+    func name(afterBytes count: Int) -> plugin_string {
+        plugin_string(bytes: nameBytes.bytes + count + 1, count: nameBytes.count - UInt64(count) - 1)
+    }
+
     /// A sample of how long its calls took.
     let durations = Durations()
     /// The source of the instance, for actions of a target that has instances.

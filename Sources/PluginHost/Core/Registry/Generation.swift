@@ -30,8 +30,8 @@ final class Generation: @unchecked Sendable {
     private(set) var addresses: [Address] = []
     private(set) var routes: [RouteEntry] = []
     private(set) var services: [ServiceEntry] = []
-    /// The services that service files declare for its targets; created when they are first needed.
-    let servicesOfFiles = Mutex<[ServiceFiles.Declared: ServiceEntry]>([:])
+    /// The services that service files or the program declare for its targets; created when they are first needed.
+    let declaredServices = Mutex<[DeclaredServices.Declared: ServiceEntry]>([:])
     private(set) var types: [String: ObjectTypeEntry] = [:]
     private(set) var hooks: [String: Endpoint] = [:]
     /// The handlers of its subscriptions, by event.
@@ -73,10 +73,7 @@ final class Generation: @unchecked Sendable {
         var target: plugin_string {
             plugin_string(bytes: endpoint.nameBytes.bytes, count: UInt64(targetCount))
         }
-        var action: plugin_string {
-            let name = endpoint.nameBytes
-            return plugin_string(bytes: name.bytes + targetCount + 1, count: name.count - UInt64(targetCount) - 1)
-        }
+        var action: plugin_string { endpoint.name(afterBytes: targetCount) }
     }
 
     private static let counter = Atomic<Int>(0)

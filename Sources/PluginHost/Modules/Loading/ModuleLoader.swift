@@ -60,6 +60,7 @@ struct ModuleLoader {
     /// - Throws: `openFailed` or `invalidFile`; `deadlineExceeded` if its constructors do not return in time;
     ///   `outOfResources`.
     func open(_ file: StagedFile) throws(PluginError) -> plugin_module_entry_function {
+        LinkedRecords.note()
         try MapsBudget.shared.require(for: file.original)
         let opening = LibraryOpening(file.original)
         let opened = try run(
