@@ -280,7 +280,6 @@ struct plugin_host {
     /* Returns the table of an extension, or null if the host does not have it. [any thread] */
     const void *(*get_extension)(const plugin_host *host, plugin_string identifier);
 };
-
 #ifdef __cplusplus
 }
 #endif
@@ -295,6 +294,7 @@ struct plugin_host {
 #include "plugin_abi/instances.h"
 #include "plugin_abi/interceptors.h"
 #include "plugin_abi/log.h"
+#include "plugin_abi/profile.h"
 #include "plugin_abi/routes.h"
 #include "plugin_abi/services.h"
 #endif
