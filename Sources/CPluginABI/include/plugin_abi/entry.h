@@ -36,7 +36,7 @@
  *         plugin_request request = plugin_request_object(
  *             arguments[1].as.object, PLUGIN_STRING("call"), &parameter, 1);
  *         plugin_token token = call->token;
- *         host->perform(host, token, &request, pass_on, &token);
+ *         host->perform(host, token, &request, pass_on, &token); // no asynchronous callbacks
  *     }
  *
  *     static int32_t activate(void *data, const plugin_host *table) {

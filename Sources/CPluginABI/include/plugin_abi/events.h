@@ -4,6 +4,8 @@
  * like an action, with those parameters of the event that the manifest declares. Its reply is
  * ignored unless it is an error.
  *
+ *     "events": [{"name": "shop.sold", "parameters": [{"name": "item", "type": "string"}]}]
+ *
  * Posting: a request with the address PLUGIN_ADDRESS_EVENT. All parameters must have names. Modules
  * get the event in the order of level, priority and name, then the program does. The failure of one
  * subscriber does not keep the event from the others. host->perform starts asynchronous subscribers
