@@ -160,6 +160,7 @@ import Testing
         #expect(words(definitions["concurrency"]) == ModuleManifest.Concurrency.allCases.map(\.rawValue))
         #expect(
             words(definitions["target"], "properties", "instance") == ModuleManifest.Instance.allCases.map(\.rawValue))
+        #expect(words(definitions["route"], "properties", "transition") == Transition.allCases.map(\.rawValue))
         let kinds = Set(Value.Kind.allCases.map(\.rawValue))
         #expect(Set(words(definitions["action"], "properties", "result")) == kinds)
         #expect(Set(words(definitions["parameter"], "properties", "type")) == kinds.subtracting(["null"]))

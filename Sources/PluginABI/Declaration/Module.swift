@@ -123,6 +123,7 @@ extension ActionDeclaration {
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
         if isAsync { entry.add("async", true) }
         if isRemote { entry.add("remote", true) }
+        if let handledPrefix { entry.add("handles", .string(handledPrefix)) }
         if !parameters.isEmpty { entry.add("parameters", parameters.map(\.json)) }
         if showsResult, resultKind != .any { entry.add("result", .string(resultKind.rawValue)) }
         return entry.json

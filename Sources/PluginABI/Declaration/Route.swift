@@ -10,6 +10,7 @@ public struct Route: ManifestPart {
     let defaults: [String: Value]
     private(set) var name: String?
     private(set) var summary = ""
+    private(set) var transition = Transition.none
 
     /// Declares a route.
     ///
@@ -28,12 +29,17 @@ public struct Route: ManifestPart {
     /// Adds one sentence about what the route opens.
     public func summary(_ text: String) -> Self { modified(self) { $0.summary = text } }
 
+    /// Makes a URL from outside the program show the page that the action makes, if the program has a navigator for it.
+    /// With ``Transition/none``, the default, and for callers inside the program, opening the URL only returns the page.
+    public func transition(_ transition: Transition) -> Self { modified(self) { $0.transition = transition } }
+
     public func add(to module: ModuleDescription) {
         var entry = ManifestObject()
         entry.add("pattern", .string(pattern))
         entry.add("action", .string(action))
         if let name { entry.add("name", .string(name)) }
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
+        if transition != .none { entry.add("transition", .string(transition.rawValue)) }
         if !defaults.isEmpty { entry.add("defaults", .map(defaults)) }
         module.routes.append(entry.json)
     }

@@ -48,7 +48,7 @@ package enum RouteFile {
         guard case .map(let fields) = value else {
             throw error("It must be \"target/action\", or an object with the key \"action\".")
         }
-        let known = ["action", "name", "summary", "defaults"]
+        let known = ["action", "name", "summary", "defaults", "transition"]
         if let key = fields.keys.sorted().first(where: { !known.contains($0) }) {
             throw error(
                 "The key \"\(key.shortened)\" is not known.\(didYouMean(key, known)) The known keys are: "
@@ -62,9 +62,18 @@ package enum RouteFile {
         guard let names = try field("action", \.string, "a string, written target/action")?.actionOfRoute() else {
             throw error("The key \"action\" is missing.")
         }
+        let transition = try field("transition", \.string, "a string").map { word throws(PluginError) in
+            guard let transition = Transition(rawValue: word) else {
+                let words = Transition.allCases.map(\.rawValue)
+                throw error(
+                    "The transition \"\(word.shortened)\" is not known.\(didYouMean(word, words)) The known ones are: "
+                        + "\(words.joined(separator: ", ")).")
+            }
+            return transition
+        }
         return ModuleManifest.Route(
             pattern: pattern, target: names.target, action: names.action,
             name: try field("name", \.string, "a string"), summary: try field("summary", \.string, "a string") ?? "",
-            defaults: try field("defaults", \.map, "an object") ?? [:])
+            defaults: try field("defaults", \.map, "an object") ?? [:], transition: transition ?? .none)
     }
 }

@@ -61,6 +61,9 @@ package struct ModuleManifest: Sendable, Equatable {
         package var isRemote = false
         package var parameters: [Parameter] = []
         package var result = Value.Kind.any
+        /// The beginning of the names of the events that it handles in the chain, empty for all; `nil` if it does not
+        /// handle events by prefix.
+        package var handles: String?
     }
 
     package struct Parameter: Sendable, Hashable {
@@ -146,13 +149,15 @@ extension ModuleManifest.ObjectType {
 
 extension ModuleManifest.Action {
     fileprivate init(_ node: ManifestNode) throws(PluginError) {
-        try node.checkKeys(["name", "summary", "async", "remote", "parameters", "result"])
+        try node.checkKeys(["name", "summary", "async", "remote", "parameters", "result", "handles"])
         name = try node.name()
         summary = try node.summary()
         isAsync = try node.flag("async")
         isRemote = try node.flag("remote")
         parameters = try node.list("parameters", "parameter", ModuleManifest.Parameter.init)
         result = try node.choice("result", default: .any)
+        handles = try node.optional("handles", \.string, "a string")
+        if let handles, !handles.isEmpty { _ = try node.name(checking: handles) }
         try node.check(
             !isRemote || !name.lowercased().hasPrefix("native"),
             else:
@@ -218,6 +223,15 @@ extension ModuleManifest.Parameter {
 
 extension ManifestNode {
     fileprivate func actions() throws(PluginError) -> [ModuleManifest.Action] {
-        try list("actions", "action", ModuleManifest.Action.init(_:))
+        let actions = try list("actions", "action", ModuleManifest.Action.init(_:))
+        var handlers: [String: String] = [:]
+        for action in actions {
+            guard let prefix = action.handles, let other = handlers.updateValue(action.name, forKey: prefix) else {
+                continue
+            }
+            let events = prefix.isEmpty ? "all events" : "all events that begin with \"\(prefix.shortened)\""
+            throw error("the actions \(other) and \(action.name) both handle \(events)")
+        }
+        return actions
     }
 }

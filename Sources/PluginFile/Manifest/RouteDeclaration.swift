@@ -10,6 +10,8 @@ extension ModuleManifest {
         package var name: String?
         package var summary = ""
         package var defaults: [String: Value] = [:]
+        /// How the page that the action makes is shown when the URL comes from outside.
+        package var transition = Transition.none
     }
 }
 
@@ -28,7 +30,7 @@ extension ManifestNode {
     }
 
     private func route() throws(PluginError) -> ModuleManifest.Route {
-        try checkKeys(["pattern", "action", "name", "summary", "defaults"])
+        try checkKeys(["pattern", "action", "name", "summary", "defaults", "transition"])
         let pattern = try string("pattern")
         guard let names = try string("action").targetAndAction else {
             throw error("\"action\" must be written target/action")
@@ -36,6 +38,7 @@ extension ManifestNode {
         return ModuleManifest.Route(
             pattern: pattern, target: names.target, action: names.action,
             name: try optional("name", \.string, "a string"), summary: try summary(),
-            defaults: try optional("defaults", \.map, "an object") ?? [:])
+            defaults: try optional("defaults", \.map, "an object") ?? [:],
+            transition: try choice("transition", default: Transition.none))
     }
 }

@@ -103,7 +103,7 @@ extension RouteEntry {
             entries.append(
                 RouteEntry(
                     pattern, target: route.target, action: route.action, name: route.name, summary: route.summary,
-                    defaults: route.defaults, owner: owner, after: entries.last))
+                    defaults: route.defaults, transition: route.transition, owner: owner, after: entries.last))
         }
         return entries
     }

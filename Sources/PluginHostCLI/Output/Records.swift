@@ -168,6 +168,7 @@ extension RouteStatus {
             "pattern": .string(pattern), "action": .string(action), "owner": .string(owner),
             "summary": .string(summary), "defaults": Value.map(defaults), "overlaps": .texts(overlaps),
             "overlapsComplete": .bool(overlapsAreComplete), "name": name.map(Value.string),
+            "transition": transition == .none ? nil : .string(transition.rawValue),
         ])
     }
 }

@@ -287,7 +287,7 @@ import Testing
         #expect(people.code == 0 && people.output == "Hello, World!\n")
         let program = try run("call", "B", "greet", "name=World", "--json")
         #expect(program.code == 0 && program.output == "{\"result\":\"Hello, World!\"}\n")
-        let detail = try run("call", "A", "fetchDetail", "key=\"42\"", "page=2", "--json")
+        let detail = try run("call", "A", "fetchDetail", "key=42", "page=2", "--json")
         #expect(detail.json?["result"]?["page"] == 2)
         #expect(try run("call", "B", "slowly", "text=abc").output == "cba\n")
         let service = try run(
@@ -299,7 +299,7 @@ import Testing
         arguments: [
             (["call", "Z", "greet"], 69, "unknownTarget"), (["call", "B", "grett", "name=x"], 69, "unknownAction"),
             (["call", "B", "greet"], 65, "missingParameter"),
-            (["call", "B", "greet", "name=3"], 65, "mistypedParameter"),
+            (["call", "A", "fetchDetail", "key=x", "page=two"], 65, "mistypedParameter"),
             (["call", "B", "slowly", "text=x", "milliseconds=20000", "--timeout=0.2"], 75, "deadlineExceeded"),
             (["call", "B", "greet", "name=x", "y=1"], 65, "unknownParameter"),
             (["call", "HomeService", "fetchDetail", "--service", "--from=9.0.0"], 69, "unknownService"),

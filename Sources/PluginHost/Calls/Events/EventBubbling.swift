@@ -70,11 +70,11 @@ struct EventBubbling: Sendable {
         do {
             let reply =
                 switch link {
-                case .object(let object, let endpoint):
+                case .object(let object, let action, let endpoint):
                     try ChainReply(
-                        object.perform(handlerName(event), declared(by: endpoint), in: context))
-                case .module(let target, let endpoint):
-                    try ChainReply(context.perform(target, handlerName(event), declared(by: endpoint)))
+                        object.perform(action, declared(by: endpoint), in: context))
+                case .module(let target, let action, let endpoint):
+                    try ChainReply(context.perform(target, action, declared(by: endpoint)))
                 case .program(.synchronous(let body)): try body(own)
                 case .program(.asynchronous):
                     throw PluginError(
@@ -96,11 +96,11 @@ struct EventBubbling: Sendable {
         do {
             let reply =
                 switch link {
-                case .object(let object, let endpoint):
+                case .object(let object, let action, let endpoint):
                     try ChainReply(
-                        await object.call(handlerName(event), declared(by: endpoint), in: context))
-                case .module(let target, let endpoint):
-                    try ChainReply(await context.call(target, handlerName(event), declared(by: endpoint)))
+                        await object.call(action, declared(by: endpoint), in: context))
+                case .module(let target, let action, let endpoint):
+                    try ChainReply(await context.call(target, action, declared(by: endpoint)))
                 case .program(.synchronous(let body)): try body(own)
                 case .program(.asynchronous(let body)): try await body(own)
                 }

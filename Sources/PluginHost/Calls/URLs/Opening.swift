@@ -14,8 +14,10 @@ extension Calls {
 
     /// Opens a URL that should return an object, for the program. Also returns the parameters with which the action was
     /// called, including its defaults.
+    ///
+    /// - Parameter isAdmitted: Whether the guard has already let the URL pass.
     func openObject(
-        _ url: String, _ given: Parameters, isRemote: Bool, parent: plugin_token
+        _ url: String, _ given: Parameters, isRemote: Bool, isAdmitted: Bool, parent: plugin_token
     ) async throws(PluginError) -> (result: Value, parameters: [String: Value]) {
         var parameters: [String: Value] = [:]
         let pending = PendingCall(host: program.hostTable)
@@ -26,8 +28,8 @@ extension Calls {
                 thread.seesProposal = false
                 defer { thread.seesProposal = seesProposal }
                 let call = Call(
-                    parent: parent != 0 ? parent : thread.currentCall, timeout: 0, isRemote: isRemote, mode: .any,
-                    receiver: receiver, caller: .passUnretained(program))
+                    parent: parent != 0 ? parent : thread.currentCall, timeout: 0, isRemote: isRemote,
+                    isAdmitted: isAdmitted, mode: .any, receiver: receiver, caller: .passUnretained(program))
                 return try url.withRawText { (url) throws(PluginError) in
                     try given.lend { (given) throws(PluginError) in
                         try open(url, given, asksForObject: true, call, thread, record) { endpoint, entries in
@@ -64,16 +66,21 @@ extension Calls {
     ) throws(PluginError) -> plugin_token {
         // Finding the route counts towards the caller's timeout.
         let end = call.timeout > 0 ? deadline(in: call.timeout, from: plugin_host_coarse_now()) : 0
-        var isAnnounced = false
+        var isAnnounced = call.isAdmitted
         while true {
             // The meaning of the URL and the endpoint must come from the same table. If that table is replaced, both
             // are looked up again.
             let table = registry.current(thread)
-            let answer = try resolve(url, given, isRemote: call.isRemote, table) {
+            let answer = try resolve(url, given, isRemote: call.isRemote, asksGuard: !call.isAdmitted, table) {
                 (resolution) throws(PluginError) -> plugin_token? in
-                if call.isRemote, !isAnnounced {
-                    isAnnounced = true
-                    postHostEvent("host.openURL", ["url": .string(resolution.url.string)])
+                if call.isRemote {
+                    if !isAnnounced {
+                        isAnnounced = true
+                        postHostEvent("host.openURL", ["url": .string(resolution.url.string)])
+                    }
+                    if !asksForObject, let token = try showPage(of: resolution, given, call, thread, record) {
+                        return token
+                    }
                 }
                 let (target, action) = (resolution.target, resolution.action)
                 let found = table.find(target, action)
@@ -126,18 +133,19 @@ extension Calls {
 
     /// Asks the guard, finds what a URL leads to, and lends it.
     ///
+    /// - Parameter asksGuard: Whether the guard is asked about a remote call.
     /// - Throws: `invalidURL`, `refused`, `hostStopped`.
     @inline(__always)
     func resolve<Result>(
-        _ text: RawText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table,
-        _ body: (URLResolution) throws(PluginError) -> Result
+        _ text: RawText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, asksGuard: Bool = true,
+        _ table: Table, _ body: (URLResolution) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         defer { withExtendedLifetime(table) {} }  // The table owns what the URL leads to.
         return try URLText.readPath(text, longest: settings.longestURL) { (url) throws(PluginError) in
             if table.isStopped { throw table.missing(url.writtenHost.string, url.segments.last?.string ?? "") }
             let match = table.routes.table.match(url)
             try url.takeQuery()  // Meanwhile the matched route is loaded from memory.
-            if isRemote, let other = try askGuard(url, match, given, table) {
+            if isRemote, asksGuard, let other = try askGuard(url, match, given, table) {
                 return try URLText.read(other, longest: settings.longestURL) { (url) throws(PluginError) in
                     try body(try table.resolve(url, table.routes.table.match(url), schemes: settings.schemes))
                 }

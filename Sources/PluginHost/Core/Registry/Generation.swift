@@ -28,6 +28,8 @@ final class Generation: @unchecked Sendable {
 
     private(set) var targets: [String: [String: Endpoint]] = [:]
     private(set) var addresses: [Address] = []
+    /// The actions of its targets that handle events of the chain by prefix, longer prefixes first.
+    private(set) var prefixHandlers: [PrefixHandler] = []
     private(set) var routes: [RouteEntry] = []
     private(set) var services: [ServiceEntry] = []
     /// The services that service files or the program declare for its targets; created when they are first needed.
@@ -145,16 +147,21 @@ final class Generation: @unchecked Sendable {
                 addresses.append(Address(endpoint, target: target.name))
             }
             targets[target.name] = actions
+            prefixHandlers.append(target.actions, of: target.name, actions)
             services += manifest.services.filter { $0.target == target.name }.map {
                 ServiceEntry($0, target: target, of: self, actions: actions, instances: provider, gate: gate)
             }
         }
+        prefixHandlers = prefixHandlers.inOrder
         for type in manifest.types {
             var actions: [String: Endpoint] = [:]
             for action in type.actions {
                 actions[action.name] = endpoint(action, "\(type.name)#\(action.name)", module, nil, moduleGate)
             }
-            types[type.name] = ObjectTypeEntry(name: type.name, actions: actions, generation: self)
+            var prefixHandlers: [PrefixHandler] = []
+            prefixHandlers.append(type.actions, of: type.name, actions)
+            types[type.name] = ObjectTypeEntry(
+                name: type.name, actions: actions, generation: self, prefixHandlers: prefixHandlers.inOrder)
         }
         routes = module.routes
         for event in manifest.events {
