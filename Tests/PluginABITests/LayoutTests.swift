@@ -159,8 +159,10 @@ import Testing
             #expect(try clang.run(arguments, input: source).isEmpty, "\(file)")
         }
         let core = try String(contentsOfFile: "\(headers)/plugin_abi.h", encoding: .utf8)
-        for file in try headerFiles().dropFirst() where file != "plugin_abi/layout.h" {
-            #expect(core.contains("#include \"\(file)\""))
+        #expect(core.contains("#include \"plugin_abi/all.h\""))
+        let all = try String(contentsOfFile: "\(headers)/plugin_abi/all.h", encoding: .utf8)
+        for file in try headerFiles().dropFirst() where !["plugin_abi/layout.h", "plugin_abi/all.h"].contains(file) {
+            #expect(all.contains("#include \"\(file.dropFirst("plugin_abi/".count))\""), "\(file)")
         }
     }
 
