@@ -24,7 +24,7 @@ extension PluginError {
     static func revoked(_ type: ObjectTypeEntry) -> PluginError {
         PluginError(
             .generationRetired,
-            "The \(type.name) was made by \(type.generation.label), which was replaced or removed; the time that its "
+            "The \(type.name.shortened) was made by \(type.generation.label), which was replaced or removed; the time that its "
                 + "objects had after that is over. Ask for a new one.")
     }
 
@@ -50,7 +50,7 @@ extension PluginError {
                 .unknownParameter, "A callback takes its arguments by position, not by name (“\(name.shortened)”).")
         }
         let known = endpoint.parameters.map(\.name)
-        let list = known.isEmpty ? "It takes none." : "It takes \(known.joined(separator: ", "))."
+        let list = known.isEmpty ? "It takes none." : "It takes \(known.joined(separator: ", ").shortened)."
         return PluginError(
             .unknownParameter,
             "\(endpoint.title) has no parameter “\(name.shortened)”.\(didYouMean(name, known)) \(list)")
@@ -105,6 +105,6 @@ extension Table {
                 "No module offers the target “\(target.shortened)”.\(didYouMean(target, targets.keys))")
         }
         return .unknownAction(
-            action, of: "The target \(target) of \(entry.generation.name)", entry.actions.keys)
+            action, of: "The target \(target.shortened) of \(entry.generation.name.shortened)", entry.actions.keys)
     }
 }

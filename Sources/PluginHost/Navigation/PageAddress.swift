@@ -9,7 +9,7 @@ enum PageAddress: Sendable {
     var title: String {
         switch self {
         case .url(let url, _): "“\(url.shortened)”"
-        case .action(let target, let action): "\(target)/\(action)"
+        case .action(let target, let action): "\(target.shortened)/\(action.shortened)"
         }
     }
 

@@ -152,10 +152,11 @@ final class PathPattern: Sendable {
             }
             guard let value = values.removeValue(forKey: part.name) else {
                 if part.modifier == .optional || part.modifier == .zeroOrMore { continue }
-                if part.matcher == .anything { continue }
+                let isNumber = part.name.utf8.allSatisfy { (0x30...0x39).contains($0) }
                 throw PluginError(
                     .missingParameter,
-                    "The pattern “\(text.shortened)” needs a value for “\(part.name.shortened)” to build a URL.")
+                    "The pattern “\(text.shortened)” needs a value for “\(part.name.shortened)” to build a URL"
+                        + (isNumber ? ", the number of a group without a name." : "."))
             }
             let isRepeated = part.modifier == .zeroOrMore || part.modifier == .oneOrMore
             built += prefix + encode(value, isRepeated || part.matcher == .anything) + suffix

@@ -41,12 +41,14 @@ struct RouteTable: Sendable {
         @exclusivity(unchecked) var any = PathTree()
         /// The most work that a search below any literal host takes. It may include routes that were removed.
         @exclusivity(unchecked) var literalWork = SearchWork()
+        /// The number of routes.
+        @exclusivity(unchecked) var count = 0
 
         init() {}
 
         init(copying other: Hosts) {
             literals = PersistentMap(copying: other.literals)
-            (patterns, any, literalWork) = (other.patterns, other.any, other.literalWork)
+            (patterns, any, literalWork, count) = (other.patterns, other.any, other.literalWork, other.count)
         }
     }
 
@@ -83,6 +85,19 @@ struct RouteTable: Sendable {
 
     /// Returns the route with a name.
     func named(_ name: String) -> RouteEntry? { name.withRawText { root.names.find($0)?.takeUnretainedValue() } }
+
+    /// The names of the routes that have one, in no particular order.
+    var routeNames: [String] {
+        var names: [String] = []
+        root.names.visit { if let name = $0.name { names.append(name) } }
+        return names
+    }
+
+    /// Returns whether a route has a scheme.
+    func hasRoutes(withScheme scheme: RawText) -> Bool {
+        if root.fallbacks.find(scheme) != nil { return true }
+        return (root.schemes.find(scheme)?.takeUnretainedValue().count ?? 0) > 0
+    }
 
     /// Returns the route whose pattern has the same shape.
     func entry(like pattern: RoutePattern) -> RouteEntry? {
@@ -227,7 +242,13 @@ extension RouteTable.Hosts {
         _ change: (inout RouteEntry?) -> Void
     ) {
         if !isKnownUniquelyReferenced(&hosts) { hosts = RouteTable.Hosts(copying: hosts) }
-        hosts.update(host, path, change)
+        var added = 0
+        hosts.update(host, path) { entry in
+            let before = entry == nil ? 0 : 1
+            change(&entry)
+            added = (entry == nil ? 0 : 1) - before
+        }
+        hosts.count += added
     }
 
     private func update(_ host: PathPattern?, _ path: PathPattern, _ change: (inout RouteEntry?) -> Void) {

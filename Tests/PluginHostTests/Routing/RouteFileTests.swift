@@ -243,7 +243,7 @@ import Testing
         ])
     func `a JSON file that is wrong says where`(text: String, message: String) {
         let error = #expect(throws: PluginError.self) {
-            try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.json")
+            try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.json", scheme: "app")
         }
         #expect(error?.code == .invalidRouteFile)
         #expect(error?.message.contains("/p/x.routes.json") == true)
@@ -258,7 +258,7 @@ import Testing
         ])
     func `a property list that is wrong is an error`(text: String) {
         let error = #expect(throws: PluginError.self) {
-            try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.plist")
+            try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.plist", scheme: "app")
         }
         #expect(error?.code == .invalidRouteFile)
         #expect(error?.message.hasPrefix("/p/x.routes.plist") == true)

@@ -24,9 +24,11 @@ struct URLCase {
     }
 
     /// What the library says, in the words of the table.
-    var outcome: String {
+    ///
+    /// - Parameter scheme: The first scheme of the program, if it has one.
+    func outcome(_ scheme: String?) -> String {
         do throws(PluginError) {
-            guard let taken = try URLPattern(pattern).match(url) else { return "-" }
+            guard let taken = try URLPattern(pattern, scheme: scheme).match(url) else { return "-" }
             return taken.isEmpty ? "=" : Self.describe(taken.mapValues { $0.string ?? "∅" })
         } catch {
             if error.code == .invalidURL { return "?" }
@@ -55,15 +57,19 @@ struct URLCase {
 /// Tables of patterns and URLs. Where the WHATWG standard compares escapes as they are written, these are decoded; that
 /// is the one difference in what the tables say of paths.
 @Suite struct URLCaseTests {
-    private func check(_ table: String) {
+    private func check(_ table: String, scheme: String? = nil) {
         for each in URLCase.read(table) {
-            #expect(each.outcome == each.normalized, "\(each.topic): \(each.pattern) on \(each.url)")
+            #expect(each.outcome(scheme) == each.normalized, "\(each.topic): \(each.pattern) on \(each.url)")
         }
     }
 
     @Test func `A pattern takes of a path what the table says`() { check(PathCases.text) }
 
     @Test func `A pattern takes of a URL what the table says`() { check(URLCases.text) }
+
+    @Test func `A text without a scheme is what the table says where the program has a first scheme`() {
+        check(URLCases.withScheme, scheme: "App")
+    }
 
     @Test func `The tables are read`() {
         #expect(URLCase.read(PathCases.text).count > 300 && URLCase.read(URLCases.text).count > 100)
