@@ -19,7 +19,7 @@ final class RoutePattern: Sendable {
     /// The offset of the path in bytes.
     private let pathStart: Int
     /// Whether all groups are whole segments of the path.
-    let hasPlaces: Bool
+    let capturesWholeSegments: Bool
 
     /// Stands for the first scheme of the program where that is not known and does not matter. No text has it.
     static let unknownScheme = "?"
@@ -46,7 +46,7 @@ final class RoutePattern: Sendable {
         {
             scheme = previous.scheme
             self.host = host
-            (path, hasPlaces) = try Self.path(of: text, from: end, at: position(end), host)
+            (path, capturesWholeSegments) = try Self.path(of: text, from: end, at: position(end), host)
             return
         }
         if let schemeEnd {
@@ -62,7 +62,7 @@ final class RoutePattern: Sendable {
         if schemeEnd != nil, start == text.utf8.count {
             host = nil
             path = nil
-            hasPlaces = false
+            capturesWholeSegments = false
             return
         }
         guard start < text.utf8.count else { throw .invalidPattern(text, at: 0, "nothing in it") }
@@ -72,7 +72,7 @@ final class RoutePattern: Sendable {
             let written = Self.withoutDefaultPort(Self.escapePort(part(start, end)), scheme)
             host = try PathPattern(written, at: position(start), of: text, delimiter: ".")
         }
-        (path, hasPlaces) = try Self.path(of: text, from: end, at: position(end), host)
+        (path, capturesWholeSegments) = try Self.path(of: text, from: end, at: position(end), host)
         if start == 0, first == nil {
             throw PluginError(
                 .invalidPattern,
@@ -105,8 +105,8 @@ final class RoutePattern: Sendable {
     }
 
     /// The indices of the segments that the groups capture, if all groups are whole segments; otherwise empty.
-    var places: [Int] {
-        guard hasPlaces, let segments = path?.segments else { return [] }
+    var capturedSegments: [Int] {
+        guard capturesWholeSegments, let segments = path?.segments else { return [] }
         return segments.indices.filter { segments[$0].rank == .name }
     }
 

@@ -62,7 +62,7 @@ extension RoutePattern {
         guard taken?.filter({ groups[$0.key] != nil }) == groups else {
             throw PluginError(
                 .mistypedParameter,
-                "A value does not fit its group in “\(text.shortened)”: the URL “\(url.shortened)” would not yield it.")
+                "A value does not fit its group in “\(text.shortened)”: opening “\(url.shortened)” would change it.")
         }
     }
 
