@@ -183,12 +183,25 @@ final class RoutePattern: Sendable {
 extension PathPattern {
     /// The shape of a path, which is the same for paths that differ only in the names of their groups.
     enum Shape: Hashable, Sendable {
-        /// The shape of a path of literals and whole segments, which is determined by its segments.
-        case plain([PathSegment])
+        /// The shape of a path without optional and repeated groups and the like, which is determined by its segments.
+        case segments([PathSegment])
         case parts([PatternPart])
     }
 
-    var shape: Shape { isPlain ? .plain(segments) : .parts(parts.shape) }
+    var shape: Shape {
+        if isPlain { return .segments(segments) }
+        return rest == nil && variants.isEmpty ? .segments(segments.map(\.shape)) : .parts(parts.shape)
+    }
+}
+
+extension PathSegment {
+    fileprivate var shape: PathSegment {
+        switch self {
+        case .literal, .name: self
+        case .mixed(let parts): .mixed(parts.shape)
+        case .expression(let parts): .expression(parts.shape)
+        }
+    }
 }
 
 extension [PatternPart] {

@@ -1,6 +1,7 @@
 import PluginABI
 import Testing
 
+@testable import PluginFile
 @testable import PluginHost
 @testable import TestSupport
 
