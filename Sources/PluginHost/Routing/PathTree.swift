@@ -246,9 +246,10 @@ extension PathTree {
     }
 
     /// Calls `body` with each entry, in no particular order.
-    func visit(_ body: (RouteEntry) -> Void) { visit { entry, variant in if variant == 0 { body(entry) } } }
+    func visit(_ body: (RouteEntry) -> Void) { visitVariants { entry, variant in if variant == 0 { body(entry) } } }
 
-    fileprivate func visit(_ body: (RouteEntry, _ variant: Int) -> Void) {
+    /// Calls `body` with each variant of each entry, in no particular order.
+    fileprivate func visitVariants(_ body: (RouteEntry, _ variant: Int) -> Void) {
         if let end { body(end, 0) }
         literals.visit { $0.visitEntries(body) }
         name?.visitEntries(body)
@@ -269,7 +270,7 @@ extension PathPattern {
 
 extension PathNode {
     fileprivate func visitEntries(_ body: (RouteEntry, _ variant: Int) -> Void) {
-        if let entry { body(entry, 0) } else { tree?.visit(body) }
+        if let entry { body(entry, 0) } else { tree?.visitVariants(body) }
     }
 
     /// The text that sorts first of all patterns here and below.

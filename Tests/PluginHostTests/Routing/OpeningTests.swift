@@ -252,8 +252,10 @@ import Testing
 
     @Test("errors show the beginning of long names only")
     func longNames() throws {
-        let long = String(repeating: "n", count: 1 << 19)
-        let host = try TestHost([]).host
+        let long = String(repeating: "n", count: 1 << 17)
+        let test = try TestHost([])
+        defer { withExtendedLifetime(test) {} }
+        let host = test.host
         try host.register(
             Manifest("M" + long, version: "1.0.0") {
                 Target("T" + long) { Action("a" + long, .required("p" + long, String.self)) { $0 } }
@@ -304,7 +306,9 @@ import Testing
 
     @Test("what only the host can say of a URL is not built into one, and lists of texts are")
     func buildingQueries() throws {
-        let host = try TestHost([]).host
+        let test = try TestHost([])
+        defer { withExtendedLifetime(test) {} }
+        let host = test.host
         try host.register(
             Manifest("Takes", version: "1.0.0") {
                 Target("Takes") {
