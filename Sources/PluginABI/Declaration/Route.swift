@@ -15,8 +15,8 @@ public struct Route: ManifestPart {
     /// Declares a route.
     ///
     /// - Parameters:
-    ///   - pattern: The pattern. Without a scheme, it matches any scheme; if it begins with `/`, it also matches any
-    ///     host. `scheme://` alone matches if no other pattern for that scheme does.
+    ///   - pattern: The pattern. Without a scheme, it has the first scheme of the program; if it begins with `//`, it
+    ///     matches any scheme. `scheme://` alone matches if no other pattern for that scheme does.
     ///   - action: The action, `target/action`, of this module.
     ///   - defaults: Values for parameters that neither the caller nor the URL gives.
     public init(_ pattern: String, to action: String, defaults: [String: Value] = [:]) {

@@ -24,7 +24,7 @@ extension PluginError {
     static func revoked(_ type: ObjectTypeEntry) -> PluginError {
         PluginError(
             .generationRetired,
-            "The object of type \(type.name) belongs to \(type.generation.label), which was replaced or removed, and "
+            "The object of type \(type.name.shortened) belongs to \(type.generation.label), which was replaced or removed, and "
                 + "the time limit for its objects has passed. Get a new object.")
     }
 
@@ -50,7 +50,7 @@ extension PluginError {
                 .unknownParameter, "A callback takes its arguments by position, not by name (“\(name.shortened)”).")
         }
         let known = endpoint.parameters.map(\.name)
-        let list = known.isEmpty ? "It takes none." : "It takes \(known.joined(separator: ", "))."
+        let list = known.isEmpty ? "It takes none." : "It takes \(known.joined(separator: ", ").shortened)."
         return PluginError(
             .unknownParameter,
             "\(endpoint.title) has no parameter “\(name.shortened)”.\(didYouMean(name, known)) \(list)")
@@ -106,6 +106,6 @@ extension Table {
                 "No module offers the target “\(target.shortened)”.\(didYouMean(target, targets.keys))")
         }
         return .unknownAction(
-            action, of: "The target \(target) of \(entry.generation.name)", entry.actions.keys)
+            action, of: "The target \(target.shortened) of \(entry.generation.name.shortened)", entry.actions.keys)
     }
 }

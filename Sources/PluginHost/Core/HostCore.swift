@@ -39,6 +39,8 @@ final class HostCore: Sendable {
     struct Settings: Sendable {
         /// The schemes of URLs that address `scheme://target/action`, in lower case.
         var schemes: Set<String>
+        /// The scheme of URLs and patterns that are written without one, in lower case; `nil` if they are refused.
+        var firstScheme: String?
         /// The timeout of an asynchronous call whose caller sets none, in nanoseconds.
         var asyncTimeout: Int64
         /// The maximum length of a URL, in bytes.

@@ -104,7 +104,7 @@ extension PluginHost {
     /// - Returns: Whether there was such a route.
     @discardableResult
     public func removeRoute(_ pattern: String) -> Bool {
-        guard let shape = try? RoutePattern(pattern) else { return false }
+        guard let shape = try? RoutePattern(pattern, scheme: configuration.firstScheme) else { return false }
         return remove { table in
             table.entry(like: shape).flatMap { $0.pattern.text == pattern ? [$0] : nil } ?? []
         } > 0
@@ -143,8 +143,8 @@ extension PluginHost {
         _ transition: Transition, after previous: RouteEntry? = nil
     ) throws(PluginError) -> RouteEntry {
         try RouteEntry(
-            try RoutePattern(pattern, after: previous?.pattern), to: action, name: name, summary: summary,
-            defaults: defaults, transition: transition, owner: .program, after: previous)
+            try RoutePattern(pattern, scheme: configuration.firstScheme, after: previous?.pattern), to: action,
+            name: name, summary: summary, defaults: defaults, transition: transition, owner: .program, after: previous)
     }
 
     /// Returns whether opening a URL would reach an action: whether the URL parses and resolves to an action or to a

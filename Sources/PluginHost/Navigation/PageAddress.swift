@@ -12,7 +12,7 @@ enum PageAddress: Sendable {
     var title: String {
         switch self {
         case .url(let url, _, _): "“\(url.shortened)”"
-        case .action(let target, let action): "\(target)/\(action)"
+        case .action(let target, let action): "\(target.shortened)/\(action.shortened)"
         case .page(let object, _): "The object \(object.handle)"
         }
     }

@@ -247,7 +247,7 @@ import Testing
         ])
     func `the error of an invalid JSON file states the position`(text: String, message: String) {
         let error = #expect(throws: PluginError.self) {
-            try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.json")
+            try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.json", scheme: "app")
         }
         #expect(error?.code == .invalidRouteFile)
         #expect(error?.message.contains("/p/x.routes.json") == true)
@@ -262,7 +262,7 @@ import Testing
         ])
     func `an invalid property list is an error`(text: String) {
         let error = #expect(throws: PluginError.self) {
-            try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.plist")
+            try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.plist", scheme: "app")
         }
         #expect(error?.code == .invalidRouteFile)
         #expect(error?.message.hasPrefix("/p/x.routes.plist") == true)

@@ -125,8 +125,8 @@ extension Calls {
         guard left > 0 else {
             throw PluginError(
                 .deadlineExceeded,
-                "The timeout for opening the URL passed before its route was found. \(target.text)/\(action.text) was not "
-                    + "called.")
+                "The timeout for opening the URL passed before its route was found. \(target.text.shortened)/"
+                    + "\(action.text.shortened) was not called.")
         }
         return left
     }
@@ -141,12 +141,14 @@ extension Calls {
         _ table: Table, _ body: (URLResolution) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         defer { withExtendedLifetime(table) {} }  // The table owns what the URL leads to.
-        return try URLText.readPath(text, longest: settings.longestURL) { (url) throws(PluginError) in
+        return try URLText.readPath(text, longest: settings.longestURL, scheme: settings.firstScheme) {
+            (url) throws(PluginError) in
             if table.isStopped { throw table.missing(url.writtenHost.string, url.segments.last?.string ?? "") }
             let match = table.routes.table.match(url)
             try url.takeQuery()  // Meanwhile the matched route is loaded from memory.
             if isRemote, asksGuard, let other = try askGuard(url, match, given, table) {
-                return try URLText.read(other, longest: settings.longestURL) { (url) throws(PluginError) in
+                return try URLText.read(other, longest: settings.longestURL, scheme: settings.firstScheme) {
+                    (url) throws(PluginError) in
                     try body(try table.resolve(url, table.routes.table.match(url), schemes: settings.schemes))
                 }
             }

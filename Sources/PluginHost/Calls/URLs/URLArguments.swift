@@ -21,16 +21,6 @@ struct URLArguments: ~Copyable {
     /// The memory of lists and bytes that were made from text; `nil` if there are none, as is almost always the case.
     private var owned: [UnsafeMutableRawPointer]?
 
-    /// The names that an action may declare to receive information about the URL.
-    private enum Reserved: String, CaseIterable {
-        /// The URL as it was given.
-        case url = "_url"
-        /// The pattern that matched, or null.
-        case pattern = "_pattern"
-        /// Whether the caller requests an object, with `object(for:)`.
-        case object = "_object"
-    }
-
     private init(
         _ endpoint: Unmanaged<Endpoint>?, _ parameters: UnsafeBufferPointer<Endpoint.Parameter>,
         _ given: UnsafeBufferPointer<plugin_entry>, _ entries: UnsafeMutableBufferPointer<plugin_entry>
@@ -167,7 +157,7 @@ struct URLArguments: ~Copyable {
     @inline(__always)
     private func refuseReserved(_ name: plugin_string) throws(PluginError) {
         guard name.count > 0, name.bytes.pointee == UInt8(ascii: "_") else { return }
-        guard Reserved(rawValue: name.text) == nil else { throw .reservedParameter(name.text) }
+        guard ReservedParameter(rawValue: name.text) == nil else { throw .reservedParameter(name.text) }
     }
 
     // MARK: Defaults and reserved parameters
@@ -178,7 +168,7 @@ struct URLArguments: ~Copyable {
     ) throws(PluginError) -> Result {
         let route = resolution.route?.takeUnretainedValue()
         var more = route?.defaults ?? [:]
-        for reserved in Reserved.allCases where parameters.contains(where: { $0.name == reserved.rawValue }) {
+        for reserved in ReservedParameter.allCases where parameters.contains(where: { $0.name == reserved.rawValue }) {
             more[reserved.rawValue] =
                 switch reserved {
                 case .url: .string(resolution.url.string)
@@ -277,14 +267,6 @@ struct URLArguments: ~Copyable {
             }
         }
         return plugin_value_bytes(copy, UInt32(bytes.count))
-    }
-}
-
-extension PluginError {
-    fileprivate static func reservedParameter(_ name: String) -> PluginError {
-        PluginError(
-            .unknownParameter,
-            "The parameter “\(name.shortened)” is set by the host; a URL cannot set it.")
     }
 }
 

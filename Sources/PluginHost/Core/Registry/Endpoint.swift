@@ -139,7 +139,7 @@ final class Endpoint: @unchecked Sendable {
     }
 
     /// The name of the action in messages: `A/fetchDetail of ModuleA`.
-    var title: String { generation.isProgram ? "\(name)" : "\(name) of \(generation.name)" }
+    var title: String { ("\(name)" + (generation.isProgram ? "" : " of \(generation.name)")).shortened }
 }
 
 extension Unmanaged<Endpoint> {

@@ -56,7 +56,7 @@ struct Claims {
             guard let owner = targets[target.name] else { continue }
             throw PluginError(
                 .conflict,
-                "\(name) (\(file)) claims the target \(target.name), which belongs to \(owner.name) (\(owner.file)). "
+                "\(name) (\(file)) claims the target \(target.name.shortened), which belongs to \(owner.name) (\(owner.file)). "
                     + "\(owner.name) keeps it; \(name) is not registered.")
         }
         for service in manifest.services {
@@ -70,7 +70,7 @@ struct Claims {
             }
             throw PluginError(
                 .conflict,
-                "\(name) (\(file)) offers the service \(service.name) \(service.version) with priority "
+                "\(name) (\(file)) offers the service \(service.name.shortened) \(service.version) with priority "
                     + "\(service.priority), as does \(owner.name) (\(owner.file)). \(owner.name) keeps it; \(name) "
                     + "is not registered. Give one of them another priority or version.")
         }

@@ -30,12 +30,13 @@ struct DeclarationRecord: Sendable {
         case routes([RouteEntry])
         case services([ModuleManifest.Service])
 
+        /// - Parameter scheme: The scheme of patterns that are written without one; `nil` if they are refused.
         /// - Throws: `invalidRouteFile`, `invalidServiceFile`.
-        init(parsing bytes: [UInt8], path: String) throws(PluginError) {
+        init(parsing bytes: [UInt8], path: String, scheme: String?) throws(PluginError) {
             self =
                 ServiceFile.isNamed(path)
                 ? .services(try ServiceFile.parse(bytes, path: path))
-                : .routes(try RouteFile.entries(bytes, path: path))
+                : .routes(try RouteFile.entries(bytes, path: path, scheme: scheme))
         }
     }
 }
@@ -71,7 +72,8 @@ struct DeclarationScan {
         if file.isBeingWritten() { return }
         let bytes = try file.contents(limit: DeclarationFile.sizeLimit)
         if bytes.count != file.identity.size || file.hasChanged() { return }
-        record.content = try DeclarationRecord.Content(parsing: bytes, path: path)
+        record.content = try DeclarationRecord.Content(
+            parsing: bytes, path: path, scheme: context.configuration.firstScheme)
         (record.state, record.isNew) = (.taken, true)
     }
 
