@@ -18,7 +18,10 @@ let nastyManifest = #"""
          {"name": "Value", "type": "any", "required": true}, {"name": "PluginError", "type": "list"},
          {"name": "caller", "type": "map", "required": true}, {"name": "timeout", "type": "int", "default": 7},
          {"name": "given", "type": "object"}, {"name": "x-y", "type": "bytes"}, {"name": "x.y", "type": "bytes"},
-         {"name": "xY", "type": "int", "required": true}, {"name": "_", "type": "int", "required": true}]}]},
+         {"name": "xY", "type": "int", "required": true}, {"name": "_", "type": "int", "required": true}]},
+       {"name": "rest", "rest": true, "result": "map", "parameters": [
+         {"name": "rest", "type": "map", "required": true}, {"name": "given", "type": "int"}]},
+       {"name": "restOnly", "rest": true, "async": true}]},
       {"name": "Sendable", "actions": [{"name": "defaults", "parameters": [
          {"name": "b", "type": "bool", "default": false}, {"name": "i", "type": "int", "default": -9223372036854775808},
          {"name": "d", "type": "double", "default": 5e-324}, {"name": "s", "type": "string", "default": ""},

@@ -165,6 +165,20 @@ import Testing
         #expect(Set(words(definitions["parameter"], "properties", "type")) == kinds.subtracting(["null"]))
     }
 
+    @Test func `An action and a subscription can have a rest, which is true or false`() throws {
+        func action(_ rest: String) -> String {
+            #"{"name":"M","version":"1.0.0","targets":[{"name":"T","actions":[{"name":"a"\#(rest)}]}],"#
+                + #""events":[{"name":"e"\#(rest)}]}"#
+        }
+        for (text, hasRest) in [("", false), (#","rest":false"#, false), (#","rest":true"#, true)] {
+            let manifest = try parse(action(text))
+            #expect(manifest.targets[0].actions[0].hasRest == hasRest && manifest.events[0].hasRest == hasRest)
+        }
+        #expect(refusal(action(#","rest":1"#)).contains("target T, action a"))
+        #expect(refusal(action(#","rest":"true""#)).contains("true or false"))
+        #expect(refusal(#"{"name":"M","version":"1.0.0","interceptors":[{"name":"i","rest":true}]}"#).contains("rest"))
+    }
+
     // MARK: -
 
     private func parameter(_ json: String) -> String {

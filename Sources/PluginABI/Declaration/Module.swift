@@ -124,6 +124,7 @@ extension ActionDeclaration {
         if isAsync { entry.add("async", true) }
         if isRemote { entry.add("remote", true) }
         if !parameters.isEmpty { entry.add("parameters", parameters.map(\.json)) }
+        if hasRest { entry.add("rest", true) }
         if showsResult, resultKind != .any { entry.add("result", .string(resultKind.rawValue)) }
         return entry.json
     }

@@ -60,6 +60,8 @@ package struct ModuleManifest: Sendable, Equatable {
         /// Whether other programs may call it.
         package var isRemote = false
         package var parameters: [Parameter] = []
+        /// Whether it takes parameters that it does not declare.
+        package var hasRest = false
         package var result = Value.Kind.any
     }
 
@@ -146,12 +148,13 @@ extension ModuleManifest.ObjectType {
 
 extension ModuleManifest.Action {
     fileprivate init(_ node: ManifestNode) throws(PluginError) {
-        try node.checkKeys(["name", "summary", "async", "remote", "parameters", "result"])
+        try node.checkKeys(["name", "summary", "async", "remote", "parameters", "rest", "result"])
         name = try node.name()
         summary = try node.summary()
         isAsync = try node.flag("async")
         isRemote = try node.flag("remote")
         parameters = try node.list("parameters", "parameter", ModuleManifest.Parameter.init)
+        hasRest = try node.flag("rest")
         result = try node.choice("result", default: .any)
         try node.check(
             !isRemote || !name.lowercased().hasPrefix("native"),
@@ -161,7 +164,7 @@ extension ModuleManifest.Action {
 
     /// Reads a subscription: an action that is performed when an event of its name is posted.
     fileprivate init(subscription node: ManifestNode) throws(PluginError) {
-        try node.checkKeys(["name", "summary", "async", "parameters"])
+        try node.checkKeys(["name", "summary", "async", "parameters", "rest"])
         try self.init(node)
     }
 
