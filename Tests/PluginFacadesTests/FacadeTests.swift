@@ -41,6 +41,7 @@ import Testing
                 try NastyModuleV2Facade.Sendable_(caller).defaults()
                 let rest = try NastyModuleV2Facade.String_(caller).rest(rest: [:], rest_: ["more": 1])
                 try await NastyModuleV2Facade.String_(caller).restOnly(rest: rest)
+                _ = try NastyModuleV2Facade.Routes.all(_0: "a/b", page: 7, key: text, flag: true).url(caller)
                 let url = try NastyModuleV2Facade.Routes.default(key: text, page: number, flag: true).url(caller)
                 try await NastyModuleV2Facade.Routes.go().open(caller, ["_url": .string(url)])
                 let client = try caller.service(NastyModuleV2Facade.GoServiceClient_.self)

@@ -43,6 +43,7 @@ let nastyManifest = #"""
       {"pattern": "app://nasty/:key/:page(\\d+)?", "action": "Routes/go", "name": "default", "summary": "*/"},
       {"pattern": "app://nasty/{x/:key}?/y", "action": "Routes/go", "defaults": {"flag": true}},
       {"pattern": "app://:in.nasty/*", "action": "class/default", "name": "url"},
+      {"pattern": "app://nasty/all/*/(\\d+)", "action": "Routes/go", "name": "all", "groups": {"1": "page"}},
       {"pattern": "app://nasty/a/:rest+", "action": "class/default", "name": "open"},
       {"pattern": "app://nasty/b/img-:key.png", "action": "Routes/go"}, {"pattern": "/any/:key", "action": "Routes/go"},
       {"pattern": "app://", "action": "Routes/go"}, {"pattern": "app://nasty/\"quoted\"", "action": "class/init"},

@@ -179,6 +179,18 @@ import Testing
         #expect(refusal(#"{"name":"M","version":"1.0.0","interceptors":[{"name":"i","rest":true}]}"#).contains("rest"))
     }
 
+    @Test func `A route maps groups without a name to parameters, by their numbers`() throws {
+        func route(_ groups: String) -> String {
+            #"{"name":"M","version":"1.0.0","targets":[{"name":"T","actions":[{"name":"a"}]}],"#
+                + #""routes":[{"pattern":"app://x/*","action":"T/a","groups":\#(groups)}]}"#
+        }
+        #expect(try parse(route(#"{"0":"path","12":"b"}"#)).routes[0].groups == [0: "path", 12: "b"])
+        #expect(try parse(route("{}")).routes[0].groups.isEmpty)
+        for groups in [#"{"x":"a"}"#, #"{"-1":"a"}"#, #"{"00":"a"}"#, #"{"+1":"a"}"#, #"{"0":1}"#, #"["a"]"#] {
+            #expect(refusal(route(groups)).contains("groups"), "\(groups)")
+        }
+    }
+
     // MARK: -
 
     private func parameter(_ json: String) -> String {

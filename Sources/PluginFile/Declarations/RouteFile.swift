@@ -47,7 +47,7 @@ package enum RouteFile {
         guard case .map(let fields) = value else {
             throw error("It must be \"target/action\", or an object with the key \"action\".")
         }
-        let known = ["action", "name", "summary", "defaults"]
+        let known = ["action", "name", "summary", "defaults", "groups"]
         if let key = fields.keys.sorted().first(where: { !known.contains($0) }) {
             throw error(
                 "The key \"\(key.shortened)\" is not known.\(didYouMean(key, known)) The known keys are: "
@@ -64,6 +64,7 @@ package enum RouteFile {
         return ModuleManifest.Route(
             pattern: pattern, target: names.target, action: names.action,
             name: try field("name", \.string, "a string"), summary: try field("summary", \.string, "a string") ?? "",
-            defaults: try field("defaults", \.map, "an object") ?? [:])
+            defaults: try field("defaults", \.map, "an object") ?? [:],
+            groups: try field("groups", \.routeGroups, "an object of group numbers and parameters") ?? [:])
     }
 }

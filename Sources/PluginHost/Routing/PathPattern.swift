@@ -69,6 +69,18 @@ final class PathPattern: Sendable {
         names = written.map(\.name).filter { !$0.isEmpty }
     }
 
+    /// Creates the same pattern with other names for some of its groups.
+    init(_ other: PathPattern, renaming renamed: [String: String]) {
+        (source, delimiter, segments, rest) = (other.source, other.delimiter, other.segments, other.rest)
+        (preparedAutomaton, isPlain) = (other.preparedAutomaton, other.isPlain)
+        parsedParts = other.parsedParts?.map { part in
+            var part = part
+            part.name = renamed[part.name] ?? part.name
+            return part
+        }
+        names = other.names.map { renamed[$0] ?? $0 }
+    }
+
     /// The maximum work that matching a component and finding its captures takes.
     var work: SearchWork { preparedAutomaton?.work ?? SearchWork() }
 
