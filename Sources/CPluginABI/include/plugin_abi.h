@@ -62,8 +62,7 @@ typedef uint64_t plugin_object;
 #define PLUGIN_KIND_OBJECT 8u /* as.object */
 #define PLUGIN_KIND_NONE 0xFFFFFFFFu /* no value yet: in plugin_call.result only, never passed */
 
-/* A value. The side that passes it owns what it points to. To make and read values, see helpers.h:
- * PLUGIN_STRING("text"), plugin_value_int(7), plugin_map_find(&map, "key"). */
+/* A value. The side that passes it owns what it points to. helpers.h makes and reads values. */
 typedef struct plugin_value {
     uint32_t kind; /* PLUGIN_KIND_... */
     uint32_t count;
@@ -102,10 +101,11 @@ typedef struct plugin_call plugin_call;
 typedef struct plugin_factory plugin_factory;
 
 /* A function that the host calls for a name in the manifest, such as an action. `arguments` has one
- * value for each declared parameter, in declared order. The host has matched names, converted types
- * and filled in defaults; an optional parameter without a value is null. `call` and `arguments` are
- * borrowed until the function returns. The function must reply exactly once: before it returns or,
- * if the manifest declares "async": true, at any later time and from any thread.
+ * value for each declared parameter, in declared order; with "rest": true there is one more, a map
+ * (never null) of the named parameters that are not declared. The host has matched names, converted
+ * types and filled in defaults; an optional parameter without a value is null. `call` and
+ * `arguments` are borrowed until the function returns. The function must reply exactly once: before
+ * it returns or, if the manifest declares "async": true, at any later time and from any thread.
  *
  * If the module, or the target, declares "concurrency": "serial", the host runs one of its calls at
  * a time, until the reply. This includes object types, subscriptions and interceptors, but not

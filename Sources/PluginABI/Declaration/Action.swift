@@ -16,7 +16,8 @@ public struct Action<Instance>: Sendable {
         _ run: @escaping @Sendable (Invocation) throws -> Void
     ) {
         declaration = ActionDeclaration(
-            name: name, parameters: parameters.compactMap(\.self), resultKind: resultKind, isAsync: isAsync, run: run)
+            name: name, parameters: parameters.compactMap(\.self).filter { !$0.isRest },
+            hasRest: parameters.contains { $0?.isRest == true }, resultKind: resultKind, isAsync: isAsync, run: run)
     }
 
     /// Allows other programs to call the action, by a URL. An action whose name begins with `native` cannot be remote.
@@ -37,6 +38,8 @@ public struct Action<Instance>: Sendable {
 public struct ActionDeclaration: Sendable {
     let name: String
     let parameters: [ParameterDeclaration]
+    /// Whether the action takes parameters that it does not declare.
+    let hasRest: Bool
     let resultKind: Value.Kind
     let isAsync: Bool
     var isRemote = false

@@ -125,6 +125,7 @@ extension ActionDeclaration {
         if isRemote { entry.add("remote", true) }
         if let handledPrefix { entry.add("handles", .string(handledPrefix)) }
         if !parameters.isEmpty { entry.add("parameters", parameters.map(\.json)) }
+        if hasRest { entry.add("rest", true) }
         if showsResult, resultKind != .any { entry.add("result", .string(resultKind.rawValue)) }
         return entry.json
     }

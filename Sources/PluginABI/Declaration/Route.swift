@@ -8,6 +8,7 @@ public struct Route: ManifestPart {
     let pattern: String
     let action: String
     let defaults: [String: Value]
+    let groups: [Int: String]
     private(set) var name: String?
     private(set) var summary = ""
     private(set) var transition = Transition.none
@@ -19,8 +20,13 @@ public struct Route: ManifestPart {
     ///     matches any scheme. `scheme://` alone matches if no other pattern for that scheme does.
     ///   - action: The action, `target/action`, of this module.
     ///   - defaults: Values for parameters that neither the caller nor the URL gives.
-    public init(_ pattern: String, to action: String, defaults: [String: Value] = [:]) {
-        (self.pattern, self.action, self.defaults) = (pattern, action, defaults)
+    ///   - groups: The parameters for groups without a name (`*`, `(\d+)`), which are numbered from 0 through host and
+    ///     path: `[0: "path"]`. What a group without a name and without a parameter takes is in the rest of the action,
+    ///     under the number, or is ignored.
+    public init(
+        _ pattern: String, to action: String, defaults: [String: Value] = [:], groups: [Int: String] = [:]
+    ) {
+        (self.pattern, self.action, self.defaults, self.groups) = (pattern, action, defaults, groups)
     }
 
     /// Adds a name by which URLs of the route can be built.
@@ -41,6 +47,11 @@ public struct Route: ManifestPart {
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
         if transition != .none { entry.add("transition", .string(transition.rawValue)) }
         if !defaults.isEmpty { entry.add("defaults", .map(defaults)) }
+        if !groups.isEmpty {
+            var names: [String: Value] = [:]
+            for (number, name) in groups { names[String(number)] = .string(name) }
+            entry.add("groups", .map(names))
+        }
         module.routes.append(entry.json)
     }
 }

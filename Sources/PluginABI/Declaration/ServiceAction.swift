@@ -12,8 +12,9 @@ public struct ServiceAction: Sendable {
     ///   - name: The name of the action.
     ///   - parameters: The parameters that callers may pass, in order: `.required("key", String.self)`.
     ///   - isAsync: Whether the action may be asynchronous. If not, callers can `perform` it.
-    public init(_ name: String, _ parameters: ParameterDeclaration..., isAsync: Bool = false) {
-        self.init(name, parameters, .any, isAsync)
+    ///   - hasRest: Whether callers may pass parameters that are not declared.
+    public init(_ name: String, _ parameters: ParameterDeclaration..., isAsync: Bool = false, hasRest: Bool = false) {
+        self.init(name, parameters, .any, isAsync, hasRest)
     }
 
     /// Declares an action with a type of result.
@@ -23,15 +24,19 @@ public struct ServiceAction: Sendable {
     ///   - parameters: The parameters that callers may pass, in order.
     ///   - result: The type of the result.
     ///   - isAsync: Whether the action may be asynchronous.
+    ///   - hasRest: Whether callers may pass parameters that are not declared.
     public init<Result: ActionResult>(
-        _ name: String, _ parameters: ParameterDeclaration..., result: Result.Type, isAsync: Bool = false
+        _ name: String, _ parameters: ParameterDeclaration..., result: Result.Type, isAsync: Bool = false,
+        hasRest: Bool = false
     ) {
-        self.init(name, parameters, Result.resultKind, isAsync)
+        self.init(name, parameters, Result.resultKind, isAsync, hasRest)
     }
 
-    private init(_ name: String, _ parameters: [ParameterDeclaration], _ kind: Value.Kind, _ isAsync: Bool) {
+    private init(
+        _ name: String, _ parameters: [ParameterDeclaration], _ kind: Value.Kind, _ isAsync: Bool, _ hasRest: Bool
+    ) {
         declaration = ActionDeclaration(
-            name: name, parameters: parameters, resultKind: kind, isAsync: isAsync, run: { _ in })
+            name: name, parameters: parameters, hasRest: hasRest, resultKind: kind, isAsync: isAsync, run: { _ in })
     }
 
     var json: String { declaration.json(showsResult: true) }

@@ -48,7 +48,7 @@ package enum RouteFile {
         guard case .map(let fields) = value else {
             throw error("It must be \"target/action\", or an object with the key \"action\".")
         }
-        let known = ["action", "name", "summary", "defaults", "transition"]
+        let known = ["action", "name", "summary", "defaults", "transition", "groups"]
         if let key = fields.keys.sorted().first(where: { !known.contains($0) }) {
             throw error(
                 "The key \"\(key.shortened)\" is not known.\(didYouMean(key, known)) The known keys are: "
@@ -74,6 +74,7 @@ package enum RouteFile {
         return ModuleManifest.Route(
             pattern: pattern, target: names.target, action: names.action,
             name: try field("name", \.string, "a string"), summary: try field("summary", \.string, "a string") ?? "",
-            defaults: try field("defaults", \.map, "an object") ?? [:], transition: transition ?? .none)
+            defaults: try field("defaults", \.map, "an object") ?? [:], transition: transition ?? .none,
+            groups: try field("groups", \.routeGroups, "an object of group numbers and parameters") ?? [:])
     }
 }

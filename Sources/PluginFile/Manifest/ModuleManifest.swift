@@ -60,6 +60,8 @@ package struct ModuleManifest: Sendable, Equatable {
         /// Whether other programs may call it.
         package var isRemote = false
         package var parameters: [Parameter] = []
+        /// Whether it takes parameters that it does not declare.
+        package var hasRest = false
         package var result = Value.Kind.any
         /// The beginning of the names of the events that it handles in the chain, empty for all; `nil` if it does not
         /// handle events by prefix.
@@ -149,12 +151,13 @@ extension ModuleManifest.ObjectType {
 
 extension ModuleManifest.Action {
     fileprivate init(_ node: ManifestNode) throws(PluginError) {
-        try node.checkKeys(["name", "summary", "async", "remote", "parameters", "result", "handles"])
+        try node.checkKeys(["name", "summary", "async", "remote", "parameters", "rest", "result", "handles"])
         name = try node.name()
         summary = try node.summary()
         isAsync = try node.flag("async")
         isRemote = try node.flag("remote")
         parameters = try node.list("parameters", "parameter", ModuleManifest.Parameter.init)
+        hasRest = try node.flag("rest")
         result = try node.choice("result", default: .any)
         handles = try node.optional("handles", \.string, "a string")
         if let handles, !handles.isEmpty { _ = try node.name(checking: handles) }
@@ -166,13 +169,13 @@ extension ModuleManifest.Action {
 
     /// Reads an action of the interface of a service.
     init(inInterface node: ManifestNode) throws(PluginError) {
-        try node.checkKeys(["name", "summary", "async", "parameters", "result"])
+        try node.checkKeys(["name", "summary", "async", "parameters", "rest", "result"])
         try self.init(node)
     }
 
     /// Reads a subscription: an action that is performed when an event of its name is posted.
     fileprivate init(subscription node: ManifestNode) throws(PluginError) {
-        try node.checkKeys(["name", "summary", "async", "parameters"])
+        try node.checkKeys(["name", "summary", "async", "parameters", "rest"])
         try self.init(node)
     }
 

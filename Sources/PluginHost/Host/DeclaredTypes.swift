@@ -62,17 +62,7 @@ extension Value {
     ///
     /// - Returns: `nil` if the text is no such value, or the type is one that no text of a URL is converted to.
     package init?(text: String, as kind: Kind) {
-        let value: Value? = text.withRawText { text in
-            switch kind {
-            case .string: .string(text.string)
-            case .int: text.integer.map { .int(Int($0)) }
-            case .double: text.number.map(Value.double)
-            case .bool: text.flag.map(Value.bool)
-            case .bytes: Bytes(base64: text.string).map(Value.bytes)
-            case .list, .map, .object, .any, .null: nil
-            }
-        }
-        guard let value else { return nil }
+        guard kind != .list, kind != .any, let value = text.withRawText({ $0.value(of: kind) }) else { return nil }
         self = value
     }
 }

@@ -129,7 +129,8 @@ extension Navigator {
         let entry = ObjectTable.contents(of: object.handle).0
         let page = OpenPage(
             object: object, type: entry.name, module: entry.generation.name,
-            version: entry.generation.version.description, url: address.url, parameters: parameters,
+            version: entry.generation.version.description, url: address.url,
+            parameters: try parameters.converted(for: entry),
             transition: transition, onClose: onClose, entry: entry)
         try await inject(page, in: context)
         try await ask(page, in: context)

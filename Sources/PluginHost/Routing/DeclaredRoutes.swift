@@ -74,7 +74,7 @@ extension [ModuleManifest.Route] {
                 // Transitions count again even if a host shares its automaton with the previous one.
                 transitions += (pattern.host?.transitions ?? 0) + (pattern.path?.transitions ?? 0)
                 guard transitions <= RoutePattern.mostTransitions else { throw .tooManyTransitions(route.pattern) }
-                patterns.append(pattern)
+                patterns.append(try pattern.naming(route.groups))
             } catch {
                 throw wrong(route, error)
             }

@@ -82,6 +82,18 @@ final class PathPattern: Sendable {
         }
     }
 
+    /// Creates the same pattern with other names for some of its groups.
+    init(_ other: PathPattern, renaming renamed: [String: String]) {
+        (source, delimiter, segments, rest) = (other.source, other.delimiter, other.segments, other.rest)
+        (preparedAutomaton, isPlain, variants) = (other.preparedAutomaton, other.isPlain, other.variants)
+        parsedParts = other.parsedParts?.map { part in
+            var part = part
+            part.name = renamed[part.name] ?? part.name
+            return part
+        }
+        names = other.names.map { renamed[$0] ?? $0 }
+    }
+
     /// The maximum work that matching a component and finding its captures takes.
     var work: SearchWork { preparedAutomaton?.work ?? SearchWork() }
 

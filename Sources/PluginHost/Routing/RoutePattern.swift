@@ -15,6 +15,8 @@ final class RoutePattern: Sendable {
     let host: PathPattern?
     /// The pattern of the path; `nil` for the fallback of the scheme.
     let path: PathPattern?
+    /// The names that a route gives to groups without a name, by the numbers of the groups.
+    let groups: [Int: String]
 
     /// The offset of the path in bytes.
     private let pathStart: Int
@@ -36,12 +38,13 @@ final class RoutePattern: Sendable {
     /// - Throws: `invalidPattern`, with the position.
     init(_ text: String, scheme first: String? = nil, after previous: RoutePattern? = nil) throws(PluginError) {
         self.text = text
+        groups = [:]
         let (schemeEnd, start, end) = text.withRawText(Self.divide)
         pathStart = end
         func part(_ start: Int, _ end: Int) -> String { text.withRawText { $0.part(start, end).string } }
         func position(_ offset: Int) -> Int { part(0, offset).unicodeScalars.count }
 
-        if let previous, let host = previous.host, previous.pathStart == end,
+        if let previous, let host = previous.host, previous.groups.isEmpty, previous.pathStart == end,
             Self.share(end, text, previous.text)
         {
             scheme = previous.scheme
@@ -79,6 +82,46 @@ final class RoutePattern: Sendable {
                 "The pattern “\(text.shortened)” has no scheme, and no scheme is configured for such patterns: write "
                     + "scheme://host/path, or //host/path for any scheme.")
         }
+    }
+
+    private init(_ other: RoutePattern, naming groups: [Int: String]) {
+        let renamed = Dictionary(uniqueKeysWithValues: groups.map { (String($0), $1) })
+        (text, scheme, pathStart) = (other.text, other.scheme, other.pathStart)
+        capturesWholeSegments = other.capturesWholeSegments
+        host = other.host.map { PathPattern($0, renaming: renamed) }
+        path = other.path.map { PathPattern($0, renaming: renamed) }
+        self.groups = groups
+    }
+
+    /// Returns the same pattern with names for groups that have none.
+    ///
+    /// - Parameter groups: The names, by the numbers of the groups.
+    /// - Throws: `invalidPattern` if there is no such group, if a name is already that of a group, or if it is empty or
+    ///   begins with a digit.
+    func naming(_ groups: [Int: String]) throws(PluginError) -> RoutePattern {
+        if groups.isEmpty { return self }
+        var names = Set(names)
+        for (number, name) in groups.sorted(by: { $0.key < $1.key }) {
+            guard names.contains(String(number)) else {
+                throw PluginError(
+                    .invalidPattern,
+                    "The pattern “\(text.shortened)” has no group \(number) without a name, which the route maps to "
+                        + "“\(name.shortened)”. The groups without a name are numbered from 0.")
+            }
+            guard let first = name.utf8.first, !(0x30...0x39).contains(first) else {
+                throw PluginError(
+                    .invalidPattern,
+                    "The route “\(text.shortened)” maps the group \(number) to “\(name.shortened)”, which is no name of "
+                        + "a parameter.")
+            }
+            guard names.insert(name).inserted else {
+                throw PluginError(
+                    .invalidPattern,
+                    "The route “\(text.shortened)” maps the group \(number) to “\(name.shortened)”, but another group "
+                        + "has that name.")
+            }
+        }
+        return RoutePattern(self, naming: groups)
     }
 
     /// Returns the pattern of the path, and whether all groups are whole segments of it.

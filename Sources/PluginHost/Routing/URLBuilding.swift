@@ -26,7 +26,7 @@ extension RoutePattern {
         var values: [String: String] = [:]
         var lists: [String: [String]] = [:]
         for (name, value) in parameters where !value.isNull {
-            guard ReservedParameter(rawValue: name) == nil else { throw .reservedParameter(name) }
+            guard ReservedName(rawValue: name) == nil else { throw .reservedParameter(name) }
             guard case .list(let items) = value else {
                 values[name] = try Self.text(of: value, name)
                 continue

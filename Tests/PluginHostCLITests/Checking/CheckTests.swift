@@ -46,6 +46,22 @@ import Testing
         for result in report["checks"]?.list ?? [] { #expect(result["outcome"] == "pass", "\(result)") }
     }
 
+    @Test func `an action with a rest passes, and is called with parameters that it does not declare`() throws {
+        let module = CModule(
+            targets: [
+                .init(
+                    name: "Open",
+                    actions: [
+                        .init(
+                            name: "tell", manifest: "\"rest\": true, \"result\": \"int\", ",
+                            parameters: ["text": "string"],
+                            body: "reply_int(call->token, arguments[1].count);")
+                    ])
+            ])
+        let report = try check(module.build()).report
+        for result in report["checks"]?.list ?? [] { #expect(result["outcome"] == "pass", "\(result)") }
+    }
+
     @Test func `the output has a line for each check, and the seed with which to repeat them`() throws {
         let file = try CModule().build()
         let outcome = try program().run("check", file, "--trust", "--seed", "77")

@@ -8,18 +8,23 @@ extension Calls {
         let routes = table.routes.table
         let named = routes.named(route)
         let isName = !route.utf8.contains(UInt8(ascii: "/"))
-        let pattern: RoutePattern
+        let written: RoutePattern
         do throws(PluginError) {
-            pattern = if let named { named.pattern } else { try RoutePattern(route, scheme: settings.firstScheme) }
+            written = if let named { named.pattern } else { try RoutePattern(route, scheme: settings.firstScheme) }
         } catch {
             throw isName ? .unknownRoute(route, routes) : error
         }
-        let known = named ?? routes.entry(like: pattern).flatMap { $0.pattern.text == route ? $0 : nil }
+        let known = named ?? routes.entry(like: written).flatMap { $0.pattern.text == route ? $0 : nil }
         if known == nil, isName { throw .unknownRoute(route, routes) }
-        let declared =
-            known.flatMap { table.targets[$0.target]?.actions[$0.action] }?.parameters.map { ($0.name, $0.kind) } ?? []
-        let url = try pattern.url(
-            with: parameters, declared: Dictionary(declared) { first, _ in first }, longest: settings.longestURL)
+        let pattern = known?.pattern ?? written
+        let endpoint = known.flatMap { table.targets[$0.target]?.actions[$0.action] }
+        var declared = Dictionary(endpoint?.parameters.map { ($0.name, $0.kind) } ?? []) { first, _ in first }
+        if endpoint?.hasRest == true {
+            for name in parameters.keys where declared[name] == nil && ReservedName(rawValue: name) == nil {
+                declared[name] = .any
+            }
+        }
+        let url = try pattern.url(with: parameters, declared: declared, longest: settings.longestURL)
         if let known { try table.routes.table.checkOpens(known, url, longest: settings.longestURL) }
         return url
     }

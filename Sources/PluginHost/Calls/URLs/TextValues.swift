@@ -1,5 +1,8 @@
 // Conversion of a URL's text to declared numbers and booleans: nothing is lost, and nothing is guessed.
 
+import PluginABI
+import PluginFile
+
 extension RawText {
     /// The text as an integer: decimal digits with or without a sign, and with a point or an exponent if the number is
     /// whole (`3.0`, `1e3`). Decided on the digits, so that any integer of 64 bits is exact. `nil` for any other text,
@@ -96,5 +99,20 @@ extension Int64 {
         if isTooLarge || isTooLargeNow { return false }
         self = sum
         return true
+    }
+}
+
+extension RawText {
+    /// The text as a value of a type; `nil` if it is none.
+    func value(of kind: Value.Kind) -> Value? {
+        switch kind {
+        case .string, .any: .string(string)
+        case .int: integer.map { .int(Int($0)) }
+        case .double: number.map(Value.double)
+        case .bool: flag.map(Value.bool)
+        case .bytes: Bytes(base64: string).map(Value.bytes)
+        case .list: [.string(string)]
+        case .map, .object, .null: nil
+        }
     }
 }
