@@ -19,6 +19,13 @@ package struct FileIdentity: Hashable, Sendable, Codable {
         changed = Self.nanoseconds(status.st_ctim)
     }
 
+    /// Reads the identity of the file at a path, links followed; `nil` if it cannot be read.
+    package init?(path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        self.init(status)
+    }
+
     /// Whether the file has changed so recently that another change could leave the same times: file systems use a
     /// clock that ticks every few milliseconds. (git calls this "racily clean".)
     package var isRecent: Bool {

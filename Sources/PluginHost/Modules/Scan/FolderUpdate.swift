@@ -53,9 +53,8 @@ struct FolderUpdate {
         var seen: Set<PathKey> = []
         for module in context.folders.records.values.compactMap(\.module).sorted(by: { $0.file < $1.file }) {
             for library in module.staged.libraries where seen.insert(library) {
-                var status = stat()
-                guard stat(library, &status) == 0 else { continue }
-                for record in failed.removeValue(forKey: FileNumber(FileIdentity(status))) ?? [] {
+                guard let identity = FileIdentity(path: library) else { continue }
+                for record in failed.removeValue(forKey: FileNumber(identity)) ?? [] {
                     context.folders.put(record.with(.library(of: module.manifest.name)))
                 }
             }
