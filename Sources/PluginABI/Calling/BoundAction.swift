@@ -36,7 +36,7 @@ extension HostContext {
     ///   - target: The name of the target, of any module. The module need not be loaded yet.
     ///   - action: The name of the action.
     public func bind(_ target: String, _ action: String) -> BoundAction {
-        let bound = host.table(HostExtension.bound, as: plugin_bound.self)
+        let bound = plugin_bound_of(host)
         let number = target.withPluginString { target in
             action.withPluginString { action in bound?.pointee.bind(host, target, action) ?? 0 }
         }

@@ -138,7 +138,7 @@ extension HostContext {
 
     /// The current configuration of the module; empty if there is none. It can change while the module runs.
     public var configuration: [String: Value] {
-        guard let present = host.table(HostExtension.configuration, as: plugin_configuration.self)
+        guard let present = plugin_configuration_of(host)
         else { return about.flatMap { Value(copying: $0.pointee.configuration, host: host).map } ?? [:] }
         var received = ReceivedConfiguration(host: host)
         withUnsafeMutablePointer(to: &received) { received in
@@ -153,12 +153,12 @@ extension HostContext {
     }
 
     var about: UnsafePointer<plugin_context>? {
-        host.table(HostExtension.context, as: plugin_context.self)
+        plugin_context_of(host)
     }
 
     /// Writes a line to the host's log, together with the names of the module and of the running action.
     public func log(_ level: LogLevel, _ message: String) {
-        guard let log = host.table(HostExtension.log, as: plugin_log.self) else { return }
+        guard let log = plugin_log_of(host) else { return }
         message.withPluginString { log.pointee.write(host, call, UInt32(level.rawValue), $0) }
     }
 }
@@ -181,25 +181,4 @@ public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
     case error
 
     public static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
-}
-
-/// The identifiers of the host's extensions, in the form in which they cross the boundary.
-enum HostExtension {
-    nonisolated(unsafe) static let bound = plugin_string.immortal(PLUGIN_BOUND_EXTENSION)
-    nonisolated(unsafe) static let chain = plugin_string.immortal(PLUGIN_CHAIN_EXTENSION)
-    nonisolated(unsafe) static let configuration = plugin_string.immortal(PLUGIN_CONFIGURATION_EXTENSION)
-    nonisolated(unsafe) static let context = plugin_string.immortal(PLUGIN_CONTEXT_EXTENSION)
-    nonisolated(unsafe) static let instances = plugin_string.immortal(PLUGIN_INSTANCES_EXTENSION)
-    nonisolated(unsafe) static let log = plugin_string.immortal(PLUGIN_LOG_EXTENSION)
-    nonisolated(unsafe) static let profile = plugin_string.immortal(PLUGIN_PROFILE_EXTENSION)
-    nonisolated(unsafe) static let routes = plugin_string.immortal(PLUGIN_ROUTES_EXTENSION)
-    nonisolated(unsafe) static let services = plugin_string.immortal(PLUGIN_SERVICES_EXTENSION)
-}
-
-extension UnsafePointer<plugin_host> {
-    /// Returns the table of an extension; `nil` if the host does not have it.
-    @inline(__always)
-    func table<Table>(_ identifier: plugin_string, as type: Table.Type) -> UnsafePointer<Table>? {
-        pointee.get_extension(self, identifier)?.assumingMemoryBound(to: type)
-    }
 }

@@ -12,7 +12,7 @@ extension HostContext {
     ///   - name: A name for people. At most `PLUGIN_MARK_NAME_MAX_BYTES` bytes of it are kept.
     ///   - duration: How long the work took that has just ended. Default: the mark is a moment.
     public func mark(_ name: String, lasting duration: Duration = .zero) {
-        guard let profile = host.table(HostExtension.profile, as: plugin_profile.self) else { return }
+        guard let profile = plugin_profile_of(host) else { return }
         name.withPluginString { profile.pointee.mark(host, $0, duration.nanoseconds) }
     }
 

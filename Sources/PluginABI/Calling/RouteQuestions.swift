@@ -39,7 +39,7 @@ extension HostContext {
     /// - Throws: ``PluginError/Code/unknownTarget``.
     @discardableResult
     public func release(_ target: String) throws(PluginError) -> Bool {
-        guard let instances = host.table(HostExtension.instances, as: plugin_instances.self) else {
+        guard let instances = plugin_instances_of(host) else {
             throw PluginError(.unknownTarget, "This host lacks the extension \(PLUGIN_INSTANCES_EXTENSION).")
         }
         let answer = try receive { completion, data in
@@ -49,6 +49,6 @@ extension HostContext {
     }
 
     private var routes: UnsafePointer<plugin_routes>? {
-        host.table(HostExtension.routes, as: plugin_routes.self)
+        plugin_routes_of(host)
     }
 }

@@ -217,7 +217,7 @@ extension HostContext {
 
     private var services: UnsafePointer<plugin_services> {
         get throws(PluginError) {
-            guard let services = host.table(HostExtension.services, as: plugin_services.self) else {
+            guard let services = plugin_services_of(host) else {
                 throw PluginError(.unknownService, "This host lacks the extension \(PLUGIN_SERVICES_EXTENSION).")
             }
             return services

@@ -53,7 +53,7 @@ extension HostContext {
     }
 
     fileprivate var chain: UnsafePointer<plugin_chain>? {
-        host.table(HostExtension.chain, as: plugin_chain.self)
+        plugin_chain_of(host)
     }
 }
 

@@ -42,6 +42,12 @@ typedef struct plugin_bound {
 
 PLUGIN_ABI_ASSERT(sizeof(plugin_bound) == 24, "plugin_bound");
 
+/* Returns this extension, or null if the host does not have it. [any thread] */
+static inline const plugin_bound *plugin_bound_of(const plugin_host *host) {
+    plugin_string identifier = {PLUGIN_BOUND_EXTENSION, sizeof(PLUGIN_BOUND_EXTENSION) - 1};
+    return (const plugin_bound *)host->get_extension(host, identifier);
+}
+
 #ifdef __cplusplus
 }
 #endif

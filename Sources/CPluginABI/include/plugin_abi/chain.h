@@ -51,6 +51,12 @@ typedef struct plugin_chain {
 
 PLUGIN_ABI_ASSERT(sizeof(plugin_chain) == 24, "plugin_chain");
 
+/* Returns this extension, or null if the host does not have it. [any thread] */
+static inline const plugin_chain *plugin_chain_of(const plugin_host *host) {
+    plugin_string identifier = {PLUGIN_CHAIN_EXTENSION, sizeof(PLUGIN_CHAIN_EXTENSION) - 1};
+    return (const plugin_chain *)host->get_extension(host, identifier);
+}
+
 #ifdef __cplusplus
 }
 #endif

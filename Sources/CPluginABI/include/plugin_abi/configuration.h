@@ -23,6 +23,13 @@ typedef struct plugin_configuration {
 
 PLUGIN_ABI_ASSERT(sizeof(plugin_configuration) == 16, "plugin_configuration");
 
+/* Returns this extension, or null if the host does not have it. [any thread] */
+static inline const plugin_configuration *plugin_configuration_of(const plugin_host *host) {
+    plugin_string identifier = {PLUGIN_CONFIGURATION_EXTENSION,
+                                sizeof(PLUGIN_CONFIGURATION_EXTENSION) - 1};
+    return (const plugin_configuration *)host->get_extension(host, identifier);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -28,6 +28,12 @@ typedef struct plugin_context {
 
 PLUGIN_ABI_ASSERT(sizeof(plugin_context) == 88, "plugin_context");
 
+/* Returns this extension, or null if the host does not have it. [any thread] */
+static inline const plugin_context *plugin_context_of(const plugin_host *host) {
+    plugin_string identifier = {PLUGIN_CONTEXT_EXTENSION, sizeof(PLUGIN_CONTEXT_EXTENSION) - 1};
+    return (const plugin_context *)host->get_extension(host, identifier);
+}
+
 #ifdef __cplusplus
 }
 #endif

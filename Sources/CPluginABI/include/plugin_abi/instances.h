@@ -39,6 +39,12 @@ typedef struct plugin_instances {
 PLUGIN_ABI_ASSERT(sizeof(plugin_factory) == 40, "plugin_factory");
 PLUGIN_ABI_ASSERT(sizeof(plugin_instances) == 16, "plugin_instances");
 
+/* Returns this extension, or null if the host does not have it. [any thread] */
+static inline const plugin_instances *plugin_instances_of(const plugin_host *host) {
+    plugin_string identifier = {PLUGIN_INSTANCES_EXTENSION, sizeof(PLUGIN_INSTANCES_EXTENSION) - 1};
+    return (const plugin_instances *)host->get_extension(host, identifier);
+}
+
 #ifdef __cplusplus
 }
 #endif

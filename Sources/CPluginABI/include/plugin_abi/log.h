@@ -27,6 +27,12 @@ typedef struct plugin_log {
 
 PLUGIN_ABI_ASSERT(sizeof(plugin_log) == 16, "plugin_log");
 
+/* Returns this extension, or null if the host does not have it. [any thread] */
+static inline const plugin_log *plugin_log_of(const plugin_host *host) {
+    plugin_string identifier = {PLUGIN_LOG_EXTENSION, sizeof(PLUGIN_LOG_EXTENSION) - 1};
+    return (const plugin_log *)host->get_extension(host, identifier);
+}
+
 #ifdef __cplusplus
 }
 #endif

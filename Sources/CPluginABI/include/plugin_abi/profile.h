@@ -28,6 +28,12 @@ typedef struct plugin_profile {
 
 PLUGIN_ABI_ASSERT(sizeof(plugin_profile) == 16, "plugin_profile");
 
+/* Returns this extension, or null if the host does not have it. [any thread] */
+static inline const plugin_profile *plugin_profile_of(const plugin_host *host) {
+    plugin_string identifier = {PLUGIN_PROFILE_EXTENSION, sizeof(PLUGIN_PROFILE_EXTENSION) - 1};
+    return (const plugin_profile *)host->get_extension(host, identifier);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -33,6 +33,12 @@ typedef struct plugin_routes {
 
 PLUGIN_ABI_ASSERT(sizeof(plugin_routes) == 24, "plugin_routes");
 
+/* Returns this extension, or null if the host does not have it. [any thread] */
+static inline const plugin_routes *plugin_routes_of(const plugin_host *host) {
+    plugin_string identifier = {PLUGIN_ROUTES_EXTENSION, sizeof(PLUGIN_ROUTES_EXTENSION) - 1};
+    return (const plugin_routes *)host->get_extension(host, identifier);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -43,6 +43,12 @@ typedef struct plugin_services {
 
 PLUGIN_ABI_ASSERT(sizeof(plugin_services) == 32, "plugin_services");
 
+/* Returns this extension, or null if the host does not have it. [any thread] */
+static inline const plugin_services *plugin_services_of(const plugin_host *host) {
+    plugin_string identifier = {PLUGIN_SERVICES_EXTENSION, sizeof(PLUGIN_SERVICES_EXTENSION) - 1};
+    return (const plugin_services *)host->get_extension(host, identifier);
+}
+
 #ifdef __cplusplus
 }
 #endif
