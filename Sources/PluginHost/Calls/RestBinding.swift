@@ -4,7 +4,7 @@ import PluginABI
 // the action does not declare, never null.
 
 extension Endpoint {
-    /// Does the same as ``bind(_:to:)`` for an endpoint with a rest.
+    /// Puts the parameters of a request into declared order, as ``bind(_:to:)`` does, and collects the others in the rest.
     ///
     /// - Parameter arguments: Uninitialised memory for the declared parameters and the rest.
     /// - Returns: The memory of the rest, which must be deallocated after the call; `nil` if the rest is empty.

@@ -56,13 +56,3 @@ extension Endpoint {
         return Dictionary(parameters.lazy.map { ($0.name, $0.kind) }) { first, _ in first }
     }
 }
-
-extension Value {
-    /// Reads text as a value of a declared type, by the rules for the text of URLs.
-    ///
-    /// - Returns: `nil` if the text is no such value, or the type is one that no text of a URL is converted to.
-    package init?(text: String, as kind: Kind) {
-        guard kind != .list, kind != .any, let value = text.withRawText({ $0.value(of: kind) }) else { return nil }
-        self = value
-    }
-}

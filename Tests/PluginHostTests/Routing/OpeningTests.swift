@@ -8,19 +8,6 @@ import Testing
 
 /// URLs through a host with the sample modules.
 @Suite struct OpeningTests {
-    private func withHost(
-        _ modules: String..., maximumURLLength: Int? = nil,
-        body: (PluginHost) throws -> Void
-    ) throws {
-        let test = try TestHost(modules.map { built("lib\($0).so") }) { configuration in
-            if let maximumURLLength, maximumURLLength != configuration.maximumURLLength {
-                configuration.maximumURLLength = maximumURLLength
-            }
-        }
-        defer { withExtendedLifetime(test) {} }
-        try body(test.host)
-    }
-
     @Test("the examples of the article on URLs do what it says")
     func article() throws {
         try withHost("ModuleA", "ModuleB") { host throws in
@@ -209,32 +196,6 @@ import Testing
         }
     }
 
-    @Test("a URL that is built opens the same route with the same parameters")
-    func building() throws {
-        try withHost("ModuleA") { host throws in
-            let url = try host.url(for: "detail", ["key": "a/b c%+é", "page": 5])
-            #expect(url == "app://shop/detail/a%2Fb%20c%25%2B%C3%A9/5")
-            let detail = try host.open(url)
-            #expect(detail["title"]?.string == "Detail of a/b c%+é")
-            #expect(detail["page"]?.int == 5)
-            #expect(try host.url(for: "app://shop/price/:key", ["key": "x"]) == "app://shop/price/x")
-            func code(_ route: String, _ parameters: [String: Value]) -> PluginError.Code? {
-                #expect(throws: PluginError.self) { try host.url(for: route, parameters) }?.code
-            }
-            #expect(code("detail", ["page": 5]) == .missingParameter)
-            #expect(code("detail", ["key": "x", "color": "red"]) == .unknownParameter)
-            #expect(code("detail", ["key": ["x"]]) == .mistypedParameter)
-            #expect(code("detail", ["key": ""]) == .mistypedParameter)
-            #expect(code("detail", ["key": ".."]) == .mistypedParameter)
-            #expect(code("detail", ["key": "x", "page": "five"]) == .mistypedParameter)
-            // What it builds opens the same route, or is an error.
-            try host.addRoute("app://shop/detail/new", to: "A/fetchDetail", defaults: ["key": "new"])
-            let error = #expect(throws: PluginError.self) { try host.url(for: "detail", ["key": "new"]) }
-            #expect(error?.code == .conflict && error?.message.contains("app://shop/detail/new") == true)
-            #expect(try host.url(for: "detail", ["key": "new", "page": 2]) == "app://shop/detail/new/2")
-        }
-    }
-
     @Test("a URL of a scheme that only routes have is told that no route matches, not that its scheme is unknown")
     func schemesOfRoutes() throws {
         try withHost("ModuleA") { host throws in
@@ -274,131 +235,6 @@ import Testing
         for (index, failure) in failures.enumerated() {
             let error = #expect(throws: PluginError.self, "\(index)") { try failure() }
             #expect((error?.message.utf8.count ?? 0) < 2_000, "\(index)")
-        }
-    }
-
-    @Test("a name of no route is an error that says which was meant, and so is a pattern that is no route's")
-    func unknownNames() throws {
-        try withHost("ModuleA") { host throws in
-            for name in ["detial", "det(ail", ""] {
-                let error = #expect(throws: PluginError.self) { try host.url(for: name, ["key": "x"]) }
-                #expect(error?.code == .invalidURL && error?.message.contains("There is no route") == true, "\(name)")
-                #expect(error?.message.contains("Did you mean “detail”?") == !name.isEmpty, "\(error?.message ?? "")")
-            }
-        }
-    }
-
-    @Test("a group without a name needs a value, as any group")
-    func buildingUnnamedGroups() throws {
-        try withHost("ModuleA") { host throws in
-            for pattern in ["app://u/*", "app://u/(\\d+)", "app://u/a-*", "app://*/u", "app://u/*+"] {
-                let error = #expect(throws: PluginError.self) { try host.url(for: pattern) }
-                #expect(error?.code == .missingParameter, "\(pattern): \(error?.message ?? "")")
-                #expect(error?.message.contains("“0”") == true)
-                #expect(try host.url(for: pattern, ["0": 7]).contains("7"))
-            }
-            #expect(try host.url(for: "app://u/*", ["0": ""]) == "app://u/")
-            #expect(try host.url(for: "app://u/*?") == "app://u")
-            #expect(try host.url(for: "app://u{/*}?") == "app://u")
-        }
-    }
-
-    @Test("what only the host can say of a URL is not built into one, and lists of texts are")
-    func buildingQueries() throws {
-        let test = try TestHost([])
-        defer { withExtendedLifetime(test) {} }
-        let host = test.host
-        try host.register(
-            Manifest("Takes", version: "1.0.0") {
-                Target("Takes") {
-                    Action(
-                        "all", .optional("_url", String.self), .optional("list", [String].self),
-                        .optional("any", Value.self),
-                        .optional("text", String.self)
-                    ) { _, list, any, text -> Value in
-                        ["list": .list((list ?? []).map(Value.string)), "any": any ?? nil]
-                    }
-                }
-            })
-        try host.addRoute("app://all", to: "Takes/all", name: "all")
-        try host.addRoute("app://group/:list", to: "Takes/all", name: "group")
-        try host.addRoute("app://reserved/:_url", to: "Takes/all", name: "reserved")
-        func code(_ route: String, _ parameters: [String: Value]) -> PluginError.Code? {
-            #expect(throws: PluginError.self, "\(parameters)") { try host.url(for: route, parameters) }?.code
-        }
-        #expect(code("all", ["_url": "x"]) == .unknownParameter)
-        #expect(code("all", ["_object": true]) == .unknownParameter)
-        #expect(code("reserved", ["_url": "x"]) == .unknownParameter)
-        let url = try host.url(for: "all", ["list": ["b&", "a", ""], "text": "t"])
-        #expect(url == "app://all?list=b%26&list=a&list=&text=t")
-        #expect(try host.open(url)["list"] == ["b&", "a", ""])
-        let group = try host.url(for: "group", ["list": ["x/y"]])
-        #expect(group == "app://group/x%2Fy")
-        #expect(try host.open(group)["list"] == ["x/y"])
-        for list in [[], [1], ["a", 2], [["a"]], [nil]] as [Value] {
-            #expect(code("all", ["list": list]) == .mistypedParameter)
-        }
-        #expect(code("all", ["any": ["a"]]) == .mistypedParameter)
-        #expect(code("all", ["text": ["a"]]) == .mistypedParameter)
-        #expect(code("all", ["other": ["a"]]) == .unknownParameter)
-        #expect(code("group", ["list": ["a", "b"]]) == .mistypedParameter)
-    }
-
-    @Test("random values survive a round trip through a URL")
-    func roundTrip() throws {
-        let seed = UInt64.random(in: 0...UInt64.max)
-        var generator = SplitMix(seed: seed)
-        try withHost("ModuleA") { host throws in
-            let letters = Array("ab/:%?#&=+ .é\u{1F600}*{}()\\\"<>\u{1}~")
-            for _ in 0..<300 {
-                let count = Int.random(in: 1...6, using: &generator)
-                let key = String((0..<count).map { _ in letters.randomElement(using: &generator)! })
-                guard key != ".", key != ".." else { continue }
-                let url = try host.url(for: "detail", ["key": .string(key)])
-                #expect(try host.open(url)["title"]?.string == "Detail of \(key)", "seed \(seed): \(url)")
-            }
-        }
-    }
-
-    @Test("routes that match some of the same URLs and are equally specific are shown with each other")
-    func overlaps() throws {
-        try withHost("ModuleA") { host throws in
-            try host.addRoute("app://o/:a(\\d+)", to: "A/fetchDetail")
-            try host.addRoute("app://o/:a([1-5]+)", to: "A/fetchDetail")
-            try host.addRoute("app://o/:a([a-z]+)", to: "A/fetchDetail")
-            let routes = Dictionary(uniqueKeysWithValues: host.routes.map { ($0.pattern, $0.overlaps) })
-            #expect(routes["app://o/:a(\\d+)"] == ["app://o/:a([1-5]+)"])
-            #expect(routes["app://o/:a([1-5]+)"] == ["app://o/:a(\\d+)"])
-            #expect(routes["app://o/:a([a-z]+)"] == [])
-        }
-    }
-
-    @Test("the search for overlaps keeps to its bound in total, and routes that were not compared say so")
-    func unfinishedOverlaps() throws {
-        try withHost("ModuleA") { host throws in
-            // They differ at the beginning, and are compared from the end.
-            for number in 0..<120 {
-                try host.addRoute("app://o\(number / 4)/:a(\(number % 4)(?:[ab]{0,20}){0,20})", to: "A/fetchDetail")
-            }
-            try host.addRoute("app://other/:a", to: "A/fetchDetail")
-            let routes = host.routes
-            #expect(routes.contains { !$0.overlapsAreComplete } && routes.contains { $0.overlapsAreComplete })
-            #expect(routes.first { $0.pattern == "app://other/:a" }?.overlapsAreComplete == true)
-        }
-    }
-
-    @Test("routes that one segment distinguishes do not overlap, however many there are")
-    func withoutOverlaps() throws {
-        try withHost("ModuleA") { host throws in
-            try host.addRoute("app://o/x-:a/b", to: "A/fetchDetail")
-            try host.addRoute("app://o/:a/b", to: "A/fetchDetail")
-            try host.addRoutes(
-                (0..<5000).flatMap { number in
-                    [
-                        ("app://many/\(number)/:key", "A/fetchDetail"), ("app://more/:key/\(number)", "A/fetchDetail"),
-                    ]
-                })
-            #expect(host.routes.allSatisfy { $0.overlaps.isEmpty })
         }
     }
 

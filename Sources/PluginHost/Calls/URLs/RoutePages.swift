@@ -26,17 +26,8 @@ extension Calls {
         let named = given.lazy.map { [host = program.hostTable!] in ($0.key.text, Value(copying: $0.value, host: host))
         }
         let parameters = Dictionary(named) { first, _ in first }
-        let page = Unmanaged.passRetained(RoutePage(navigator, url, parameters, transition))
-        let endpoint = core.ownActions.routePage
-        occupy(record, .passUnretained(endpoint), call)
-        do throws(PluginError) {
-            return try Parameters(positional: [.int(Int(bitPattern: page.toOpaque()))]).lend {
-                (entries) throws(PluginError) in try invoke(endpoint, entries, call, thread, record)
-            }
-        } catch {
-            page.release()
-            throw error
-        }
+        let page = RoutePage(navigator, url, parameters, transition)
+        return try invoke(core.ownActions.routePage, carrying: page, call, thread, record)
     }
 
     /// Creates the endpoint that shows pages: an asynchronous action of the program.
@@ -44,8 +35,7 @@ extension Calls {
         Endpoint(own: "showing the page of a URL", of: program, ["page": .int], isRemote: true) {
             data, call, arguments, _ in
             let program = Unmanaged<Generation>.fromOpaque(data!).takeUnretainedValue()
-            let address = UnsafeRawPointer(bitPattern: Int(arguments![0].as.integer))!
-            let page = Unmanaged<RoutePage>.fromOpaque(address).takeRetainedValue()
+            let page = Calls.takeCarried(RoutePage.self, arguments)
             let context = HostContext(host: program.hostTable, call: call!.pointee.token)
             let task = Task<Void, any Error>.immediate {  // Nothing in it throws; otherwise it would never reply.
                 await page.show(in: context, program.calls)

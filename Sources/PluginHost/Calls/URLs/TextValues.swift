@@ -1,6 +1,6 @@
 // Conversion of a URL's text to declared numbers and booleans: nothing is lost, and nothing is guessed.
 
-import PluginABI
+package import PluginABI
 import PluginFile
 
 extension RawText {
@@ -114,5 +114,15 @@ extension RawText {
         case .list: [.string(string)]
         case .map, .object, .null: nil
         }
+    }
+}
+
+extension Value {
+    /// Reads text as a value of a declared type, by the rules for the text of URLs.
+    ///
+    /// - Returns: `nil` if the text is no such value, or the type is one that no text of a URL is converted to.
+    package init?(text: String, as kind: Kind) {
+        guard kind != .list, kind != .any, let value = text.withRawText({ $0.value(of: kind) }) else { return nil }
+        self = value
     }
 }

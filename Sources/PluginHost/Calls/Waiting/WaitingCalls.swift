@@ -19,17 +19,7 @@ extension Calls {
     ) throws(PluginError) -> plugin_token {
         let parameters = Parameters(entries.map { ($0.key.text, Value(copying: $0.value, host: program.hostTable)) })
         let waiting = WaitingCall(barrier: barrier, address: address, parameters: parameters, call: call, calls: self)
-        occupy(record, .passUnretained(core.ownActions.waitingCalls), call)
-        let kept = Unmanaged.passRetained(waiting)
-        do throws(PluginError) {
-            return try Parameters(positional: [.int(Int(bitPattern: kept.toOpaque()))]).lend {
-                (entries) throws(PluginError) in
-                try invoke(core.ownActions.waitingCalls, entries, call, thread, record)
-            }
-        } catch {
-            kept.release()
-            throw error
-        }
+        return try invoke(core.ownActions.waitingCalls, carrying: waiting, call, thread, record)
     }
 
     /// Creates the endpoint that represents waiting calls, and by which they are cancelled: an asynchronous action of
@@ -38,8 +28,7 @@ extension Calls {
         Endpoint(
             own: "waiting for a module that hands its state over", of: program, ["call": .int], isRemote: true
         ) { _, call, arguments, _ in
-            let address = UnsafeRawPointer(bitPattern: Int(arguments![0].as.integer))!
-            Unmanaged<WaitingCall>.fromOpaque(address).takeRetainedValue().begin(call!.pointee.token)
+            Calls.takeCarried(WaitingCall.self, arguments).begin(call!.pointee.token)
         }
     }
 

@@ -13,7 +13,7 @@ final class ServiceEntry: @unchecked Sendable {
     let info: ServiceInfo
     /// The actions that callers can use: those of its interface or, if it has none, those of its target.
     let actions: [String: Endpoint]
-    /// The same, found without creating a String.
+    /// ``actions``, for lookups by the bytes of a name, which create no String.
     let endpoints: NameIndex<Endpoint>
     /// The names of service and target, in the form of the binary interface.
     let nameBytes: plugin_string
