@@ -103,7 +103,7 @@ extension Calls {
                 if case .nothing(let passedOver) = found { noteNoRoute(url, table, passedOver) }
                 throw .noRoute(url.text)
             }
-            if case .none = next.decision { next.decision = .pass(RemoteSubject(found)) }
+            if case .redirect = next.decision {} else { next.decision = .pass(RemoteSubject(found)) }
             if !next.isAnnounced {
                 next.isAnnounced = true
                 postHostEvent("host.openURL", ["url": .string(url.text)])
