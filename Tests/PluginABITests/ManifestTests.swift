@@ -11,6 +11,7 @@ import Testing
                 Action("later") { () async in "x" }
                 Action("replies", .reply(Int.self)) { reply in reply.resolve(1) }
                 Action("remote", .context()) { _ in nil as String? }.remote().summary("Far away.")
+                Action("demanding") { 1 }.remote(requires: "login", "adult")
                 Action(
                     "parameters", .required("a", Int.self, summary: "The first."),
                     .optional("b", String.self, default: "x\"y"), .optional("c", Bytes.self),
@@ -150,6 +151,9 @@ import Testing
         #expect(try action("later") == ["name": "later", "async": true, "result": "string"])
         #expect(try action("replies")["async"] == true)
         #expect(try action("remote") == ["name": "remote", "remote": true, "summary": "Far away."])
+        #expect(
+            try action("demanding")
+                == ["name": "demanding", "remote": true, "demands": ["login", "adult"], "result": "int"])
     }
 
     @Test func `Parameters are declared with names, types and defaults`() throws {
@@ -185,10 +189,11 @@ import Testing
             start: module.pointee.functions, count: Int(module.pointee.function_count))
         #expect(
             Set(functions.map(\.name.text)) == [
-                "T/plain", "T/nothing", "T/later", "T/replies", "T/remote", "T/parameters", "S/n", "P/n", "O#n",
+                "T/plain", "T/nothing", "T/later", "T/replies", "T/remote", "T/demanding", "T/parameters", "S/n", "P/n",
+                "O#n",
                 "@setUp", "@tearDown", "@init",
             ])
-        #expect(functions.count == 12)
+        #expect(functions.count == 13)
         let factories = UnsafeBufferPointer(
             start: module.pointee.factories, count: Int(module.pointee.factory_count))
         #expect(factories.map(\.target.text) == ["S", "P"])

@@ -88,6 +88,16 @@ import Testing
             #""targets":[{"name":"A","actions":[{"name":"NativeX","remote":true}]}]"#,
             "action NativeX: it is declared remote"
         ),
+        (
+            #""targets":[{"name":"A","actions":[{"name":"x","demands":["login"]}]}]"#,
+            "action x: it has \"demands\", which other programs must satisfy, but is not declared remote"
+        ),
+        (
+            #""targets":[{"name":"A","actions":[{"name":"x","remote":true,"demands":["a b"]}]}]"#,
+            "the name \"a b\" is not allowed"
+        ),
+        (#""targets":[{"name":"A","actions":[{"name":"x","remote":true,"demands":["a","a"]}]}]"#, "\"a\" twice"),
+        (#""targets":[{"name":"A","actions":[{"name":"x","remote":true,"demands":[1]}]}]"#, "must be a list of words"),
         (#""types":[{"name":"A","actions":[{"name":"x","remote":true}]}]"#, "type A: the action x is declared remote"),
         (#""hooks":["setup"]"#, #"unknown hook "setup". Did you mean “setUp”?"#),
         (#""hooks":["init","init"]"#, "twice"),

@@ -26,7 +26,7 @@ import Testing
         let bench = try await TestBench(.product("ModuleA"))
         #expect(try bench.host.perform("A", "nativeSecret") == "only for this program")
         let error = #expect(throws: PluginError.self) { try bench.host.open("app://A/nativeSecret", origin: .remote) }
-        #expect(error?.code == .notRemote)
+        #expect(error?.code == .noRoute)
     }
 
     @Test(arguments: [("EUR", [:]), ("CHF", ["currency": "CHF"])] as [(String, Value)])

@@ -74,10 +74,18 @@ extension PluginError.Code {
 
     // Calls
 
-    /// The call came from another program, and the action is not declared `remote`.
+    /// A request from another program, other than a URL, names an action that is not declared `remote`. For URLs, see
+    /// ``noRoute``.
     public static let notRemote: Self = "notRemote"
     /// The program's guard refused a call that came from another program.
     public static let refused: Self = "refused"
+    /// A URL from another program leads to nothing that other programs may open: to nothing at all, or to actions that
+    /// are not declared `remote`. The error does not say which; the host's log does.
+    public static let noRoute: Self = "noRoute"
+    /// The program's guard can decide about the call only asynchronously, and the caller cannot wait.
+    public static let asynchronousGuard: Self = "asynchronousGuard"
+    /// A route leads to an action that nobody offers, or has groups or defaults that the action does not take.
+    public static let deadRoute: Self = "deadRoute"
     /// The configuration names an interceptor for the call that no module currently offers.
     public static let interceptorMissing: Self = "interceptorMissing"
     /// The action failed with an error that has no code of its own.

@@ -23,6 +23,15 @@ public struct Action<Instance>: Sendable {
     /// Allows other programs to call the action, by a URL. An action whose name begins with `native` cannot be remote.
     public func remote() -> Self { modified(self) { $0.declaration.isRemote = true } }
 
+    /// Allows other programs to call the action, by a URL, if the program's guard finds that they satisfy the demands.
+    ///
+    /// A program without a guard refuses such calls. Calls from within the program are not affected.
+    ///
+    /// - Parameter demands: Words whose meaning the program decides, such as `login`. Each is a name.
+    public func remote(requires demands: String...) -> Self {
+        modified(self) { ($0.declaration.isRemote, $0.declaration.demands) = (true, demands) }
+    }
+
     /// Makes the action handle all events that go up the chain and whose names begin with a prefix; all events if it is
     /// empty. `Action.handle(prefix:)` is shorter if the parameters are not declared one by one.
     public func handles(prefix: String) -> Self { modified(self) { $0.declaration.handledPrefix = prefix } }
@@ -43,6 +52,8 @@ public struct ActionDeclaration: Sendable {
     let resultKind: Value.Kind
     let isAsync: Bool
     var isRemote = false
+    /// What the guard must find about other programs that call it.
+    var demands: [String] = []
     var summary = ""
     /// The beginning of the names of the events that the action handles; `nil` if its name is that of one event, or if
     /// it handles none.

@@ -59,6 +59,8 @@ package struct ModuleManifest: Sendable, Equatable {
         package var isAsync = false
         /// Whether other programs may call it.
         package var isRemote = false
+        /// What the program's guard must find about other programs that call it: words such as `login`.
+        package var demands: [String] = []
         package var parameters: [Parameter] = []
         /// Whether it takes parameters that it does not declare.
         package var hasRest = false
@@ -151,11 +153,17 @@ extension ModuleManifest.ObjectType {
 
 extension ModuleManifest.Action {
     fileprivate init(_ node: ManifestNode) throws(PluginError) {
-        try node.checkKeys(["name", "summary", "async", "remote", "parameters", "rest", "result", "handles"])
+        try node.checkKeys([
+            "name", "summary", "async", "remote", "demands", "parameters", "rest", "result", "handles",
+        ])
         name = try node.name()
         summary = try node.summary()
         isAsync = try node.flag("async")
         isRemote = try node.flag("remote")
+        demands = try node.demands()
+        try node.check(
+            demands.isEmpty || isRemote,
+            else: "it has \"demands\", which other programs must satisfy, but is not declared remote")
         parameters = try node.list("parameters", "parameter", ModuleManifest.Parameter.init)
         hasRest = try node.flag("rest")
         result = try node.choice("result", default: .any)
@@ -225,6 +233,18 @@ extension ModuleManifest.Parameter {
 }
 
 extension ManifestNode {
+    /// Reads the words that an action demands of other programs.
+    fileprivate func demands() throws(PluginError) -> [String] {
+        var demands: [String] = []
+        for value in try optional("demands", \.list, "a list of words") ?? [] {
+            guard case .string(let word) = value else { throw error("\"demands\" must be a list of words") }
+            let demand = try name(checking: word)
+            try check(!demands.contains(demand), else: "\"demands\" contains \"\(demand.shortened)\" twice")
+            demands.append(demand)
+        }
+        return demands
+    }
+
     fileprivate func actions() throws(PluginError) -> [ModuleManifest.Action] {
         let actions = try list("actions", "action", ModuleManifest.Action.init(_:))
         var handlers: [String: String] = [:]

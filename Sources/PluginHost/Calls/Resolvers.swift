@@ -46,7 +46,17 @@ extension Calls {
         _ thread: ThreadContext,
         _ record: CallRecord, in table: Table
     ) throws(PluginError) -> plugin_token? {
-        switch try fallback(for: target, action, isRemote: call.isRemote, in: table) {
+        let fallback = try fallback(for: target, action, isRemote: call.isRemote, in: table)
+        return try self.call(fallback, for: target, action, entries, call, thread, record, in: table)
+    }
+
+    /// Calls a fallback for a missing action. Returns `nil` if it was a `notFound` that has been removed in the
+    /// meantime; the action must then be looked up again.
+    func call(
+        _ fallback: Fallback, for target: String, _ action: String, _ entries: UnsafeBufferPointer<plugin_entry>,
+        _ call: Call, _ thread: ThreadContext, _ record: CallRecord, in table: Table
+    ) throws(PluginError) -> plugin_token? {
+        switch fallback {
         case .notFound(let notFound):
             let isThere = registry.read(thread) { present in
                 guard present.targets[target]?.actions["notFound"] === notFound else { return false }
@@ -106,7 +116,7 @@ extension Calls {
         try callObject(request.object, request.action.text, request.entries, call, thread, record)
     }
 
-    private func callObject(
+    func callObject(
         _ handle: plugin_object, _ action: String, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
         _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {

@@ -11,7 +11,7 @@ final class HostCore: Sendable {
     /// The names that callers have bound.
     let boundActions = BoundActions()
     /// The guard that is asked before every call from another program.
-    let remoteGuard = Mutex<RemoteGuard?>(nil)
+    let remoteGuard = Mutex<RemoteGuardForms?>(nil)
     /// The configuration of each module, by its name.
     let moduleConfiguration = Mutex<[String: Value]>([:])
     /// Whether there are interceptors; for calls that do not read the table.
@@ -62,6 +62,8 @@ final class HostCore: Sendable {
         let routePage: Endpoint
         /// The endpoint in which calls wait while their module hands over its state.
         let waitingCalls: Endpoint
+        /// The endpoint in which remote calls wait for the asynchronous form of the guard.
+        let guardedCalls: Endpoint
         /// The endpoint in the record of an event while it is being delivered; never invoked.
         let posting: Unmanaged<Endpoint>
     }

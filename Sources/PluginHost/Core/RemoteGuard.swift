@@ -8,12 +8,19 @@ public struct RemoteCall: Sendable {
     public let scheme: String?
     /// The host in lower case; `nil` if the URL has none.
     public let host: String?
-    /// The target that the URL leads to; `nil` if it leads to none.
+    /// The target that the URL leads to, or that a URL of the form `scheme://target/action` names if it leads to nothing
+    /// that other programs may open; `nil` for other URLs that lead to nothing, and for a route's closure.
     public let target: String?
-    /// The action of the target that the URL leads to; `nil` if it leads to none.
+    /// The action of the target; `nil` if there is no target.
     public let action: String?
-    /// The parameters that were passed in addition to the URL.
+    /// The pattern of the route that the URL matches; `nil` if none leads to the action.
+    public let route: String?
+    /// The parameters as the action would get them: those that were passed in addition to the URL, those of the URL,
+    /// and the defaults, converted to the declared types. Parameters without a value are left out. If the URL leads to
+    /// nothing, only those that were passed in addition to it.
     public let parameters: [String: Value]
+    /// What the action demands of other programs (`.remote(requires: "login")`).
+    public let demands: [String]
 }
 
 /// A guard's decision about a remote call.
@@ -24,8 +31,31 @@ public enum RemoteDecision: Sendable {
     case refuse(String)
     /// Open this URL instead, as a remote call; the guard is not called again.
     case redirect(String)
+    /// Ask the asynchronous form of the guard. An opening that cannot wait for it ends with
+    /// ``/PluginABI/PluginError/Code/asynchronousGuard``. For `canOpen`, this counts as a pass.
+    case ask
+}
+
+/// The final decision about a remote call, by the asynchronous form of a guard.
+public enum RemoteAnswer: Sendable {
+    /// Make the call. It can still reach remote actions only.
+    case pass
+    /// End it with ``/PluginABI/PluginError/Code/refused`` and this message.
+    case refuse(String)
+    /// Open this URL instead, as a remote call; the guard is not asked again.
+    case redirect(String)
 }
 
 /// A function that decides about remote calls. It is called on the thread of the call, possibly concurrently. It must
 /// not have side effects, because `canOpen` calls it, too.
 public typealias RemoteGuard = @Sendable (RemoteCall) -> RemoteDecision
+
+/// A function that decides about remote calls about which the ``RemoteGuard`` has answered ``RemoteDecision/ask``. It
+/// can have side effects, such as a login. An error that it throws ends the call.
+public typealias AsynchronousRemoteGuard = @Sendable (RemoteCall) async throws -> RemoteAnswer
+
+/// Both forms of a program's guard.
+struct RemoteGuardForms: Sendable {
+    let check: RemoteGuard
+    let decide: AsynchronousRemoteGuard?
+}

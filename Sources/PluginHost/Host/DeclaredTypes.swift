@@ -30,9 +30,7 @@ extension PluginHost {
             return ObjectTable.contents(of: object.handle).0.actions[action]?.declaredTypes
         case .url(let url):
             let found = try? url.withRawText { (url) throws(PluginError) in
-                try calls.resolve(url, UnsafeBufferPointer(start: nil, count: 0), isRemote: false, table) {
-                    table.find($0.target, $0.action)
-                }
+                try calls.resolve(url, table) { table.find($0.target, $0.action) }
             }
             return found?.takeUnretainedValue().declaredTypes
         case .event(let event):

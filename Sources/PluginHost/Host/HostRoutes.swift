@@ -5,7 +5,7 @@ import Synchronization
 public struct RouteStatus: Sendable {
     /// The pattern, as it was written.
     public let pattern: String
-    /// The action that the route leads to: `target/action`.
+    /// The action that the route leads to: `target/action`, or `(closure)`.
     public let action: String
     /// The route's name for ``PluginHost/url(for:_:)``.
     public let name: String?
@@ -25,21 +25,26 @@ public struct RouteStatus: Sendable {
     /// Whether ``overlaps`` is complete. False if the pattern was not compared with every equally specific pattern,
     /// because comparing all routes would take too long.
     public let overlapsAreComplete: Bool
+    /// Why the route is dead: nobody offers its action, or the action does not take the route's groups or defaults.
+    /// `nil` if it is not dead.
+    public let problem: PluginError?
 }
 
 extension PluginHost {
     /// Every route, sorted by pattern. Finding the overlaps takes a few tenths of a second at most; see
     /// ``RouteStatus/overlapsAreComplete``.
     public var routes: [RouteStatus] {
-        let entries = calls.registry.table.routes.table.all.sorted { $0.pattern.text < $1.pattern.text }
+        let table = calls.registry.table
+        let entries = table.routes.table.all.sorted { $0.pattern.text < $1.pattern.text }
+        let problems = Dictionary(table.deadRoutes.map { (ObjectIdentifier($0.route), $0.error) }) { first, _ in first }
         let overlaps = Overlaps(entries.map(\.pattern))
         return entries.enumerated().map { index, entry in
             RouteStatus(
-                pattern: entry.pattern.text, action: "\(entry.target)/\(entry.action)", name: entry.name,
+                pattern: entry.pattern.text, action: entry.destinationTitle, name: entry.name,
                 summary: entry.summary, defaults: entry.defaults, transition: entry.transition,
                 groups: entry.pattern.groups, owner: entry.owner.description,
                 overlaps: overlaps.others(of: index).map { entries[$0].pattern.text },
-                overlapsAreComplete: overlaps.isComplete(index))
+                overlapsAreComplete: overlaps.isComplete(index), problem: problems[ObjectIdentifier(entry)])
         }
     }
 
@@ -62,7 +67,7 @@ extension PluginHost {
         groups: [Int: String] = [:]
     ) throws(PluginError) {
         let entry = try entry(pattern, action, name, summary, defaults, transition, groups)
-        try change { (routes, generations) throws(PluginError) in try routes.add(entry, generations) }
+        try changeRoutes { (routes, generations) throws(PluginError) in try routes.add(entry, generations) }
     }
 
     /// Adds routes of the program: all of them or, if one cannot be added, none.
@@ -76,7 +81,7 @@ extension PluginHost {
         for (pattern, action) in routes {
             entries.append(try entry(pattern, action, nil, "", [:], .none, after: entries.last))
         }
-        try change { (routes, generations) throws(PluginError) in
+        try changeRoutes { (routes, generations) throws(PluginError) in
             for entry in entries { try routes.add(entry, generations) }
         }
     }
@@ -93,7 +98,7 @@ extension PluginHost {
         groups: [Int: String] = [:]
     ) throws(PluginError) {
         let entry = try entry(pattern, action, name, summary, defaults, transition, groups)
-        try change { (routes, generations) throws(PluginError) in
+        try changeRoutes { (routes, generations) throws(PluginError) in
             guard let old = routes.table.entry(like: entry.pattern) else {
                 throw PluginError(.invalidURL, "There is no route “\(pattern.shortened)” to update.")
             }
@@ -125,7 +130,7 @@ extension PluginHost {
 
     private func remove(_ meant: (RouteTable) -> [RouteEntry]) -> Int {
         var count = 0
-        try? change { routes, generations in
+        try? changeRoutes { routes, generations in
             let meant = meant(routes.table)
             for route in meant { routes.remove(route, generations) }
             count = meant.count
@@ -134,7 +139,7 @@ extension PluginHost {
         return count
     }
 
-    private func change(_ body: (inout Routes, [Generation]) throws(PluginError) -> Void) throws(PluginError) {
+    func changeRoutes(_ body: (inout Routes, [Generation]) throws(PluginError) -> Void) throws(PluginError) {
         try calls.registry.update { (table) throws(PluginError) in
             var routes = table.routes
             try body(&routes, table.generations)
@@ -158,6 +163,19 @@ extension PluginHost {
     /// call pass. Interceptors and the action itself can still refuse the call.
     public func canOpen(_ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local) -> Bool {
         (try? calls.checkOpen(url, parameters, isRemote: origin == .remote)) != nil
+    }
+
+    /// Explains what a URL leads to: which action, by which route, with which parameters; or why it leads to none; and
+    /// which other routes match it, and by which rule they are preceded. Calls nothing; the guard is not asked either.
+    ///
+    /// - Parameters:
+    ///   - url: A URL as for `open`.
+    ///   - parameters: Parameters as for `open`.
+    ///   - origin: Whether it is explained for a remote caller, for whom only remote actions exist.
+    public func resolve(
+        _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local
+    ) -> URLExplanation {
+        calls.explain(url, parameters, isRemote: origin == .remote)
     }
 
     /// Builds the URL of a route. Opening that URL reaches the same route with the same parameters.
@@ -185,5 +203,29 @@ extension PluginHost {
     }
 
     /// Sets the guard, which decides about calls from other programs; `nil` removes it.
-    public func onRemoteCall(_ guardian: RemoteGuard?) { core.remoteGuard.withLock { $0 = guardian } }
+    ///
+    /// The guard is asked once for each opening of a URL by a remote caller, after the URL's route was found and its
+    /// parameters were checked. Without a guard, actions that demand something of other programs are refused to them.
+    public func onRemoteCall(_ guardian: RemoteGuard?) {
+        let forms = guardian.map { RemoteGuardForms(check: $0, decide: nil) }
+        core.remoteGuard.withLock { $0 = forms }
+    }
+
+    /// Sets a guard with two forms. It can wait for something, such as a login, before a call goes on.
+    ///
+    ///     host.onRemoteCall { call in
+    ///         call.demands.contains("login") && !session.isOpen ? .ask : .pass
+    ///     } asking: { call in
+    ///         try await session.open() ? .pass : .refuse("Please log in first.")
+    ///     }
+    ///
+    /// - Parameters:
+    ///   - check: Decides at once, without side effects; `canOpen` calls it, too.
+    ///   - decide: Decides after `check` has answered ``RemoteDecision/ask``. It runs in a task, which is cancelled if
+    ///     the caller no longer waits. The time that it takes counts towards the timeout of the opening, or, if there
+    ///     is none, must not exceed ``HostConfiguration/asyncTimeout``.
+    public func onRemoteCall(_ check: @escaping RemoteGuard, asking decide: @escaping AsynchronousRemoteGuard) {
+        let forms = RemoteGuardForms(check: check, decide: decide)
+        core.remoteGuard.withLock { $0 = forms }
+    }
 }

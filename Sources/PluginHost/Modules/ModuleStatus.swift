@@ -21,6 +21,8 @@ public struct ModuleStatus: Sendable {
     public var interceptors: [String] = []
     /// The reason why the module is not active.
     public var error: PluginError?
+    /// The problems of an active module: its dead routes.
+    public var problems: [PluginError] = []
     /// Additional information as text.
     public var note: String?
     /// When the file entered its state.

@@ -11,6 +11,9 @@ struct RouteMatch {
     var groups: [RawText?]?
 }
 
+/// A function that decides whether a search may find a route that matches. Lent to the search.
+typealias RouteChoice = UnsafePointer<(RouteEntry) -> Bool>
+
 extension PathTree {
     /// An entry that a search has found, before the captures of its groups are known.
     struct Found {
@@ -41,10 +44,14 @@ extension PathTree {
 
     /// Returns the most specific entry that matches.
     ///
-    /// - Parameter steps: Increased by the number of steps taken, which is at most that of ``work``.
+    /// - Parameters:
+    ///   - choice: Decides which entries the search may find; `nil` for all.
+    ///   - steps: Increased by the number of steps taken, which is at most that of ``work``.
     @inline(__always)
-    static func match(_ url: URLText, in tree: Unmanaged<PathTree>, counting steps: inout Int) -> RouteMatch? {
-        var search = Search(path: url.path, segments: url.segments, steps: steps)
+    static func match(
+        _ url: URLText, in tree: Unmanaged<PathTree>, choosing choice: RouteChoice?, counting steps: inout Int
+    ) -> RouteMatch? {
+        var search = Search(path: url.path, segments: url.segments, choice: choice, steps: steps)
         defer { steps = search.steps }
         guard let entry = search.visit(tree, 0), let destination = search.destination else { return nil }
         let capturesWholeSegments = destination._withUnsafeGuaranteedRef { $0.capturesWholeSegments }
@@ -53,8 +60,10 @@ extension PathTree {
     }
 
     /// Returns the most specific entry that matches, without its captures.
-    static func find(_ url: URLText, in tree: Unmanaged<PathTree>, counting steps: inout Int) -> Found? {
-        var search = Search(path: url.path, segments: url.segments, steps: steps)
+    static func find(
+        _ url: URLText, in tree: Unmanaged<PathTree>, choosing choice: RouteChoice?, counting steps: inout Int
+    ) -> Found? {
+        var search = Search(path: url.path, segments: url.segments, choice: choice, steps: steps)
         defer { steps = search.steps }
         guard let entry = search.visit(tree, 0), let destination = search.destination else { return nil }
         return Found(entry: entry, destination: destination, variant: search.variant)
@@ -62,7 +71,7 @@ extension PathTree {
 
     /// Returns an entry with the captures of its path.
     static func match(_ found: Found, _ url: URLText, counting steps: inout Int) -> RouteMatch {
-        var search = Search(path: url.path, segments: url.segments, steps: steps)
+        var search = Search(path: url.path, segments: url.segments, choice: nil, steps: steps)
         defer { steps = search.steps }
         let capturesWholeSegments = found.destination._withUnsafeGuaranteedRef { $0.capturesWholeSegments }
         return RouteMatch(
@@ -73,6 +82,8 @@ extension PathTree {
     private struct Search {
         let path: RawText
         let segments: UnsafeBufferPointer<RawText>
+        /// Decides which entries the search may find; `nil` for all.
+        let choice: RouteChoice?
         /// The path as scalars, once an automaton needs them.
         var scalars: Scalars?
         /// The number of steps so far, as ``SearchWork`` counts them.
@@ -82,8 +93,15 @@ extension PathTree {
         /// The variant of the path of the entry that was found.
         var variant = 0
 
-        init(path: RawText, segments: UnsafeBufferPointer<RawText>, steps: Int) {
-            (self.path, self.segments, self.steps) = (path, segments, steps)
+        init(path: RawText, segments: UnsafeBufferPointer<RawText>, choice: RouteChoice?, steps: Int) {
+            (self.path, self.segments, self.choice, self.steps) = (path, segments, choice, steps)
+        }
+
+        /// Returns whether the search may find an entry that matches.
+        @inline(__always)
+        private func isWanted(_ entry: Unmanaged<RouteEntry>) -> Bool {
+            guard let choice else { return true }
+            return choice.pointee(entry.takeUnretainedValue())
         }
 
         /// Continues the search in a node, with the segment at `index`.
@@ -95,7 +113,8 @@ extension PathTree {
             guard destination._withUnsafeGuaranteedRef({ $0.segmentCount }) == segments.count else { return nil }
             for segment in segments[index...] where segment.isEmpty { return nil }
             self.destination = destination
-            return Unmanaged<RouteEntry>.fromOpaque(node.object.toOpaque())
+            let entry = Unmanaged<RouteEntry>.fromOpaque(node.object.toOpaque())
+            return isWanted(entry) ? entry : nil
         }
 
         mutating func visit(_ tree: Unmanaged<PathTree>, _ index: Int) -> Unmanaged<RouteEntry>? {
@@ -103,10 +122,8 @@ extension PathTree {
             return tree._withUnsafeGuaranteedRef { tree in
                 let isEnd = index == segments.count
                 if isEnd {
-                    if let entry = tree.end { return take(entry, 0) }
-                    if case .rest(_, let variant, let entry)? = tree.variantEnds.first?.step {
-                        return take(entry, variant)
-                    }
+                    if let entry = tree.end, isWanted(.passUnretained(entry)) { return take(entry, 0) }
+                    if !tree.variantEnds.isEmpty, let found = takeFirst(tree.variantEnds) { return found }
                 } else if let child = tree.literals.find(segments[index]), let found = enter(child, index + 1) {
                     return found
                 }
@@ -118,6 +135,17 @@ extension PathTree {
                 }
                 return tree.general.isEmpty ? nil : follow(tree.general, index)
             }
+        }
+
+        /// Takes the first of the variants that end where the URL does.
+        @inline(never)
+        private mutating func takeFirst(_ ends: [Edge]) -> Unmanaged<RouteEntry>? {
+            for edge in ends {
+                if case .rest(_, let variant, let entry) = edge.step, isWanted(.passUnretained(entry)) {
+                    return take(entry, variant)
+                }
+            }
+            return nil
         }
 
         @inline(__always)
@@ -162,7 +190,7 @@ extension PathTree {
                 let accepts = text.path.withUnsafeBufferPointer {
                     entry.pattern.path?.automaton(ofVariant: variant).accepts($0, counting: &steps)
                 }
-                guard accepts == true else { return nil }
+                guard accepts == true, isWanted(.passUnretained(entry)) else { return nil }
                 return Found(
                     entry: .passUnretained(entry), destination: .passUnretained(entry.destination), variant: variant)
             }

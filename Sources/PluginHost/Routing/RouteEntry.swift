@@ -18,6 +18,8 @@ final class RouteEntry: PathNode, @unchecked Sendable {
     let owner: Owner
     /// The module or the file whose route of the same pattern this one overrides.
     let overridden: Owner?
+    /// The closure to which the route leads; `nil` if it leads to an action.
+    let closure: RouteClosure?
 
     /// The origin of a route.
     enum Owner: Hashable, Sendable {
@@ -36,21 +38,23 @@ final class RouteEntry: PathNode, @unchecked Sendable {
 
     /// - Parameter previous: The route that is registered before this one. Both share a destination if they can.
     convenience init(
-        _ pattern: RoutePattern, target: String, action: String, name: String?, summary: String,
-        defaults: [String: Value], transition: Transition = .none, owner: Owner, after previous: RouteEntry? = nil
+        _ pattern: RoutePattern, target: String, action: String, closure: RouteClosure? = nil, name: String?,
+        summary: String, defaults: [String: Value], transition: Transition = .none, owner: Owner,
+        after previous: RouteEntry? = nil
     ) {
         let destination = RouteDestination.make(
             target, action, pattern, hasDefaults: !defaults.isEmpty, after: previous?.destination)
         self.init(
-            pattern, destination, name: name, summary: summary, defaults: defaults, transition: transition,
+            pattern, destination, closure, name: name, summary: summary, defaults: defaults, transition: transition,
             owner: owner,
             overridden: nil)
     }
 
     private init(
-        _ pattern: RoutePattern, _ destination: RouteDestination, name: String?, summary: String,
-        defaults: [String: Value], transition: Transition, owner: Owner, overridden: Owner?
+        _ pattern: RoutePattern, _ destination: RouteDestination, _ closure: RouteClosure?, name: String?,
+        summary: String, defaults: [String: Value], transition: Transition, owner: Owner, overridden: Owner?
     ) {
+        self.closure = closure
         (self.pattern, self.destination, self.name, self.summary) = (pattern, destination, name, summary)
         (self.defaults, self.transition) = (defaults, transition)
         (self.owner, self.overridden) = (owner, overridden)
@@ -69,7 +73,7 @@ final class RouteEntry: PathNode, @unchecked Sendable {
     /// Returns the same route as one that overrides the route of another owner.
     func overriding(_ other: Owner) -> RouteEntry {
         RouteEntry(
-            pattern, destination, name: name, summary: summary, defaults: defaults, transition: transition,
+            pattern, destination, closure, name: name, summary: summary, defaults: defaults, transition: transition,
             owner: owner,
             overridden: other)
     }
@@ -86,6 +90,17 @@ final class RouteEntry: PathNode, @unchecked Sendable {
             transition: transition, owner: owner, after: previous)
     }
 
+    /// Creates a route of the program that leads to a closure.
+    convenience init(
+        _ pattern: RoutePattern, to closure: RouteClosure, name: String?, summary: String, defaults: [String: Value]
+    ) {
+        self.init(
+            pattern, target: "", action: "", closure: closure, name: name, summary: summary, defaults: defaults,
+            owner: .program)
+    }
+
+    /// The action that the route leads to, for lists and messages.
+    var destinationTitle: String { closure == nil ? "\(target)/\(action)" : "(closure)" }
 }
 
 extension RouteEntry.Owner {

@@ -74,16 +74,32 @@ struct RouteTable: Sendable {
 
     /// Returns the most specific route that matches, ignoring fallbacks; `nil` if there is none.
     ///
-    /// - Parameter steps: Increased by the number of steps taken, as ``SearchWork`` counts them: at most ``mostSteps``.
+    /// - Parameters:
+    ///   - choice: Decides which routes the search may find; `nil` for all.
+    ///   - steps: Increased by the number of steps taken, as ``SearchWork`` counts them: at most ``mostSteps``.
     @inline(__always)
-    func match(_ url: URLText, counting steps: inout Int) -> RouteMatch? {
+    func match(_ url: URLText, choosing choice: RouteChoice? = nil, counting steps: inout Int) -> RouteMatch? {
         Unmanaged.passUnretained(root)._withUnsafeGuaranteedRef { root in
             if let scheme = url.scheme, let hosts = root.schemes.find(scheme),
-                let found = Hosts.match(url, in: hosts, counting: &steps)
+                let found = Hosts.match(url, in: hosts, choosing: choice, counting: &steps)
             {
                 return found
             }
-            return Hosts.match(url, in: .passUnretained(root.anyScheme), counting: &steps)
+            return Hosts.match(url, in: .passUnretained(root.anyScheme), choosing: choice, counting: &steps)
+        }
+    }
+
+    /// Returns the most specific of the matching routes, ignoring fallbacks, for which `isWanted` returns true.
+    ///
+    /// - Parameters:
+    ///   - steps: Increased by the number of steps taken: at most ``mostSteps``.
+    ///   - isWanted: Receives routes that match, some of them more than once. If it returns false for each, it receives
+    ///     all of them.
+    func match(
+        _ url: URLText, counting steps: inout Int, where isWanted: (RouteEntry) -> Bool
+    ) -> RouteMatch? {
+        withoutActuallyEscaping(isWanted) { isWanted in
+            withUnsafePointer(to: isWanted) { choice in match(url, choosing: choice, counting: &steps) }
         }
     }
 
@@ -210,22 +226,26 @@ struct RouteTable: Sendable {
 extension RouteTable.Hosts {
     @inline(__always)
     static func match(
-        _ url: URLText, in hosts: Unmanaged<RouteTable.Hosts>, counting steps: inout Int
+        _ url: URLText, in hosts: Unmanaged<RouteTable.Hosts>, choosing choice: RouteChoice?, counting steps: inout Int
     ) -> RouteMatch? {
         hosts._withUnsafeGuaranteedRef { hosts in
             if let host = url.host {
-                if let tree = hosts.literals.find(host), let found = PathTree.match(url, in: tree, counting: &steps) {
+                if let tree = hosts.literals.find(host),
+                    let found = PathTree.match(url, in: tree, choosing: choice, counting: &steps)
+                {
                     return found
                 }
-                if !hosts.patterns.isEmpty, let found = hosts.matchPatterns(host, url, &steps) { return found }
+                if !hosts.patterns.isEmpty, let found = hosts.matchPatterns(host, url, choice, &steps) { return found }
             }
-            return PathTree.match(url, in: .passUnretained(hosts.any), counting: &steps)
+            return PathTree.match(url, in: .passUnretained(hosts.any), choosing: choice, counting: &steps)
         }
     }
 
     /// Searches below the patterns that match a host, the most specific ones first. If equally specific ones lead to an
     /// entry, the paths of the entries decide.
-    private func matchPatterns(_ host: RawText, _ url: URLText, _ steps: inout Int) -> RouteMatch? {
+    private func matchPatterns(
+        _ host: RawText, _ url: URLText, _ choice: RouteChoice?, _ steps: inout Int
+    ) -> RouteMatch? {
         let scalars = PathScalars.scalars(host)
         var best: (found: PathTree.Found, specificity: [UInt8])?
         var searched: Set<Int> = []
@@ -235,7 +255,7 @@ extension RouteTable.Hosts {
             let automaton = pattern.automaton(ofVariant: variant.number)
             guard scalars.withUnsafeBufferPointer({ automaton.accepts($0, counting: &steps) }),
                 searched.insert(variant.pattern).inserted,
-                let found = PathTree.find(url, in: .passUnretained(tree), counting: &steps)
+                let found = PathTree.find(url, in: .passUnretained(tree), choosing: choice, counting: &steps)
             else { continue }
             steps &+= SearchWork.visit
             if best.map({ found.precedes($0.found) }) ?? true { best = (found, variant.specificity) }

@@ -1,5 +1,7 @@
 internal import Glibc
 internal import PluginABI
+internal import PluginFile
+internal import PluginHost
 
 /// The checks of a file and its manifest that run no code of the module.
 enum FileChecks {
@@ -7,7 +9,7 @@ enum FileChecks {
     static func all(_ report: Value, file: String) -> [CheckResult] {
         [
             libraries(report["elf"] ?? nil, file), symbols(report["elf"] ?? nil),
-            names(CheckedManifest(report["manifest"] ?? nil), file),
+            names(CheckedManifest(report["manifest"] ?? nil), file), routes(report["manifest"] ?? nil),
         ]
     }
 
@@ -69,6 +71,22 @@ enum FileChecks {
     private static func listed(_ names: [String]) -> String {
         let more = names.count > 5 ? " and \(names.count - 5) more" : ""
         return names.prefix(5).joined(separator: ", ") + more
+    }
+
+    // MARK: Routes
+
+    private static func routes(_ manifest: Value) -> CheckResult {
+        let count = manifest.list("routes").count
+        var result = CheckResult(check: "routes", summary: "\(counted(count, "route")), none of them dead")
+        do throws(PluginError) {
+            let parsed = try Bytes(manifest.json.utf8).withUnsafeBytes { (text) throws(PluginError) in
+                try ModuleManifest(parsing: text, abiMinor: .max)
+            }
+            for dead in try parsed.deadRoutes() { result.fail(dead) }
+        } catch {
+            result.fail(error.message)
+        }
+        return result
     }
 
     // MARK: Names

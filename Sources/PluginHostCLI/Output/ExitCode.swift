@@ -39,12 +39,14 @@ enum ExitCode: Int32, Sendable {
                 .badData
             case .fileNotFound, .unreadable: .noInput
             case .unknownTarget, .unknownService, .unknownModule, .moduleUnavailable, .noVersionKept, .unknownAction,
-                .unknownObject, .hostStopped, .quarantined, .cannotAttach:
+                .unknownObject, .noRoute, .hostStopped, .quarantined, .cannotAttach:
                 .unavailable
             case .outOfResources: .outOfResources
             case .cannotListen, .cannotCreate: .cannotCreate
             case .deadlineExceeded, .cancelled, .overloaded: .tryAgain
-            case .notRemote, .refused, .required, .interceptorMissing, .pageRefused, .untrusted: .refused
+            case .notRemote, .refused, .required, .interceptorMissing, .pageRefused, .untrusted,
+                .asynchronousGuard:
+                .refused
             case .invalidConfiguration: .badConfiguration
             default: .failed
             }

@@ -11,6 +11,7 @@ extension RecordTable {
         notes: { route in
             let overlaps = route.texts("overlaps").joined(separator: ", ")
             var notes = overlaps.isEmpty ? [] : [Note(text: "overlaps \(overlaps)", colour: .yellow)]
+            if let problem = route["problem"]?["message"]?.string { notes.append(Note(text: problem, colour: .red)) }
             if route["overlapsComplete"] == false {
                 notes.append(
                     Note(text: "may overlap others: too large to be compared with all of them", colour: .yellow))

@@ -15,7 +15,10 @@ extension RecordTable {
         notes: { module in
             let interceptors = module.list("interceptors").map(note)
             let error = module["error"]?["message"]?.string.map { Note(text: $0, colour: .red) }
-            return interceptors + [error].compactMap(\.self)
+            let problems = module.list("problems").compactMap { problem in
+                problem["message"]?.string.map { Note(text: $0, colour: .yellow) }
+            }
+            return interceptors + [error].compactMap(\.self) + problems
         })
 
     /// Returns a note about the calls that an interceptor intercepts, and whether it has run past deadlines.

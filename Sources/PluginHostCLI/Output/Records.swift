@@ -52,6 +52,7 @@ extension ModuleStatus {
             "name": .text(name), "version": .text(version), "state": .string(state.rawValue), "file": .string(file),
             "targets": .texts(targets), "since": .time(since), "generation": generation.map(Value.int),
             "error": error?.record, "note": note.map(Value.string),
+            "problems": problems.isEmpty ? nil : .list(problems.map(\.record)),
         ])
     }
 
@@ -171,7 +172,25 @@ extension RouteStatus {
                 ? nil : .map(Dictionary(uniqueKeysWithValues: groups.map { (String($0), .string($1)) })),
             "overlaps": .texts(overlaps),
             "overlapsComplete": .bool(overlapsAreComplete), "name": name.map(Value.string),
+            "problem": problem?.record,
             "transition": transition == .none ? nil : .string(transition.rawValue),
+        ])
+    }
+}
+
+extension URLExplanation {
+    var record: Value {
+        .entries([
+            "url": .string(url), "action": action.map(Value.string), "fallback": fallback.map(Value.string),
+            "module": module.map(Value.string), "route": route.map(Value.string), "parameters": .map(parameters),
+            "demands": .texts(demands), "error": error?.record, "othersComplete": .bool(othersAreComplete),
+            "others": .list(
+                others.map { other in
+                    [
+                        "pattern": .string(other.pattern), "action": .string(other.action),
+                        "owner": .string(other.owner), "reason": .string(other.reason),
+                    ]
+                }),
         ])
     }
 }

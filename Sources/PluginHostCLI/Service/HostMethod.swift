@@ -37,6 +37,12 @@ struct HostMethod: Sendable {
                 origin: parameters.flag("local") ? .local : .remote, timeout: parameters.timeout)
             return service.objects.keep(result)
         },
+        HostMethod("resolve", ["url", "parameters", "local"]) { service, parameters in
+            try service.host.resolve(
+                parameters.text("url"), Parameters(parameters.map("parameters")),
+                origin: parameters.flag("local") ? .local : .remote
+            ).record
+        },
         HostMethod("post", ["event", "parameters", "bytes", "sticky", "timeout"], runsModules: true) {
             service, parameters in
             try await service.host.post(

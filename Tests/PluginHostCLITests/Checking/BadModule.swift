@@ -100,6 +100,9 @@ struct BadModule: Sendable, CustomTestStringConvertible {
             $0.code = fetchIt
             $0.moreFunctions = "{TEXT(\"Bad/fetch-it\"), fetch_it, NULL},"
         },
+        BadModule("a route with a group that its action does not take", "routes", "“app://bad/:id” is dead", "“id”") {
+            $0.moreManifest = #""routes": [{"pattern": "app://bad/:id", "action": "Bad/answer"}], "#
+        },
         // Its start and end.
         BadModule("an activation that fails", "lifecycle", "activate") { $0.activate = "return 7;" },
         BadModule("a crash on activation", "lifecycle", "SIGABRT") { $0.activate = "abort();" },

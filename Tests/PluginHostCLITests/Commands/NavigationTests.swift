@@ -63,7 +63,7 @@ import Testing
         let outcome = try navigate(
             "push app://basket", "pop", "dismiss", "open app://shop/article/lead", "open app://A/nativeSecret",
             "opne app://basket", "open basket", "pop x", "do choose", "open 'x", "open app://basket")
-        for code in ["noStack", "nothingToClose", "pageRefused", "notRemote", "pageNotOpen"] {
+        for code in ["noStack", "nothingToClose", "pageRefused", "noRoute", "pageNotOpen"] {
             #expect(outcome.errors.contains("(\(code))"), "\(code)")
         }
         #expect(outcome.errors.contains("There is no command 'opne'. Did you mean"))

@@ -85,7 +85,8 @@ import Testing
     }
 
     @Test func `exit codes distinguish bad URLs, missing files and unreachable hosts`() throws {
-        #expect(try ProgramProcess.run("open", "--plugins", folder.path, "::").code == 65)
+        #expect(try ProgramProcess.run("open", "--plugins", folder.path, "app://%").code == 65)
+        #expect(try ProgramProcess.run("open", "--plugins", folder.path, "::").code == 69)
         #expect(try ProgramProcess.run("inspect", folder.path + "/none.so").code == 66)
         #expect(try ProgramProcess.run("list", "--attach", folder.path + "/none").code == 69)
         let long = String(repeating: "x", count: 200)

@@ -58,29 +58,57 @@ import Testing
         #expect(outcome.module("libdefault.so")?["state"] == "library")
     }
 
-    @Test func `match says what a pattern matches, and where it is invalid`() throws {
-        func match(_ pattern: String, _ url: String) throws -> ProgramProcess.Outcome {
-            try ProgramProcess.run("match", pattern, url, "--json")
+    @Test func `resolve says what a pattern matches, and where it is invalid`() throws {
+        func resolve(_ pattern: String, _ url: String, _ more: String...) throws -> ProgramProcess.Outcome {
+            try ProgramProcess(["resolve", "--pattern", pattern, url, "--json"] + more).wait()
         }
         for (pattern, url, expected) in [
             ("app://shop/:id{/:page}?", "app://shop/7", #"{"matched":true,"parameters":{"id":"7","page":null}}"#),
             ("/files/*/(\\d+)", "/files/a/b/3", #"{"matched":true,"parameters":{"0":"a/b","1":"3"}}"#),
             ("/files/*", "/other", #"{"matched":false}"#),
         ] {
-            let outcome = try match(pattern, url)
+            let outcome = try resolve(pattern, url)
             let expected = try Value(json: expected)
             #expect(outcome.code == 0 && outcome.json == expected, "\(outcome.output)")
         }
         let long = "/a/" + String(repeating: "b", count: 16_382)
-        let tooLong = try match("/a/:b", long)
+        let tooLong = try resolve("/a/:b", long)
         #expect(tooLong.json?["error"]?["code"] == "invalidURL", "\(tooLong.output)")
         #expect(tooLong.json?["error"]?["message"]?.string?.contains("--url-length") == true)
-        let allowed = try ProgramProcess.run("match", "/a/:b", long, "--url-length", "20000", "--json")
-        #expect(allowed.json?["matched"] == true)
-        #expect(try ProgramProcess.run("match", "/a/:b", "/a/b", "--url-length", "255").code == 64)
-        let wrong = try match("/a/(", "/a")
+        #expect(try resolve("/a/:b", long, "--url-length", "20000").json?["matched"] == true)
+        #expect(try resolve("/a/:b", "/a/b", "--url-length", "255").code == 64)
+        #expect(try resolve("/a/:b", "/a/b", "--local").code == 64)
+        let wrong = try resolve("/a/(", "/a")
         #expect(wrong.code == 65 && wrong.json?["error"]?["code"] == "invalidPattern")
         #expect(wrong.json?["error"]?["message"]?.string?.contains("at position 3") == true)
+        let text = try ProgramProcess.run("resolve", "--pattern", "app://shop/:id", "app://shop/7")
+        #expect(text.output == "id: 7\n")
+    }
+
+    @Test func `resolve explains a URL of a host, for remote and for local callers`() throws {
+        let detail = try run("resolve", "app://shop/detail/lamp/2")
+        #expect(detail.code == 0 && detail.errors == "")
+        #expect(detail.output.hasPrefix("Leads to A/fetchDetail of ModuleA, by the route app://shop/detail/:key"))
+        #expect(detail.output.contains("Parameters:\n  key: lamp\n  page: 2\n"))
+        let json = try run("resolve", "app://shop/detail/lamp/2", "--json").json
+        #expect(json?["action"] == "A/fetchDetail" && json?["parameters"] == ["key": "lamp", "page": 2])
+        #expect(json?["error"] == nil && json?["others"] == [] && json?["othersComplete"] == true)
+        let secret = try run("resolve", "app://A/nativeSecret")
+        #expect(secret.code == 0 && secret.output.hasPrefix("Leads nowhere.\nCannot be opened: "))
+        #expect(secret.output.contains("A/nativeSecret of ModuleA is not declared remote. (noRoute)"))
+        let local = try run("resolve", "app://A/nativeSecret", "--local")
+        #expect(local.output == "Leads to A/nativeSecret of ModuleA, which the URL itself names.\n")
+    }
+
+    @Test func `Dead routes stand in the lists of routes and modules, and in the log`() throws {
+        let file = folder.path + "/dead.routes.json"
+        try #"{"app://dead/:id": "A/price"}"#.write(toFile: file, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        let dead = "The route “app://dead/:id” of the file"
+        let routes = try run("routes")
+        #expect(routes.output.contains("  \(dead)") && routes.errors.contains(dead), "\(routes.output)")
+        let record = try run("routes", "--json").json?.list?.first { $0["pattern"] == "app://dead/:id" }
+        #expect(record?["problem"]?["code"] == "deadRoute")
     }
 
     @Test func `URLs may be as long as the configuration or the option says`() throws {
@@ -304,7 +332,7 @@ import Testing
             (["call", "B", "greet", "name=x", "y=1"], 65, "unknownParameter"),
             (["call", "HomeService", "fetchDetail", "--service", "--from=9.0.0"], 69, "unknownService"),
             (["call", "HomeService", "fetchDetail", "--from=1.0.0"], 64, "usage"),
-            (["open", "app://A/nativeSecret"], 77, "notRemote"), (["open", "app://B/greet"], 65, "missingParameter"),
+            (["open", "app://A/nativeSecret"], 69, "noRoute"), (["open", "app://B/greet"], 65, "missingParameter"),
         ] as [([String], Int32, String)])
     func `each refusal has its own error code and exit code`(arguments: [String], exit: Int32, code: String) throws {
         let outcome = try ProgramProcess(arguments + ["--json", "--plugins", folder.path]).wait()
@@ -314,7 +342,7 @@ import Testing
 
     @Test func `open makes remote calls unless told otherwise`() throws {
         #expect(try run("open", "app://B/greet?name=a%20b").output == "Hello, a b!\n")
-        #expect(try run("open", "app://A/nativeSecret").code == 77)
+        #expect(try run("open", "app://A/nativeSecret").code == 69)
         #expect(try run("open", "--local", "app://A/nativeSecret").code == 0)
         #expect(try run("open", "shop://B/greet?name=x", "--scheme", "shop").output == "Hello, x!\n")
     }
@@ -340,7 +368,7 @@ import Testing
         let service = ["call", "HomeService", "fetchDetail", "key=x", "--service", "--attach", socket, "--json"]
         #expect(try ProgramProcess(service).wait().json?["result"]?["title"] == "Detail of x")
         let refused = try ProgramProcess.run("open", "app://A/nativeSecret", "--attach", socket)
-        #expect(refused.code == 77, "\(refused)")
+        #expect(refused.code == 69, "\(refused)")
         #expect(try ProgramProcess.run("open", "--local", "app://A/nativeSecret", "--attach", socket).code == 0)
         let list = try ProgramProcess.run("list", "--attach", socket, "--json")
         #expect(list.json?.list?.count == 2)

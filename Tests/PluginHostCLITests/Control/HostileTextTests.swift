@@ -110,7 +110,8 @@ import Testing
             ["inspect", "\(folder.path)/\(name)"], ["inspect", "\(folder.path)/\(name)", "--json"],
             ["check", "\(folder.path)/\(name)"], ["check", "\(folder.path)/\(name)", "--json"], [Self.evil],
             ["help", Self.evil], ["--\(Self.evil)"], ["list", "--\(Self.evil)"], ["list", Self.evil],
-            ["match", "/\(Self.evil)(", Self.evil], ["match", "/*", "/\(Self.evil)"],
+            ["resolve", "--pattern", "/\(Self.evil)(", Self.evil], ["resolve", "--pattern", "/*", "/\(Self.evil)"],
+            ["resolve", "app://\(Self.evil)/\(Self.evil)"] + plugins,
             ["list", "--log", "json"] + ["--plugins", "\(folder.path)/\(Self.evil)"],
             ["list", "--config", Self.evil] + plugins, ["events", "--attach", Self.evil], ["new", Self.evil],
             ["facade", Self.evil] + plugins,
@@ -131,12 +132,15 @@ import Testing
             ["call", name, name, "--object"], ["open", "app://\(name)"], ["open", "\(name)://a/b"],
             ["post", "host.\(name)"],
             ["versions", name], ["remove", name], ["rollback", name], ["inspect", name], ["help", name], [name],
-            ["list", "--\(name)"], ["list", name], ["list", "--timeout", name], ["match", name, "\(name)("],
-            ["match", "\(name)(", "/"], ["match", "/", "%\(name)"], ["new", name], ["check", name], ["facade", name],
+            ["list", "--\(name)"], ["list", name], ["list", "--timeout", name], ["resolve", name],
+            ["resolve", "--pattern", "\(name)(", "/"], ["resolve", "--pattern", "/", "%\(name)"], ["new", name],
+            ["check", name], ["facade", name],
             ["list", "--config", name], ["list", "--attach", name], ["list", "--plugins", name],
             ["run", "--socket", name], ["run", "--trace", name], ["new", "A", "--path", name],
         ] {
-            let isFree = ["inspect", "help", "match", "new", "check"].contains(command[0]) || command[0] == name
+            let isFree =
+                ["inspect", "help", "new", "check"].contains(command[0]) || command[0] == name
+                || command.contains("--pattern")
             let outcome = try ProgramProcess(
                 command + (isFree ? [] : plugins), environment: ["XDG_STATE_HOME": folder.path]
             ).wait()

@@ -124,7 +124,7 @@ import Testing
             ("call", ["target": "missing", "action": "b"], "unknownTarget"),
             ("call", ["service": "S", "version": "2.0.0", "action": "b"], "unknownService"),
             ("call", ["object": 7, "action": "b"], "unknownObject"), ("release", ["object": 7], "unknownObject"),
-            ("open", ["url": "app://A/secret"], "notRemote"), ("inspect", ["file": "/nonexistent.so"], "fileNotFound"),
+            ("open", ["url": "app://A/secret"], "noRoute"), ("inspect", ["file": "/nonexistent.so"], "fileNotFound"),
             ("remove", ["name": "B", "dryRun": true], "unknownModule"),
             ("rollback", ["name": "B", "version": "1.0.0", "force": true], "noVersionKept"),
         ] as [(String, Value, Value)])

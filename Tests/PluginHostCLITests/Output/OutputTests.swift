@@ -57,7 +57,8 @@ import Testing
             (.usage, .usage), (.invalidURL, .badData), (.mistypedParameter, .badData), (.unreadable, .noInput),
             (.unknownTarget, .unavailable), (.unknownService, .unavailable), (.actionFailed, .failed), ("own", .failed),
             (.outOfResources, .outOfResources), (.cannotListen, .cannotCreate),
-            (.deadlineExceeded, .tryAgain), (.notRemote, .refused), (.invalidConfiguration, .badConfiguration),
+            (.deadlineExceeded, .tryAgain), (.notRemote, .refused), (.noRoute, .unavailable),
+            (.invalidConfiguration, .badConfiguration),
         ] as [(PluginError.Code, ExitCode)])
     func `each error has its exit code`(code: PluginError.Code, exit: ExitCode) {
         #expect(ExitCode(PluginError(code, "")) == exit)

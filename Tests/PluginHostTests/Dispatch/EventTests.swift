@@ -311,13 +311,17 @@ import Testing
         for subscription in subscriptions { subscription.cancel() }
     }
 
-    @Test func `A URL that another program opens is an event, but not a local one`() async throws {
+    @Test func `A URL that another program opens is an event if it leads somewhere, but not a local one`() async throws {
         let test = try TestHost.withSamples()
         let got = Mutex<[Value?]>([])
         let subscription = test.host.on("host.openURL") { parameters in got.withLock { $0.append(parameters["url"]) } }
-        _ = try? await test.host.open("app://A/nothing", origin: .local)
-        _ = try? await test.host.open("app://A/nothing", origin: .remote)
-        #expect(got.withLock { $0 } == ["app://A/nothing"])
+        _ = try await test.host.open("app://A/fetchDetail?key=1", origin: .local)
+        _ = try await test.host.open("app://A/fetchDetail?key=2", origin: .remote)
+        let error = await #expect(throws: PluginError.self) {
+            try await test.host.open("app://A/nothing", origin: .remote)
+        }
+        #expect(error?.code == .noRoute)
+        #expect(got.withLock { $0 } == ["app://A/fetchDetail?key=2"])
         subscription.cancel()
     }
 

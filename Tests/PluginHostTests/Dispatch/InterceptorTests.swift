@@ -245,7 +245,7 @@ import Testing
         let error = await #expect(throws: PluginError.self) {
             try await host.open("app://Echo/nothing", origin: .remote)
         }
-        #expect(error?.code == .notRemote && count.withLock { $0 } == 0)
+        #expect(error?.code == .noRoute && count.withLock { $0 } == 0)
         #expect(try await host.open("app://B/greet?name=x", origin: .remote) == "Hello, x!")
         #expect(count.withLock { $0 } == 1)
     }

@@ -221,15 +221,15 @@ import Testing
 
     @Test func `Other programs reach remote actions only`() throws {
         #expect(try host.open("app://B/greet?name=x", origin: .remote) == "Hello, x!")
-        #expect(try failure("app://A/currencyName?code=EUR", .remote).code == .notRemote)
-        #expect(try failure("app://A/nativeSecret", .remote).code == .notRemote)
+        #expect(try failure("app://A/currencyName?code=EUR", .remote).code == .noRoute)
+        #expect(try failure("app://A/nativeSecret", .remote).code == .noRoute)
         #expect(try host.open("app://A/nativeSecret") == "only for this program")
-        #expect(try failure("app://Nobody/x", .remote).code == .unknownTarget)
+        #expect(try failure("app://Nobody/x", .remote).code == .noRoute)
     }
 
     @Test func `A notFound that is not remote does not answer other programs`() throws {
         #expect(try host.open("app://Lost/x")["action"] == "x")
-        #expect(try failure("app://Lost/x", .remote).code == .unknownAction)
+        #expect(try failure("app://Lost/x", .remote).code == .noRoute)
     }
 
     @Test func `A remote action can call actions that are not remote`() throws {

@@ -127,7 +127,7 @@ import Testing
         let refused = await pluginError {
             try await navigator.open("noted://pages/one", by: .present, origin: .remote)
         }
-        #expect(refused?.code == .notRemote)
+        #expect(refused?.code == .noRoute)
         let shop = "app://shop/article/pear"
         try await navigator.open(shop, by: .present, origin: .remote)
         host.onRemoteCall { call in call.target == "A" ? .refuse("The shop is closed.") : .pass }

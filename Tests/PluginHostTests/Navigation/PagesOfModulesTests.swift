@@ -182,7 +182,7 @@ import Testing
         #expect(
             await pluginError { try await test.host.call("navigator", "close", ["page": page]) }?.code == .pageNotOpen)
         #expect(
-            await pluginError { try await test.host.open("app://navigator/pop", origin: .remote) }?.code == .notRemote)
+            await pluginError { try await test.host.open("app://navigator/pop", origin: .remote) }?.code == .noRoute)
     }
 
     @Test func `A navigator that the program has released says so`() async throws {

@@ -15,6 +15,11 @@ import Testing
             #expect(detail["title"]?.string == "Detail of lamp" && detail["page"]?.int == 2)
             try host.addRoute("app://hello/:name", to: "B/greet")
             #expect(try host.open("app://hello/Ada").string == "Hello, Ada!")
+            try host.addRoute("app://hello/:name/again") { parameters in
+                "Hello again, \(parameters["name"]?.string ?? "")!"
+            }
+            #expect(try host.open("app://hello/Ada/again") == "Hello again, Ada!")
+            #expect(host.resolve("app://shop/detail/lamp/2").parameters == ["key": "lamp", "page": 2])
             #expect(try host.url(for: "detail", ["key": "lamp", "page": 2]) == "app://shop/detail/lamp/2")
             #expect(!host.canOpen("app://shop/detail/lamp/two"))
             try host.addRoutes([("app://a/:key", "A/fetchDetail"), ("app://b/:key", "A/fetchDetail")])
@@ -189,7 +194,7 @@ import Testing
                 call.target == "A" ? .refuse("Asked again.") : .redirect("app://A/\(call.action ?? "")")
             }
             let secret = #expect(throws: PluginError.self) { try host.open("app://B/nativeSecret", origin: .remote) }
-            #expect(secret?.code == .notRemote)
+            #expect(secret?.code == .noRoute)
             #expect(!host.canOpen("app://B/nativeSecret", origin: .remote))
             let detail = try host.open("app://B/fetchDetail", ["key": "x"], origin: .remote)
             #expect(detail["title"]?.string == "Detail of x")

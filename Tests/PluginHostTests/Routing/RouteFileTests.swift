@@ -35,7 +35,7 @@ import Testing
     }
 
     private func opens(_ url: String) -> Bool { host.host.canOpen(url) }
-    private var problems: [String] { host.host.problems.map(\.message) }
+    private var problems: [String] { host.host.problems.filter { $0.code != .deadRoute }.map(\.message) }
     private var toldProblems: [String] {
         host.changes.compactMap { if case .problem(let error) = $0 { error.message } else { nil } }
     }

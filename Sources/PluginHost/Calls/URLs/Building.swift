@@ -19,7 +19,7 @@ extension Calls {
         let pattern = known?.pattern ?? written
         let endpoint = known.flatMap { table.targets[$0.target]?.actions[$0.action] }
         var declared = Dictionary(endpoint?.parameters.map { ($0.name, $0.kind) } ?? []) { first, _ in first }
-        if endpoint?.hasRest == true {
+        if endpoint?.hasRest == true || known?.closure != nil {
             for name in parameters.keys where declared[name] == nil && ReservedName(rawValue: name) == nil {
                 declared[name] = .any
             }

@@ -9,7 +9,11 @@ extension Calls {
         _ thread: ThreadContext,
         _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
-        try open(url, given, asksForObject: asksForObject, call, thread, record, for: nil)
+        if call.isRemote {
+            return try openRemotely(
+                url, given, RemoteOpening(asksForObject: asksForObject), call, thread, record)
+        }
+        return try openLocally(url, given, asksForObject: asksForObject, call, thread, record, for: nil)
     }
 
     /// Opens a URL that should return the object of a page, for the program. The action gets the parameters that it
@@ -19,7 +23,7 @@ extension Calls {
     func openPage(
         _ url: String, _ given: Parameters, isRemote: Bool, isAdmitted: Bool, parent: plugin_token
     ) async throws(PluginError) -> (result: Value, parameters: PageParameters) {
-        var parameters = PageParameters()
+        let noted = NotedPage()
         let pending = PendingCall(host: program.hostTable)
         pending.start { completion, data in
             let receiver = Receiver(completion, data)
@@ -32,41 +36,44 @@ extension Calls {
                     isAdmitted: isAdmitted, mode: .any, receiver: receiver, caller: .passUnretained(program))
                 return try url.withRawText { (url) throws(PluginError) in
                     try given.lend { (given) throws(PluginError) in
-                        let page = PageCall(given, self)
-                        defer { parameters = page.parameters }
-                        return try open(url, given, asksForObject: true, call, thread, record, for: page)
+                        guard isRemote else {
+                            let page = PageCall(given, self)
+                            defer { noted.parameters.withLock { $0 = page.parameters } }
+                            return try openLocally(url, given, asksForObject: true, call, thread, record, for: page)
+                        }
+                        return try openRemotely(
+                            url, given, RemoteOpening(asksForObject: true, page: noted), call, thread, record)
                     }
                 }
             } ?? 0
         }
-        return (try await pending.outcome(), parameters)
+        let result = try await pending.outcome()
+        return (result, noted.parameters.withLock { $0 })
     }
 
+    /// Returns entries by name. If a name occurs more than once, the first entry is used.
+    func named(_ entries: UnsafeBufferPointer<plugin_entry>) -> [String: Value] {
+        let host = program.hostTable!
+        return Dictionary(entries.map { ($0.key.text, Value(copying: $0.value, host: host)) }) { first, _ in first }
+    }
+
+    /// Opens a URL for a caller in this process.
+    ///
     /// - Parameter page: Notes the parameters, if the URL should open a page.
     @inline(__always)
-    private func open(
+    private func openLocally(
         _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, _ call: Call,
         _ thread: ThreadContext,
         _ record: CallRecord, for page: PageCall?
     ) throws(PluginError) -> plugin_token {
         // Finding the route counts towards the caller's timeout.
         let end = call.timeout > 0 ? deadline(in: call.timeout, from: plugin_host_coarse_now()) : 0
-        var (isAnnounced, areDropsLogged) = (call.isAdmitted, page != nil)
+        var areDropsLogged = page != nil
         while true {
             // The meaning of the URL and the endpoint must come from the same table. If that table is replaced, both
             // are looked up again.
             let table = registry.current(thread)
-            let answer = try resolve(url, given, isRemote: call.isRemote, asksGuard: !call.isAdmitted, table) {
-                (resolution) throws(PluginError) -> plugin_token? in
-                if call.isRemote {
-                    if !isAnnounced {
-                        isAnnounced = true
-                        postHostEvent("host.openURL", ["url": .string(resolution.url.string)])
-                    }
-                    if !asksForObject, let token = try showPage(of: resolution, given, call, thread, record) {
-                        return token
-                    }
-                }
+            let answer = try resolve(url, table) { (resolution) throws(PluginError) -> plugin_token? in
                 let (target, action) = (resolution.target, resolution.action)
                 let found = table.find(target, action)
                 var call = call
@@ -81,7 +88,9 @@ extension Calls {
                         areDropsLogged = true
                         logDrops(from: resolution.query, of: found.takeUnretainedValue())
                     }
-                    guard let found else { return try self.call(target, action, entries, call, thread, record) }
+                    guard let found else {
+                        return try callOther(resolution, entries, asksForObject: asksForObject, call, thread, record)
+                    }
                     let isThere = registry.read(thread) { present in
                         guard present === table else { return false }
                         occupy(record, found, call)
@@ -96,7 +105,8 @@ extension Calls {
                     let endpoint = found.takeUnretainedValue()
                     if endpoint.isBlocked.load(ordering: .relaxed), let barrier = try barrier(of: endpoint, for: call) {
                         return try wait(
-                            for: barrier, endpoint, url: url, asksForObject: asksForObject, given, call, thread, record)
+                            for: barrier, endpoint, .url(url.string, asksForObject: asksForObject), given, call,
+                            thread, record)
                     }
                     return try invoke(endpoint, entries, call, thread, record, through: table.interception)
                 }
@@ -105,9 +115,34 @@ extension Calls {
         }
     }
 
+    /// Calls what a URL leads to if that is no action: the closure of its route, or a fallback.
+    @inline(never)
+    private func callOther(
+        _ resolution: URLResolution, _ entries: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, _ call: Call,
+        _ thread: ThreadContext, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        guard let closure = resolution.route?.takeUnretainedValue().closure else {
+            return try self.call(resolution.target, resolution.action, entries, call, thread, record)
+        }
+        return try self.call(closure, of: resolution, entries, asksForObject: asksForObject, call, thread, record)
+    }
+
+    /// Calls the closure of a route.
+    ///
+    /// - Parameter entries: The parameters without those for which an action needs a declaration.
+    func call(
+        _ closure: RouteClosure, of resolution: URLResolution, _ entries: UnsafeBufferPointer<plugin_entry>,
+        asksForObject: Bool, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        let parameters = URLArguments.ofClosure(resolution, named(entries), asksForObject: asksForObject)
+        return try Parameters(positional: [.map(parameters)]).lend { (entries) throws(PluginError) in
+            try callObject(closure.callback.object.handle, "call", entries, call, thread, record)
+        }
+    }
+
     /// Logs the names of the query items that are dropped because the action does not declare them.
     @inline(never)
-    private func logDrops(from query: UnsafeBufferPointer<URLText.Item>, of endpoint: Endpoint) {
+    func logDrops(from query: UnsafeBufferPointer<URLText.Item>, of endpoint: Endpoint) {
         var names: [String] = []
         var known: Set<String> = []
         for item in query where endpoint.parameters.position(of: plugin_string(item.name), near: 0) == nil {
@@ -127,62 +162,33 @@ extension Calls {
     /// Returns the time that is left for opening a URL when its route has been found, in nanoseconds.
     ///
     /// - Throws: `deadlineExceeded` if none is left: the action is not called.
-    private static func timeLeft(
+    static func timeLeft(
         until end: Int64, _ target: plugin_string, _ action: plugin_string
     ) throws(PluginError) -> Int64 {
         let left = end - monotonicNow()
         guard left > 0 else {
+            let title = target.count == 0 ? "Its closure" : "\(target.text.shortened)/\(action.text.shortened)"
             throw PluginError(
                 .deadlineExceeded,
-                "The timeout for opening the URL passed before its route was found. \(target.text.shortened)/"
-                    + "\(action.text.shortened) was not called.")
+                "The timeout for opening the URL passed before its route was found. \(title) was not called.")
         }
         return left
     }
 
-    /// Asks the guard, finds what a URL leads to, and lends it.
+    /// Finds what a URL leads to for a caller in this process, and lends it.
     ///
-    /// - Parameter asksGuard: Whether the guard is asked about a remote call.
-    /// - Throws: `invalidURL`, `refused`, `hostStopped`.
+    /// - Throws: `invalidURL`, `hostStopped`.
     @inline(__always)
     func resolve<Result>(
-        _ text: RawText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, asksGuard: Bool = true,
-        _ table: Table, _ body: (URLResolution) throws(PluginError) -> Result
+        _ text: RawText, _ table: Table, _ body: (URLResolution) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         defer { withExtendedLifetime(table) {} }  // The table owns what the URL leads to.
         return try URLText.readPath(text, longest: settings.longestURL, scheme: settings.firstScheme) {
             (url) throws(PluginError) in
-            if table.isStopped { throw table.missing(url.writtenHost.string, url.segments.last?.string ?? "") }
+            if table.isStopped { throw table.isStopped(url) }
             let match = table.routes.table.match(url)
             try url.takeQuery()  // Meanwhile the matched route is loaded from memory.
-            if isRemote, asksGuard, let other = try askGuard(url, match, given, table) {
-                return try URLText.read(other, longest: settings.longestURL, scheme: settings.firstScheme) {
-                    (url) throws(PluginError) in
-                    try body(try table.resolve(url, table.routes.table.match(url), schemes: settings.schemes))
-                }
-            }
             return try body(try table.resolve(url, match, schemes: settings.schemes))
-        }
-    }
-
-    /// Asks the guard, and returns the URL that it wants to be opened instead, if any.
-    ///
-    /// - Throws: `refused`.
-    private func askGuard(
-        _ url: URLText, _ match: RouteMatch?, _ given: UnsafeBufferPointer<plugin_entry>, _ table: Table
-    ) throws(PluginError) -> String? {
-        guard let remoteGuard = core.remoteGuard.withLock({ $0 }) else { return nil }
-        let found = try? table.resolve(url, match, schemes: settings.schemes)
-        let program = program.hostTable!
-        let parameters = Dictionary(
-            given.map { ($0.key.text, Value(copying: $0.value, host: program)) }, uniquingKeysWith: { a, _ in a })
-        let call = RemoteCall(
-            url: url.text, scheme: url.scheme?.string, host: url.host?.string, target: found?.target.text,
-            action: found?.action.text, parameters: parameters)
-        switch remoteGuard(call) {
-        case .pass: return nil
-        case .refuse(let message): throw PluginError(.refused, message)
-        case .redirect(let other): return other
         }
     }
 
@@ -202,34 +208,19 @@ extension Calls {
     func checkOpen(
         _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table
     ) throws(PluginError) {
-        try resolve(url, given, isRemote: isRemote, table) { (resolution) throws(PluginError) in
-            try check(resolution, given, isRemote: isRemote, table)
-        }
-    }
-
-    private func check(
-        _ resolution: URLResolution, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table
-    ) throws(PluginError) {
-        guard let found = table.find(resolution.target, resolution.action) else {
-            let action = resolution.action.text
-            let fallback = try fallback(for: resolution.target.text, action, isRemote: isRemote, in: table)
-            guard case .notFound(let notFound) = fallback else { return }
-            return try Parameters(ofNotFound: action, [:]).lend { (entries) throws(PluginError) in
-                try notFound.checkBinding(entries)
+        if isRemote { return try checkRemotely(url, given, in: table) }
+        try resolve(url, table) { (resolution) throws(PluginError) in
+            let destination = try destination(of: resolution, in: table)
+            try destination.lendArguments(resolution, besides: given) { (entries, _) throws(PluginError) in
+                _ = try self.parameters(entries, of: resolution, destination)
             }
-        }
-        let endpoint = found.takeUnretainedValue()
-        if isRemote, !endpoint.isRemote { throw .notRemote(endpoint) }
-        try URLArguments.lend(of: resolution, to: found, besides: given, asksForObject: false) {
-            (entries, _) throws(PluginError) in try endpoint.checkBinding(entries)
         }
     }
 }
-extension Endpoint {
-    /// - Throws: The errors of ``bind(_:to:)``.
-    fileprivate func checkBinding(_ entries: UnsafeBufferPointer<plugin_entry>) throws(PluginError) {
-        try withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: argumentCount(for: entries)) {
-            (arguments) throws(PluginError) in try bind(entries, to: arguments)?.deallocate()
-        }
+
+extension Table {
+    /// Returns the error for opening a URL after the host was shut down.
+    func isStopped(_ url: URLText) -> PluginError {
+        missing(url.writtenHost.string, url.segments.last?.string ?? "")
     }
 }

@@ -1,4 +1,5 @@
 import PluginABI
+import Synchronization
 
 /// All parameters of a page, whether the action that makes it declares them or not.
 struct PageParameters {
@@ -56,6 +57,11 @@ final class PageCall {
         }
         parameters.values.merge(calls.defaults(of: endpoint?.takeUnretainedValue())) { given, _ in given }
     }
+}
+
+/// The parameters of a page, as they were noted last.
+final class NotedPage: Sendable {
+    let parameters = Mutex(PageParameters())
 }
 
 extension Calls {

@@ -82,6 +82,17 @@ struct URLArguments: ~Copyable {
         }
     }
 
+    /// Returns the parameters of a route's closure: those of any call, and what the host says about the URL.
+    static func ofClosure(
+        _ resolution: URLResolution, _ named: [String: Value], asksForObject: Bool
+    ) -> [String: Value] {
+        var all = named
+        all[ReservedName.pattern.rawValue] = resolution.route.map { .string($0.takeUnretainedValue().pattern.text) }
+        all[ReservedName.url.rawValue] = .string(resolution.url.string)
+        all[ReservedName.object.rawValue] = .bool(asksForObject)
+        return all
+    }
+
     /// Returns the parameters that the caller passes, followed by the declared ones of the URL in declared order, and by
     /// the others.
     @inline(__always)

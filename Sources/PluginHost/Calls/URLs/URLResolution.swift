@@ -14,13 +14,13 @@ struct URLResolution {
     var route: Unmanaged<RouteEntry>? { match?.entry }
 
     @inline(__always)
-    fileprivate init(_ url: URLText, target: plugin_string, action: plugin_string, match: RouteMatch? = nil) {
+    init(_ url: URLText, target: plugin_string, action: plugin_string, match: RouteMatch? = nil) {
         (self.url, segments, query) = (url.bytes, url.segments, url.query)
         (self.target, self.action, self.match) = (target, action, match)
     }
 
     @inline(__always)
-    fileprivate init(_ url: URLText, _ match: RouteMatch) {
+    init(_ url: URLText, _ match: RouteMatch) {
         let address = match.destination._withUnsafeGuaranteedRef { $0.address }
         self.init(url, target: address.target, action: address.action, match: match)
     }
@@ -38,27 +38,37 @@ extension Table {
     }
 
     private func resolveWithoutRoute(_ url: URLText, _ schemes: Set<String>) throws(PluginError) -> URLResolution {
-        let named = url.targetAndAction
-        let isKnown = named != nil && url.scheme.map { schemes.contains($0.string) } == true
-        if isKnown, let (target, action) = named,
+        let named = url.targetAndAction(schemes)
+        if let (target, action) = named,
             find(target, action) != nil || find(target, plugin_string("notFound")) != nil
         {
             return URLResolution(url, target: target, action: action)
         }
         if let match = routes.table.fallback(url) { return URLResolution(url, match) }
-        guard isKnown, let (target, action) = named else {
-            let isOfRoutes = url.scheme.map(routes.table.hasRoutes) == true
-            throw url.leadsNowhere(schemes, hasRoutes: isOfRoutes)
-        }
+        guard let (target, action) = named else { throw leadsNowhere(url, schemes) }
         return URLResolution(url, target: target, action: action)
+    }
+
+    /// Returns the error for a URL that no route matches and that names no target and action.
+    func leadsNowhere(_ url: URLText, _ schemes: Set<String>) -> PluginError {
+        url.leadsNowhere(schemes, hasRoutes: url.scheme.map(routes.table.hasRoutes) == true)
     }
 }
 
 extension URLText {
-    /// Target and action of a URL of the form `scheme://target/action`.
-    fileprivate var targetAndAction: (target: plugin_string, action: plugin_string)? {
-        guard segments.count == 2, segments[0].isEmpty, !segments[1].isEmpty, !writtenHost.isEmpty else { return nil }
-        return (plugin_string(writtenHost), plugin_string(segments[1].withSlashes()))
+    /// Target and action of a URL of the form `scheme://target/action`; `nil` for other URLs, and for other schemes than
+    /// those of the program. No pattern can be matched afterwards.
+    func targetAndAction(_ schemes: Set<String>) -> (target: plugin_string, action: plugin_string)? {
+        guard let (target, action) = namedSegments(schemes) else { return nil }
+        return (plugin_string(target), plugin_string(action.withSlashes()))
+    }
+
+    /// The texts of target and action, as ``targetAndAction(_:)``.
+    func namedSegments(_ schemes: Set<String>) -> (target: RawText, action: RawText)? {
+        guard segments.count == 2, segments[0].isEmpty, !segments[1].isEmpty, !writtenHost.isEmpty,
+            let scheme, schemes.contains(scheme.string)
+        else { return nil }
+        return (writtenHost, segments[1])
     }
 
     /// - Parameter hasRoutes: Whether a route has the scheme of this URL.

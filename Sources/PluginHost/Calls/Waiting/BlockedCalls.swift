@@ -37,7 +37,8 @@ extension Calls {
         do throws(PluginError) {
             guard call.mode == .synchronous else {
                 return try keep(
-                    barrier, .endpoint(endpoint, instance: instance, object: object), entries, call, thread, record)
+                    .handOver(barrier), .endpoint(endpoint, instance: instance, object: object), entries, call, thread,
+                    record)
             }
             try block(until: barrier, endpoint, call)
         } catch {
@@ -51,12 +52,12 @@ extension Calls {
     /// Opens a URL after the module that it leads to has handed over its state; the URL may then lead elsewhere. In
     /// mode `.synchronous`, blocks the thread until then and returns `nil`: the caller must resolve the URL again.
     func wait(
-        for barrier: CallBarrier, _ endpoint: Endpoint, url: RawText, asksForObject: Bool,
+        for barrier: CallBarrier, _ endpoint: Endpoint, _ url: @autoclosure () -> WaitingAddress,
         _ given: UnsafeBufferPointer<plugin_entry>, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token? {
         record.vacate()
         guard call.mode == .synchronous else {
-            return try keep(barrier, .url(url.string, asksForObject: asksForObject), given, call, thread, record)
+            return try keep(.handOver(barrier), url(), given, call, thread, record)
         }
         try block(until: barrier, endpoint, call)
         return nil

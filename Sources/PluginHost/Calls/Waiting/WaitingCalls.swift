@@ -1,7 +1,7 @@
 import PluginABI
 import Synchronization
 
-// Calls that wait, without a thread, until their module has handed over its state.
+// Calls that wait, without a thread, until their module has handed over its state, or the guard has decided.
 
 extension Calls {
     /// The address of a waiting call.
@@ -9,61 +9,126 @@ extension Calls {
         /// The endpoint that was found, and the object that the call retains, or 0.
         case endpoint(Endpoint, instance: UnsafeMutableRawPointer?, object: plugin_object)
         case url(String, asksForObject: Bool)
+        /// A URL that a remote caller opens.
+        case remoteURL(String, RemoteOpening)
     }
 
-    /// Stores a call until the hand-over is done.
+    /// What a call waits for.
+    enum Awaited {
+        case handOver(CallBarrier)
+        /// The decision of the guard's asynchronous form about a remote call.
+        case decision(RemoteCall, RemoteSubject, AsynchronousRemoteGuard)
+    }
+
+    /// Stores a call until what it waits for has happened.
     func keep(
-        _ barrier: CallBarrier, _ address: WaitingAddress, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
+        _ awaited: Awaited, _ address: WaitingAddress, _ entries: UnsafeBufferPointer<plugin_entry>, _ call: Call,
         _ thread: ThreadContext,
         _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
         let parameters = Parameters(entries.map { ($0.key.text, Value(copying: $0.value, host: program.hostTable)) })
-        let waiting = WaitingCall(barrier: barrier, address: address, parameters: parameters, call: call, calls: self)
-        return try invoke(core.ownActions.waitingCalls, carrying: waiting, call, thread, record)
+        let waiting = WaitingCall(awaited: awaited, address: address, parameters: parameters, call: call, calls: self)
+        let endpoint =
+            switch awaited {
+            case .handOver: core.ownActions.waitingCalls
+            case .decision: core.ownActions.guardedCalls
+            }
+        return try invoke(endpoint, carrying: waiting, call, thread, record)
     }
 
-    /// Creates the endpoint that represents waiting calls, and by which they are cancelled: an asynchronous action of
-    /// the program.
+    /// Creates the endpoint that represents calls that wait for a hand-over, and by which they are cancelled: an
+    /// asynchronous action of the program.
     static func makeWaitingCalls(_ program: Generation) -> Endpoint {
-        Endpoint(
-            own: "waiting for a module that hands its state over", of: program, ["call": .int], isRemote: true
-        ) { _, call, arguments, _ in
+        makeWaitingCalls(program, "waiting for a module that hands its state over")
+    }
+
+    /// Creates the endpoint that represents calls that wait for the guard.
+    static func makeGuardedCalls(_ program: Generation) -> Endpoint {
+        makeWaitingCalls(program, "waiting for the guard of remote calls")
+    }
+
+    private static func makeWaitingCalls(_ program: Generation, _ name: String) -> Endpoint {
+        Endpoint(own: name, of: program, ["call": .int], isRemote: true) { _, call, arguments, _ in
             Calls.takeCarried(WaitingCall.self, arguments).begin(call!.pointee.token)
         }
     }
 
-    /// One waiting call. `begin` sets `token` before another thread sees the call, and `running` has a lock; the other
-    /// members are immutable. Hence `@unchecked Sendable`.
+    /// One waiting call. `begin` sets `token` before another thread sees the call, `address` is changed before the call
+    /// proceeds, and `running` has a lock; the other members are immutable. Hence `@unchecked Sendable`.
     private final class WaitingCall: @unchecked Sendable {
-        private let barrier: CallBarrier
-        private let address: WaitingAddress
+        private let awaited: Awaited
+        private var address: WaitingAddress
         private let parameters: Parameters
         private let call: Call
         private let calls: Calls
         /// The token of the waiting call. Set once, by `begin`.
         private var token: plugin_token = 0
-        private let running = Mutex<(isCancelled: Bool, token: plugin_token)>((false, 0))
+        private let running = Mutex(Running())
 
-        init(barrier: CallBarrier, address: WaitingAddress, parameters: Parameters, call: Call, calls: Calls) {
-            (self.barrier, self.address, self.parameters) = (barrier, address, parameters)
+        private struct Running {
+            var isCancelled = false
+            /// The token of the call that it has become; 0 before that.
+            var token: plugin_token = 0
+            /// The task that asks the guard.
+            var task: Task<Void, Never>?
+        }
+
+        init(awaited: Awaited, address: WaitingAddress, parameters: Parameters, call: Call, calls: Calls) {
+            (self.awaited, self.address, self.parameters) = (awaited, address, parameters)
             (self.call, self.calls) = (call, calls)
         }
 
         func begin(_ token: plugin_token) {
             self.token = token
             CancelHandler.set(of: token, in: calls.program) { self.cancel() }
-            do throws(PluginError) {
-                try barrier.whenOver { ThreadPool.shared.run { self.proceed() } }
-            } catch {
-                end(error)
+            switch awaited {
+            case .handOver(let barrier):
+                do throws(PluginError) {
+                    try barrier.whenOver { ThreadPool.shared.run { self.proceed() } }
+                } catch {
+                    end(error)
+                }
+            case .decision(let remoteCall, let subject, let decide): ask(decide, remoteCall, subject)
             }
         }
 
-        private func cancel() {
-            let token = running.withLock { running in
-                running.isCancelled = true
-                return running.token
+        /// Asks the guard in a task, whose calls are part of this one.
+        private func ask(
+            _ decide: @escaping AsynchronousRemoteGuard, _ remoteCall: RemoteCall, _ subject: RemoteSubject
+        ) {
+            let task = Task(executorPreference: BlockingExecutor.modules) {
+                await InterceptedTask.run(for: self.token) {
+                    do {
+                        self.decided(try await decide(remoteCall), subject)
+                    } catch {
+                        self.end(.guardFailed(error, remoteCall.url))
+                    }
+                }
             }
+            let isCancelled = running.withLock { running in
+                running.task = task
+                return running.isCancelled
+            }
+            if isCancelled { task.cancel() }
+        }
+
+        private func decided(_ answer: RemoteAnswer, _ subject: RemoteSubject) {
+            guard case .remoteURL(let url, var opening) = address else { return }
+            switch answer {
+            case .pass: opening.decision = .pass(subject)
+            case .redirect(let other): opening.decision = .redirect(other)
+            case .refuse(let message): return end(PluginError(.refused, message))
+            }
+            address = .remoteURL(url, opening)
+            ThreadPool.shared.run { self.proceed() }
+        }
+
+        private func cancel() {
+            let (token, task) = running.withLock { running in
+                running.isCancelled = true
+                return (running.token, running.task)
+            }
+            task?.cancel()
             if token != 0 { Calls.abandon(token, PluginError(.cancelled, "The caller cancelled the call.")) }
         }
 
@@ -106,6 +171,10 @@ extension Calls {
                 return try url.withRawText { (url) throws(PluginError) in
                     try calls.open(url, entries, asksForObject: asksForObject, next, thread, record)
                 }
+            case .remoteURL(let url, let opening):
+                return try url.withRawText { (url) throws(PluginError) in
+                    try calls.openRemotely(url, entries, opening, next, thread, record)
+                }
             }
         }
 
@@ -113,5 +182,14 @@ extension Calls {
             let waiting = Unmanaged<WaitingCall>.fromOpaque(data!).takeRetainedValue()
             waiting.calls.answer(waiting.token, value, error)
         }
+    }
+}
+
+extension PluginError {
+    /// The error of a remote call whose guard has thrown an error instead of deciding.
+    fileprivate static func guardFailed(_ error: any Error, _ url: String) -> PluginError {
+        if let error = error as? PluginError { return error }
+        if error is CancellationError { return PluginError(.cancelled, "The program's guard was cancelled.") }
+        return PluginError(.refused, "The program's guard failed to decide about “\(url.shortened)”: \(error)")
     }
 }

@@ -65,6 +65,8 @@ final class Endpoint: @unchecked Sendable {
     let durations = Durations()
     /// The source of the instance, for actions of a target that has instances.
     let instances: InstanceProvider?
+    /// What the guard must find about other programs that call it.
+    let demands: [String]
     /// Whether it is code of a module and appears in the statistics. Callbacks and the endpoints by which the host
     /// replaces an action do not.
     private var isListed: Bool { !generation.isProgram && !isVariadic }
@@ -87,6 +89,7 @@ final class Endpoint: @unchecked Sendable {
 
     init(
         name: plugin_string, parameters: [Parameter] = [], isAsync: Bool, isRemote: Bool = false,
+        demands: [String] = [],
         hasRest: Bool = false, isVariadic: Bool = false, isStandIn: Bool = false, generation: Generation,
         instances: InstanceProvider? = nil, gate: SerialGate? = nil, data: UnsafeMutableRawPointer? = nil,
         invoke: @escaping plugin_invoke
@@ -94,6 +97,7 @@ final class Endpoint: @unchecked Sendable {
         nameBytes = name
         self.parameters = .immortal(parameters)
         (self.isAsync, self.isRemote, self.isVariadic) = (isAsync, isRemote, isVariadic)
+        self.demands = demands
         (self.hasRest, self.isStandIn, self.invoke, self.data) = (hasRest, isStandIn, invoke, data)
         (self.generation, self.instances, self.gate) = (generation, instances, gate)
         asksAboutURL = parameters.contains { $0.key.count > 3 && $0.key.bytes!.pointee == UInt8(ascii: "_") }

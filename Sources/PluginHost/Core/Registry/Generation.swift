@@ -182,7 +182,8 @@ final class Generation: @unchecked Sendable {
         let function = module.functions[name]!  // The loader has checked that each action has one.
         return Endpoint(
             name: function.name, parameters: action.parameters.map(Endpoint.Parameter.init), isAsync: action.isAsync,
-            isRemote: action.isRemote, hasRest: action.hasRest, generation: self, instances: instances, gate: gate,
+            isRemote: action.isRemote, demands: action.demands, hasRest: action.hasRest, generation: self,
+            instances: instances, gate: gate,
             data: function.data,
             invoke: function.invoke)
     }

@@ -22,6 +22,8 @@ final class Table: Sendable {
     private let subscribers: NameIndex<ModuleSubscribers>
     /// The preferred service of each name, found without creating a String.
     let serviceIndex: NameIndex<ServiceEntry>
+    /// The dead routes, once they are looked for.
+    private let knownDeadRoutes = Mutex<[DeadRoute]?>(nil)
 
     /// The parts that a table is built from.
     struct Contents: Sendable {
@@ -104,6 +106,14 @@ final class Table: Sendable {
     @inline(__always)
     func subscribers(of event: plugin_string, hash: UInt64) -> Unmanaged<ModuleSubscribers>? {
         subscribers.find(event, hash: hash)
+    }
+
+    /// Returns the dead routes, which are found once for each table.
+    func deadRoutes(finding find: (Table) -> [DeadRoute]) -> [DeadRoute] {
+        if let known = knownDeadRoutes.withLock({ $0 }) { return known }
+        let found = find(self)
+        knownDeadRoutes.withLock { $0 = found }
+        return found
     }
 
     /// The actions by target, for errors and lists.

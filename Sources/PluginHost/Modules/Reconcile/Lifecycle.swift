@@ -244,7 +244,8 @@ final class Lifecycle: Sendable {
         let published = context.published
         return published.folders.problems.sorted { $0.key < $1.key }.map(\.value) + published.ownProblems.all
             + [watcher?.problem].compactMap(\.self)
-            + published.folders.declarationProblems(context.registry.table).map(\.error) + (store?.problems ?? [])
+            + published.folders.declarationProblems(context.registry.table).map(\.error)
+            + context.registry.table.deadRoutes.problems + (store?.problems ?? [])
     }
 
     /// The problems that were not logged.

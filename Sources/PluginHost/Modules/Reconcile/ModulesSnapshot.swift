@@ -30,7 +30,14 @@ struct ModulesSnapshot: Sendable {
             return record.status(Served(generation, module, path: record.path, since: generation.created))
         }
         for served in served where folders.records[served.path] == nil { statuses.append(served.statusWithoutFile) }
-        return program + statuses.sorted { PathKey($0.file) < PathKey($1.file) }
+        statuses = program + statuses.sorted { PathKey($0.file) < PathKey($1.file) }
+        let dead = table.deadRoutes
+        if dead.isEmpty { return statuses }
+        for index in statuses.indices where statuses[index].state == .active {
+            let own = RouteEntry.Owner.module(statuses[index].name ?? "")
+            statuses[index].problems = dead.filter { $0.route.owner == own }.problems
+        }
+        return statuses
     }
 
     /// The generations that serve, those that drain, and the last hundred that were retired.

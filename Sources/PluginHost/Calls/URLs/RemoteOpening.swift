@@ -1,0 +1,290 @@
+import CPluginHost
+import PluginABI
+import Synchronization
+
+/// The state of one opening by a remote caller, which is kept while the opening waits: the guard is asked once.
+struct RemoteOpening: Sendable {
+    let asksForObject: Bool
+    /// Notes the parameters, if the URL should open a page.
+    let page: NotedPage?
+    var decision = Decision.none
+    /// Whether the event `host.openURL` was posted.
+    var isAnnounced = false
+
+    /// What the guard has decided.
+    enum Decision: Sendable {
+        case none
+        /// To make this call. If the URL leads elsewhere meanwhile, because modules have changed, that is another call.
+        case pass(RemoteSubject)
+        /// To open this URL instead, about which the guard is not asked.
+        case redirect(String)
+    }
+
+    init(asksForObject: Bool, page: NotedPage? = nil) { (self.asksForObject, self.page) = (asksForObject, page) }
+}
+
+/// What a guard decides about: where a URL leads, and what is demanded there.
+struct RemoteSubject: Equatable, Sendable {
+    let destination: String?
+    let demands: [String]
+
+    init(_ resolution: Calls.RemoteResolution) {
+        guard case .found(let resolution, let destination) = resolution else {
+            (self.destination, demands) = (nil, [])
+            return
+        }
+        let route = resolution.route?.takeUnretainedValue().pattern.text ?? ""
+        self.destination = "\(resolution.target.text)/\(resolution.action.text) \(route)"
+        demands = destination.demands
+    }
+}
+
+extension Calls {
+    /// Opens a URL for a remote caller: finds what it leads to among what is declared remote, asks the guard, and makes
+    /// the call.
+    func openRemotely(
+        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, _ opening: RemoteOpening, _ call: Call,
+        _ thread: ThreadContext, _ record: CallRecord
+    ) throws(PluginError) -> plugin_token {
+        // Finding the route and asking the guard count towards the caller's timeout.
+        let end = call.timeout > 0 ? deadline(in: call.timeout, from: plugin_host_coarse_now()) : 0
+        var opening = opening
+        if call.isAdmitted { opening.isAnnounced = true }
+        while true {
+            let table = registry.current(thread)
+            let other: String? = if case .redirect(let other) = opening.decision { other } else { nil }
+            let answer =
+                if let other {
+                    try other.withRawText { (other) throws(PluginError) in
+                        try tryToOpen(other, insteadOf: url, given, &opening, end, call, thread, record, table)
+                    }
+                } else {
+                    try tryToOpen(url, insteadOf: url, given, &opening, end, call, thread, record, table)
+                }
+            if let answer { return answer }
+        }
+    }
+
+    /// Opens a URL, unless the table is replaced meanwhile or the guard wants another URL to be opened: then returns
+    /// `nil`.
+    ///
+    /// - Parameter original: The URL that the caller has opened.
+    private func tryToOpen(
+        _ url: RawText, insteadOf original: RawText, _ given: UnsafeBufferPointer<plugin_entry>,
+        _ opening: inout RemoteOpening, _ end: Int64, _ call: Call, _ thread: ThreadContext, _ record: CallRecord,
+        _ table: Table
+    ) throws(PluginError) -> plugin_token? {
+        var next = opening
+        defer { opening = next }
+        let page = opening.page.map { _ in PageCall(given, self) }
+        return try reach(url, given, asksForObject: opening.asksForObject, for: page, in: table) {
+            (url, found, entries, dropped) throws(PluginError) -> plugin_token? in
+            var call = call
+            if end != 0 { call.timeout = try Self.timeLeft(until: end, url) }
+            let endpoint: Endpoint? =
+                if case .found(_, let destination) = found { destination.declaring } else { nil }
+            if let page {
+                page.note(url.query, endpoint.map { .passUnretained($0) }, entries)
+                next.page?.parameters.withLock { $0 = page.parameters }
+            }
+            switch try decide(url, found, entries, next, isAdmitted: call.isAdmitted) {
+            case .pass: break
+            case .refuse(let message): throw PluginError(.refused, message)
+            case .redirect(let other):
+                next.decision = .redirect(other)
+                return nil
+            case .ask(let remoteCall, let decide):
+                guard call.mode == .any else { throw .asynchronousGuard(url.text) }
+                return try keep(
+                    .decision(remoteCall, RemoteSubject(found), decide), .remoteURL(original.string, next), given, call,
+                    thread, record)
+            }
+            guard case .found(let resolution, let destination) = found else {
+                if case .nothing(let passedOver) = found { noteNoRoute(url, table, passedOver) }
+                throw .noRoute(url.text)
+            }
+            if case .redirect = next.decision {} else { next.decision = .pass(RemoteSubject(found)) }
+            if !next.isAnnounced {
+                next.isAnnounced = true
+                postHostEvent("host.openURL", ["url": .string(url.text)])
+            }
+            if dropped != 0, page == nil, let endpoint { logDrops(from: url.query, of: endpoint) }
+            call.route = resolution.route
+            if !next.asksForObject, let token = try showPage(of: resolution, given, call, thread, record) {
+                return token
+            }
+            return try reachedCall(destination, resolution, entries, original, given, next, call, thread, record, table)
+        }
+    }
+
+    /// Makes the call of what a URL leads to. Returns `nil` if the table was replaced meanwhile.
+    private func reachedCall(
+        _ destination: URLDestination, _ resolution: URLResolution, _ entries: UnsafeBufferPointer<plugin_entry>,
+        _ original: RawText, _ given: UnsafeBufferPointer<plugin_entry>, _ opening: RemoteOpening, _ call: Call,
+        _ thread: ThreadContext, _ record: CallRecord, _ table: Table
+    ) throws(PluginError) -> plugin_token? {
+        let (target, action) = (resolution.target.text, resolution.action.text)
+        switch destination {
+        case .action(let endpoint):
+            let isThere = registry.read(thread) { present in
+                guard present === table else { return false }
+                occupy(record, .passUnretained(endpoint), call)
+                return true
+            }
+            guard isThere else { return nil }
+            if endpoint.isBlocked.load(ordering: .relaxed), let barrier = try barrier(of: endpoint, for: call) {
+                return try wait(
+                    for: barrier, endpoint, .remoteURL(original.string, opening), given, call, thread, record)
+            }
+            return try invoke(endpoint, entries, call, thread, record, through: table.interception)
+        case .notFound(let endpoint):
+            return try self.call(
+                .notFound(endpoint), for: target, action, entries, call, thread, record, in: table)
+        case .program(let handler):
+            return try self.call(.program(handler), for: target, action, entries, call, thread, record, in: table)
+        case .closure(let closure):
+            return try self.call(
+                closure, of: resolution, entries, asksForObject: opening.asksForObject, call, thread, record)
+        }
+    }
+
+    /// Checks whether opening a URL by a remote caller would reach something.
+    ///
+    /// - Throws: The error that `open` would throw.
+    func checkRemotely(
+        _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, in table: Table
+    ) throws(PluginError) {
+        var opening = RemoteOpening(asksForObject: false)
+        var other: String?
+        func check(_ url: RawText) throws(PluginError) {
+            try reach(url, given, asksForObject: false, in: table) { (url, found, entries, _) throws(PluginError) in
+                switch try decide(url, found, entries, opening) {
+                case .pass: if case .nothing = found { throw .noRoute(url.text) }
+                case .ask: break
+                case .refuse(let message): throw PluginError(.refused, message)
+                case .redirect(let redirected): other = redirected
+                }
+            }
+        }
+        try check(url)
+        guard let other else { return }
+        opening.decision = .redirect(other)
+        try other.withRawText { (other) throws(PluginError) in try check(other) }
+    }
+
+    /// Finds what a URL leads to for a remote caller, and lends it, with the entries of the call.
+    ///
+    /// - Throws: `invalidURL`, `hostStopped`.
+    private func reach<Result>(
+        _ text: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, for page: PageCall? = nil,
+        in table: Table,
+        _ body: (URLText, RemoteResolution, UnsafeBufferPointer<plugin_entry>, _ dropped: Int) throws(PluginError) ->
+            Result
+    ) throws(PluginError) -> Result {
+        defer { withExtendedLifetime(table) {} }  // The table owns what the URL leads to.
+        return try URLText.readPath(text, longest: settings.longestURL, scheme: settings.firstScheme) {
+            (url) throws(PluginError) in
+            if table.isStopped { throw table.isStopped(url) }
+            try url.takeQuery()
+            let found = resolveRemotely(url, in: table)
+            guard case .found(let resolution, let destination) = found else { return try body(url, found, given, 0) }
+            let given = page?.given(for: destination.declaring.map { .passUnretained($0) }) ?? given
+            return try destination.lendArguments(resolution, besides: given, asksForObject: asksForObject) {
+                [url] (entries, dropped) throws(PluginError) in try body(url, found, entries, dropped)
+            }
+        }
+    }
+
+    private func noteNoRoute(_ url: URLText, _ table: Table, _ passedOver: RouteEntry?) {
+        let reason = table.reasonForNoRoute(url, schemes: settings.schemes, passing: passedOver)
+        settings.log(
+            LogEntry(
+                level: .info,
+                message: "Another program opened “\(url.text.shortened)”, which leads to nothing for it. \(reason)"))
+    }
+
+    private static func timeLeft(until end: Int64, _ url: URLText) throws(PluginError) -> Int64 {
+        let left = end - monotonicNow()
+        guard left > 0 else {
+            throw PluginError(
+                .deadlineExceeded,
+                "The timeout for opening “\(url.text.shortened)” passed before its route was found. Nothing was called."
+            )
+        }
+        return left
+    }
+}
+
+// MARK: - The guard
+
+extension Calls {
+    /// What is to be done about a remote call.
+    private enum Verdict {
+        case pass
+        case refuse(String)
+        case redirect(String)
+        case ask(RemoteCall, AsynchronousRemoteGuard)
+    }
+
+    /// Checks the parameters of a remote call, and asks the guard, unless it has decided already.
+    ///
+    /// - Throws: The error of the parameters.
+    private func decide(
+        _ url: URLText, _ found: RemoteResolution, _ entries: UnsafeBufferPointer<plugin_entry>,
+        _ opening: RemoteOpening, isAdmitted: Bool = false
+    ) throws(PluginError) -> Verdict {
+        var parameters: [String: Value] = [:]
+        var demands: [String] = []
+        var names: (target: String, action: String)?
+        var route: String?
+        switch found {
+        case .found(let resolution, let destination):
+            parameters = try self.parameters(
+                entries, of: resolution, destination, asksForObject: opening.asksForObject)
+            demands = destination.demands
+            if resolution.target.count > 0 { names = (resolution.target.text, resolution.action.text) }
+            route = resolution.route?.takeUnretainedValue().pattern.text
+        case .nothing:
+            parameters = named(entries)
+            names = url.targetAndAction(settings.schemes).map { ($0.text, $1.text) }
+        }
+        if isAdmitted { return .pass }
+        switch opening.decision {
+        case .redirect: return .pass
+        case .pass(let subject): if subject == RemoteSubject(found) { return .pass }
+        case .none: break
+        }
+        guard let forms = core.remoteGuard.withLock({ $0 }) else {
+            return demands.isEmpty ? .pass : .refuse(Self.noGuard(url, demands))
+        }
+        let call = RemoteCall(
+            url: url.text, scheme: url.scheme?.string, host: url.host?.string, target: names?.target,
+            action: names?.action, route: route, parameters: parameters, demands: demands)
+        switch forms.check(call) {
+        case .pass: return .pass
+        case .refuse(let message): return .refuse(message)
+        case .redirect(let other): return .redirect(other)
+        case .ask:
+            guard let decide = forms.decide else {
+                return .refuse(
+                    "The program's guard wants to decide about “\(url.text.shortened)” asynchronously, but has no "
+                        + "asynchronous form (onRemoteCall(_:asking:)).")
+            }
+            return .ask(call, decide)
+        }
+    }
+
+    private static func noGuard(_ url: URLText, _ demands: [String]) -> String {
+        "“\(url.text.shortened)” demands \(demands.joined(separator: ", ")) of other programs, and this program has no "
+            + "guard that could check it (onRemoteCall)."
+    }
+}
+
+extension PluginError {
+    fileprivate static func asynchronousGuard(_ url: String) -> PluginError {
+        PluginError(
+            .asynchronousGuard,
+            "The program's guard can decide about “\(url.shortened)” only asynchronously: open it with await, or with "
+                + "call from a module.")
+    }
+}

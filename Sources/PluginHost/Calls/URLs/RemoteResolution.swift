@@ -1,0 +1,100 @@
+import PluginABI
+import Synchronization
+
+// What URLs of remote callers lead to. For them, only what is declared remote exists.
+
+extension Table {
+    /// Returns what answers a call of an action by a remote caller; `nil` if nothing does.
+    func remoteDestination(_ target: plugin_string, _ action: plugin_string) -> URLDestination? {
+        if let found = find(target, action)?.takeUnretainedValue(), found.isRemote { return .action(found) }
+        if let notFound = find(target, plugin_string("notFound"))?.takeUnretainedValue(), notFound.isRemote {
+            return .notFound(notFound)
+        }
+        return nil
+    }
+
+    /// Returns what answers a remote caller whose URL matches a route; `nil` if nothing does.
+    func remoteDestination(of route: RouteEntry) -> URLDestination? {
+        if let closure = route.closure { return closure.isRemote ? .closure(closure) : nil }
+        let address = route.destination.address
+        return remoteDestination(address.target, address.action)
+    }
+
+    /// Returns why a URL leads to nothing for a remote caller, for the host's log.
+    ///
+    /// - Parameter passedOver: The first route that matches, but leads to nothing remote.
+    func reasonForNoRoute(_ url: URLText, schemes: Set<String>, passing passedOver: RouteEntry?) -> String {
+        let fallback = routes.table.fallback(url)?.entry.takeUnretainedValue()
+        let named = url.targetAndAction(schemes)
+        guard let route = passedOver ?? (named == nil ? fallback : nil) else {
+            guard let (target, action) = named else { return leadsNowhere(url, schemes).message }
+            return reasonForNoRoute(target, action)
+        }
+        let address = route.destination.address
+        let reason =
+            route.closure == nil ? reasonForNoRoute(address.target, address.action) : "Its closure is not remote."
+        return "It matches the route “\(route.pattern.text.shortened)” of \(route.owner.description). \(reason)"
+    }
+
+    private func reasonForNoRoute(_ target: plugin_string, _ action: plugin_string) -> String {
+        guard let found = find(target, action)?.takeUnretainedValue() else {
+            return missing(target.text, action.text).message
+        }
+        return "\(found.title) is not declared remote."
+    }
+}
+
+extension Calls {
+    /// What a URL leads to for a remote caller.
+    enum RemoteResolution {
+        case found(URLResolution, URLDestination)
+        /// Nothing; carries the first route that matches, but leads to nothing remote.
+        case nothing(RouteEntry?)
+    }
+
+    /// Finds what a URL leads to for a remote caller: the most specific of the routes that lead to something remote,
+    /// then `scheme://target/action`, then the fallback of the scheme. If nothing remote is found, the program's handler
+    /// of missing targets is asked: for names that are absent and for names that are not remote alike.
+    func resolveRemotely(_ url: URLText, in table: Table) -> RemoteResolution {
+        var steps = 0
+        var (passedOver, named): (RouteEntry?, RouteEntry?)
+        let match = table.routes.table.match(url, counting: &steps) { route in
+            if table.remoteDestination(of: route) != nil { return true }
+            if passedOver == nil { passedOver = route }
+            if named == nil, route.closure == nil { named = route }
+            return false
+        }
+        if let match, let destination = table.remoteDestination(of: match.entry.takeUnretainedValue()) {
+            return .found(URLResolution(url, match), destination)
+        }
+        let handler = core.noTargetHandler.withLock { $0 }
+        let namedMatch = handler == nil ? nil : named?.match(url, counting: &steps)
+        let address = url.targetAndAction(settings.schemes)
+        if let (target, action) = address, let destination = table.remoteDestination(target, action) {
+            return .found(URLResolution(url, target: target, action: action), destination)
+        }
+        let fallback = table.routes.table.fallback(url)
+        if let fallback, let destination = table.remoteDestination(of: fallback.entry.takeUnretainedValue()) {
+            return .found(URLResolution(url, fallback), destination)
+        }
+        guard let handler else { return .nothing(passedOver) }
+        if let namedMatch { return .found(URLResolution(url, namedMatch), .program(handler)) }
+        if let (target, action) = address {
+            return .found(URLResolution(url, target: target, action: action), .program(handler))
+        }
+        if let fallback, fallback.entry.takeUnretainedValue().closure == nil {
+            return .found(URLResolution(url, fallback), .program(handler))
+        }
+        return .nothing(passedOver)
+    }
+}
+
+extension PluginError {
+    /// The error for a URL that leads to nothing for a remote caller. It is the same whether something is there that is
+    /// not remote, or nothing is there.
+    static func noRoute(_ url: String) -> PluginError {
+        PluginError(
+            .noRoute,
+            "“\(url.shortened)” leads to nothing that other programs may open. The log of the host says why.")
+    }
+}

@@ -1,0 +1,91 @@
+import PluginABI
+
+/// What answers the opening of a URL.
+enum URLDestination {
+    /// The action that the URL addresses.
+    case action(Endpoint)
+    /// The action `notFound` of the target, because the target does not have the action.
+    case notFound(Endpoint)
+    /// The closure of the route.
+    case closure(RouteClosure)
+    /// The program's handler of calls for which there is no target.
+    case program(Callback)
+
+    /// The endpoint that declares the parameters; `nil` if any are accepted.
+    var declaring: Endpoint? { if case .action(let endpoint) = self { endpoint } else { nil } }
+
+    /// What the guard must find about other programs.
+    var demands: [String] {
+        switch self {
+        case .action(let endpoint), .notFound(let endpoint): endpoint.demands
+        case .closure(let closure): closure.demands
+        case .program: []
+        }
+    }
+
+    /// Lends the parameters of a URL as the entries of the call, with the number of query items that were dropped.
+    func lendArguments<Result>(
+        _ resolution: URLResolution, besides given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool = false,
+        _ body: (UnsafeBufferPointer<plugin_entry>, _ dropped: Int) throws(PluginError) -> Result
+    ) throws(PluginError) -> Result {
+        try URLArguments.lend(
+            of: resolution, to: declaring.map { .passUnretained($0) }, besides: given, asksForObject: asksForObject,
+            body)
+    }
+}
+
+extension Calls {
+    /// Returns what answers a URL that a caller in this process opens.
+    ///
+    /// - Throws: The error that explains why nothing does.
+    func destination(of resolution: URLResolution, in table: Table) throws(PluginError) -> URLDestination {
+        if let closure = resolution.route?.takeUnretainedValue().closure { return .closure(closure) }
+        if let found = table.find(resolution.target, resolution.action) { return .action(found.takeUnretainedValue()) }
+        let (target, action) = (resolution.target.text, resolution.action.text)
+        return switch try fallback(for: target, action, isRemote: false, in: table) {
+        case .notFound(let notFound): .notFound(notFound)
+        case .program(let handler): .program(handler)
+        }
+    }
+
+    /// Checks the parameters of a call by URL, and returns them as its destination would get them. Those without a
+    /// value are left out.
+    ///
+    /// - Throws: The errors of ``Endpoint/bind(_:to:)``.
+    func parameters(
+        _ entries: UnsafeBufferPointer<plugin_entry>, of resolution: URLResolution, _ destination: URLDestination,
+        asksForObject: Bool = false
+    ) throws(PluginError) -> [String: Value] {
+        switch destination {
+        case .action(let endpoint): return try endpoint.bound(entries)
+        case .notFound(let endpoint):
+            let all = named(entries)
+            try Parameters(ofNotFound: resolution.action.text, .map(all)).lend { (entries) throws(PluginError) in
+                _ = try endpoint.bound(entries)
+            }
+            return all
+        case .closure: return URLArguments.ofClosure(resolution, named(entries), asksForObject: asksForObject)
+        case .program: return named(entries)
+        }
+    }
+}
+
+extension Endpoint {
+    /// Returns the parameters as the action would get them, without those that have no value.
+    ///
+    /// - Throws: The errors of ``bind(_:to:)``.
+    fileprivate func bound(_ entries: UnsafeBufferPointer<plugin_entry>) throws(PluginError) -> [String: Value] {
+        try withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: argumentCount(for: entries)) {
+            (arguments) throws(PluginError) in
+            let memory = try bind(entries, to: arguments)
+            defer { memory?.deallocate() }
+            let host = generation.calls.program.hostTable!
+            var values: [String: Value] = [:]
+            if hasRest, let rest = arguments.last { values = Value(copying: rest, host: host).map ?? [:] }
+            for (parameter, argument) in zip(parameters, arguments) where argument.kind != PLUGIN_KIND_NULL {
+                values[parameter.name] = Value(copying: argument, host: host)
+            }
+            return values
+        }
+    }
+}

@@ -1,0 +1,187 @@
+public import PluginABI
+
+/// What a URL leads to, and why: the answer of ``PluginHost/resolve(_:_:origin:)``.
+public struct URLExplanation: Sendable {
+    /// The URL as it was given.
+    public let url: String
+    /// The action that the URL reaches (`target/action`, or `(closure)` for a closure of the program), or would reach
+    /// if it could be opened; `nil` if it leads nowhere.
+    public internal(set) var action: String?
+    /// What answers if nobody offers the action: `notFound`, the target's own fallback, or `onMissingTarget`, the
+    /// program's; otherwise `nil`.
+    public internal(set) var fallback: String?
+    /// The module of the action; `nil` if there is none.
+    public internal(set) var module: String?
+    /// The pattern of the route that leads to the action; `nil` if the URL itself names target and action.
+    public internal(set) var route: String?
+    /// The parameters as the action would get them, without those that have no value.
+    public internal(set) var parameters: [String: Value] = [:]
+    /// What the action demands of other programs.
+    public internal(set) var demands: [String] = []
+    /// Why the URL cannot be opened; `nil` if it can, as far as the guard, the interceptors and the action itself let
+    /// it.
+    public internal(set) var error: PluginError?
+    /// The other routes that match the URL.
+    public internal(set) var others: [Other] = []
+    /// Whether ``others`` is complete. It has at most 100 elements.
+    public internal(set) var othersAreComplete = true
+
+    /// A route that matches the URL, too, but does not decide what it leads to.
+    public struct Other: Sendable {
+        /// The pattern of the route; `scheme://target/action` for the action that the URL itself names.
+        public let pattern: String
+        /// The action that the route leads to: `target/action`, or `(closure)`.
+        public let action: String
+        /// The route's origin in words: a module, a file, or the program; empty for `scheme://target/action`.
+        public let owner: String
+        /// The rule by which another one precedes it, or the reason why it is passed over.
+        public let reason: String
+    }
+
+    init(url: String) { self.url = url }
+
+    static let mostOthers = 100
+}
+
+extension Calls {
+    /// Explains a URL, without calling anything. Takes as long as opening it two or three times: all routes that match are
+    /// found, then the one that decides, and both are compared.
+    func explain(_ url: String, _ parameters: Parameters, isRemote: Bool) -> URLExplanation {
+        var explanation = URLExplanation(url: url)
+        let table = registry.table
+        defer { withExtendedLifetime(table) {} }
+        do throws(PluginError) {
+            try url.withRawText { (text) throws(PluginError) in
+                try parameters.lend { (given) throws(PluginError) in
+                    try URLText.readPath(text, longest: settings.longestURL, scheme: settings.firstScheme) {
+                        (url) throws(PluginError) in
+                        if table.isStopped { throw table.isStopped(url) }
+                        try url.takeQuery()
+                        try explain(url, given, isRemote: isRemote, table, &explanation)
+                    }
+                }
+            }
+        } catch {
+            explanation.error = error
+        }
+        return explanation
+    }
+
+    private func explain(
+        _ url: URLText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table,
+        _ explanation: inout URLExplanation
+    ) throws(PluginError) {
+        let candidates = URLCandidates(url, table, settings.schemes)
+        let found = isRemote ? resolveRemotely(url, in: table) : nil
+        let resolution: URLResolution
+        var destination: URLDestination?
+        switch found {
+        case .found(let known, let reached): (resolution, destination) = (known, reached)
+        case .nothing(let passedOver):
+            explanation.list(candidates, of: url, deciding: nil, isRemote: true, in: table)
+            throw PluginError(
+                .noRoute,
+                "“\(url.text.shortened)” leads to nothing that other programs may open. "
+                    + table.reasonForNoRoute(url, schemes: settings.schemes, passing: passedOver))
+        case nil:
+            do throws(PluginError) {
+                resolution = try table.resolve(url, table.routes.table.match(url), schemes: settings.schemes)
+            } catch {
+                explanation.list(candidates, of: url, deciding: nil, isRemote: false, in: table)
+                throw error
+            }
+        }
+        let route = resolution.route?.takeUnretainedValue()
+        explanation.list(candidates, of: url, deciding: route, isRemote: isRemote, in: table)
+        explanation.route = route?.pattern.text
+        explanation.action = route?.destinationTitle ?? "\(resolution.target.text)/\(resolution.action.text)"
+        if destination == nil { destination = try self.destination(of: resolution, in: table) }
+        guard let destination else { return }
+        explanation.demands = destination.demands
+        switch destination {
+        case .action(let endpoint): explanation.module = endpoint.generation.name
+        case .notFound(let endpoint):
+            (explanation.module, explanation.fallback) = (endpoint.generation.name, "notFound")
+        case .program: explanation.fallback = "onMissingTarget"
+        case .closure: break
+        }
+        explanation.parameters = try destination.lendArguments(resolution, besides: given) {
+            (entries, _) throws(PluginError) in try self.parameters(entries, of: resolution, destination)
+        }
+    }
+}
+
+/// Everything that a URL matches.
+private struct URLCandidates {
+    var routes: [RouteEntry] = []
+    /// Whether more routes match than are kept.
+    var hasMore = false
+    /// The action that the URL itself names, if it exists or has a fallback.
+    var address: (target: String, action: String)?
+    let fallback: RouteEntry?
+    let scheme: String
+
+    init(_ url: URLText, _ table: Table, _ schemes: Set<String>) {
+        var (kept, hasMore): ([RouteEntry], Bool) = ([], false)
+        var steps = 0
+        var seen: Set<ObjectIdentifier> = []
+        _ = table.routes.table.match(url, counting: &steps) { route in
+            guard seen.insert(ObjectIdentifier(route)).inserted else { return false }
+            if kept.count > URLExplanation.mostOthers { hasMore = true } else { kept.append(route) }
+            return hasMore
+        }
+        (routes, self.hasMore) = (kept, hasMore)
+        if let (target, action) = url.namedSegments(schemes) {
+            let target = plugin_string(target)
+            if table.find(target, plugin_string(action)) != nil || table.find(target, plugin_string("notFound")) != nil
+            {
+                address = (target.text, action.string)
+            }
+        }
+        fallback = table.routes.table.fallback(url)?.entry.takeUnretainedValue()
+        scheme = url.scheme?.string ?? ""
+    }
+}
+
+extension URLExplanation {
+    /// Lists the candidates other than the one that decides.
+    fileprivate mutating func list(
+        _ candidates: URLCandidates, of url: URLText, deciding winner: RouteEntry?, isRemote: Bool, in table: Table
+    ) {
+        var others: [Other] = []
+        func add(_ route: RouteEntry, _ reason: String) {
+            others.append(
+                Other(
+                    pattern: route.pattern.text, action: route.destinationTitle, owner: route.owner.description,
+                    reason: reason))
+        }
+        let notRemote = "it leads to nothing that other programs may open"
+        for route in candidates.routes where route !== winner {
+            if isRemote, table.remoteDestination(of: route) == nil {
+                add(route, notRemote)
+            } else if let winner {
+                add(route, route.pattern.rule(precedingBy: winner.pattern, for: url))
+            }
+        }
+        if let (target, action) = candidates.address, let winner {
+            let isReached = target.withPluginString { target in
+                action.withPluginString { action in !isRemote || table.remoteDestination(target, action) != nil }
+            }
+            others.append(
+                Other(
+                    pattern: "\(candidates.scheme)://\(target)/\(action)", action: "\(target)/\(action)", owner: "",
+                    reason: !isReached
+                        ? notRemote
+                        : winner === candidates.fallback
+                            ? "it is not reached" : "a declared route precedes the action that a URL names itself"))
+        }
+        if let fallback = candidates.fallback, fallback !== winner {
+            let isReached = !isRemote || table.remoteDestination(of: fallback) != nil
+            add(
+                fallback, isReached ? "it is the fallback of its scheme, for URLs that nothing else matches" : notRemote
+            )
+        }
+        othersAreComplete = !candidates.hasMore && others.count <= Self.mostOthers
+        self.others = Array(others.prefix(Self.mostOthers))
+    }
+}

@@ -1,0 +1,89 @@
+public import PluginABI
+
+extension PluginHost {
+    /// Adds a route of the program that leads to a closure.
+    ///
+    ///     try host.addRoute("app://catalog/:key") { parameters in
+    ///         .string("This is \(parameters["key"]?.string ?? "")")
+    ///     }
+    ///
+    /// The closure gets every parameter of the URL as text, those that the caller passes, and the defaults; the captures
+    /// of groups without a name under their numbers; the URL as `_url`, the pattern as `_pattern`, and as `_object`
+    /// whether the caller requests an object. It runs on the thread of the caller, possibly concurrently. Interceptors
+    /// do not see its calls.
+    ///
+    /// - Parameters:
+    ///   - pattern: The pattern.
+    ///   - name: A name for ``url(for:_:)``.
+    ///   - summary: One sentence about the route, for lists.
+    ///   - defaults: Values for parameters that neither the caller nor the URL gives.
+    ///   - isRemote: Whether other programs may open the route.
+    ///   - demands: What the guard must find about other programs, such as `login`.
+    ///   - body: The closure. Its result, or the error that it throws, is that of the opening.
+    /// - Throws: The errors of ``addRoute(_:to:name:summary:defaults:)``.
+    public func addRoute(
+        _ pattern: String, name: String? = nil, summary: String = "", defaults: [String: Value] = [:],
+        isRemote: Bool = false, requires demands: [String] = [],
+        _ body: @escaping @Sendable (_ parameters: [String: Value]) throws -> Value
+    ) throws(PluginError) {
+        let callback = program.callback { arguments throws -> Value in try body(arguments.parameters) }
+        try add(
+            pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary, defaults)
+    }
+
+    /// Adds a route of the program that leads to an asynchronous closure, for URLs that are opened with `await`. For the
+    /// parameters, see the synchronous form.
+    public func addRoute(
+        _ pattern: String, name: String? = nil, summary: String = "", defaults: [String: Value] = [:],
+        isRemote: Bool = false, requires demands: [String] = [],
+        _ body: @escaping @Sendable (_ parameters: [String: Value]) async throws -> Value
+    ) throws(PluginError) {
+        let callback = program.callback { arguments async throws -> Value in try await body(arguments.parameters) }
+        try add(
+            pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary, defaults)
+    }
+
+    /// Adds a route of the program that leads to a closure without a result. For the parameters, see the form with a
+    /// result.
+    public func addRoute(
+        _ pattern: String, name: String? = nil, summary: String = "", defaults: [String: Value] = [:],
+        isRemote: Bool = false, requires demands: [String] = [],
+        _ body: @escaping @Sendable (_ parameters: [String: Value]) throws -> Void
+    ) throws(PluginError) {
+        let callback = program.callback { arguments throws -> Value in
+            try body(arguments.parameters)
+            return .null
+        }
+        try add(
+            pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary, defaults)
+    }
+
+    /// Adds a route of the program that leads to an asynchronous closure without a result. For the parameters, see the
+    /// form with a result.
+    public func addRoute(
+        _ pattern: String, name: String? = nil, summary: String = "", defaults: [String: Value] = [:],
+        isRemote: Bool = false, requires demands: [String] = [],
+        _ body: @escaping @Sendable (_ parameters: [String: Value]) async throws -> Void
+    ) throws(PluginError) {
+        let callback = program.callback { arguments async throws -> Value in
+            try await body(arguments.parameters)
+            return .null
+        }
+        try add(
+            pattern, RouteClosure(callback: callback, isRemote: isRemote, demands: demands), name, summary, defaults)
+    }
+
+    private func add(
+        _ pattern: String, _ closure: RouteClosure, _ name: String?, _ summary: String, _ defaults: [String: Value]
+    ) throws(PluginError) {
+        let entry = RouteEntry(
+            try RoutePattern(pattern, scheme: configuration.firstScheme), to: closure, name: name, summary: summary,
+            defaults: defaults)
+        try changeRoutes { (routes, generations) throws(PluginError) in try routes.add(entry, generations) }
+    }
+}
+
+extension [Value] {
+    /// The parameters of a route's closure, of which a call passes a single argument.
+    fileprivate var parameters: [String: Value] { first?.map ?? [:] }
+}

@@ -1,0 +1,65 @@
+// Which of two patterns that match one URL precedes the other, in words.
+
+extension RoutePattern {
+    /// Returns the rule by which another pattern, which matches the same URL, precedes this one.
+    func rule(precedingBy other: RoutePattern, for url: URLText) -> String {
+        if scheme == nil, other.scheme != nil { return "it is for any scheme, the other for this one" }
+        guard let path, let otherPath = other.path else {
+            return "it is the fallback of its scheme, for URLs that nothing else matches"
+        }
+        if hostRank != other.hostRank {
+            return "its host is \(Self.hostWords[hostRank]), which \(Self.hostWords[other.hostRank]) precedes"
+        }
+        if let host, let otherHost = other.host, let name = url.host, hostRank == 1 {
+            let scalars = PathScalars.scalars(name)
+            let rule = host.rule(precedingBy: otherHost, for: scalars) { "label \($0 + 1) of its host" }
+            if let rule { return rule }
+        }
+        let rule = path.rule(precedingBy: otherPath, for: PathScalars.scalars(url.path)) { "segment \($0)" }
+        return rule ?? "it is equally specific, and its text sorts after the other"
+    }
+
+    private static let hostWords = ["a literal", "a pattern", "any host"]
+
+    private var hostRank: Int {
+        guard let host else { return 2 }
+        return host.isLiteral ? 0 : 1
+    }
+}
+
+extension PathPattern {
+    /// Returns the rule by which another pattern precedes this one; `nil` if both are equally specific.
+    ///
+    /// - Parameter title: Returns the words for the piece at an index.
+    fileprivate func rule(
+        precedingBy other: PathPattern, for component: [UInt32], _ title: (Int) -> String
+    ) -> String? {
+        let (own, others) = (specificity(for: component), other.specificity(for: component))
+        for (index, (own, other)) in zip(own, others).enumerated() where own != other {
+            return "\(title(index)) is \(Self.words(own)), which \(Self.words(other)) precedes"
+        }
+        return nil
+    }
+
+    /// Returns how specific the variant is that matches a component.
+    private func specificity(for component: [UInt32]) -> [UInt8] {
+        var steps = 0
+        let number = variants.indices.first { number in
+            component.withUnsafeBufferPointer { automaton(ofVariant: number).accepts($0, counting: &steps) }
+        }
+        return specificity(ofVariant: number ?? 0)
+    }
+
+    /// Returns the words for an element of ``specificity(ofVariant:)``.
+    private static func words(_ byte: UInt8) -> String {
+        guard byte > 1 else { return byte == 0 ? "the end" : "the end of a pattern with optional groups" }
+        return switch PathSegment.Rank(rawValue: Int(byte) - 2) {
+        case .literal: "a literal"
+        case .mixed: "a literal mixed with groups"
+        case .expression: "a group with an expression"
+        case .name: "a named group"
+        case .repeated: "an optional or repeated group"
+        case .anything, nil: "“*”"
+        }
+    }
+}
