@@ -118,7 +118,7 @@ public final class ModuleDescription {
 }
 
 extension ActionDeclaration {
-    fileprivate func json(showsResult: Bool) -> String {
+    func json(showsResult: Bool) -> String {
         var entry = ManifestObject(name: name)
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
         if isAsync { entry.add("async", true) }

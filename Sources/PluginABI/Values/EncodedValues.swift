@@ -17,18 +17,20 @@
 
     /// Encodes named values. An empty name means "by position".
     @usableFromInline init(_ entries: UnsafeBufferPointer<(String, Value)>) {
-        self.init(entries.count, measure: { $0.add(entries) }, write: { $0.write(entries) })
+        var size = Size(entries.count)
+        size.add(entries)
+        self.init(entries.count, size) { $0.write(entries) }
     }
 
     /// Encodes values by position.
     @usableFromInline init(positional values: UnsafeBufferPointer<Value>) {
-        self.init(values.count, measure: { $0.add(values) }, write: { $0.write(positional: values) })
+        var size = Size(values.count)
+        size.add(values)
+        self.init(values.count, size) { $0.write(positional: values) }
     }
 
     @inline(__always)
-    private init(_ count: Int, measure: (inout Size) -> Void, write: (inout Writer) -> Void) {
-        var size = Size(structures: count * MemoryLayout<plugin_entry>.stride)
-        measure(&size)
+    init(_ count: Int, _ size: Size, write: (inout Writer) -> Void) {
         let bytes = size.failure == nil ? size.structures + size.text : 0
         block = ManagedBuffer.create(minimumCapacity: (bytes + 7) / 8) { block in
             if let failure = size.failure { return Header(owners: [], entryCount: 0, failure: failure) }
@@ -56,11 +58,14 @@ extension EncodedValues {
     // The values are read in place, through pointers: a copy of each would cost reference counting.
 
     /// The memory that values need, or the reason why they cannot be passed.
-    private struct Size {
+    struct Size {
         var structures: Int
         var text = 0
         var depth = 0
         var failure: PluginError?
+
+        init(_ entryCount: Int) { structures = entryCount * MemoryLayout<plugin_entry>.stride }
+        init(failure: PluginError) { (structures, self.failure) = (0, failure) }
 
         mutating func add(_ entries: UnsafeBufferPointer<(String, Value)>) {
             for index in entries.indices {
@@ -77,7 +82,7 @@ extension EncodedValues {
         mutating func add(_ value: borrowing Value) {
             switch value {
             case .null, .bool, .int, .double, .object: break
-            case .string(let string): add(string.utf8.count, "A string", text: string.utf8.count)
+            case .string(let string): add(string: string)
             case .bytes(let bytes): add(bytes.count, "A run of bytes")
             case .list(let values):
                 add(values.count, "A list", structures: values.count * MemoryLayout<plugin_value>.stride)
@@ -95,6 +100,12 @@ extension EncodedValues {
 
         /// Not inlined, because values nest.
         private mutating func add(one value: Value) { add(value) }
+
+        @inline(__always)
+        mutating func add(string: borrowing String) {
+            let count = string.utf8.count
+            add(count, "A string", text: count)
+        }
 
         private mutating func add(_ count: Int, _ what: String, structures: Int = 0, text: Int = 0) {
             if count > Int(UInt32.max) {
@@ -116,7 +127,7 @@ extension EncodedValues {
     }
 
     /// Writes values to memory that `Size` has measured.
-    private struct Writer {
+    struct Writer {
         var structures: UnsafeMutableRawPointer
         var text: UnsafeMutableRawPointer
         var owners: [AnyObject] = []
@@ -137,15 +148,13 @@ extension EncodedValues {
         }
 
         @inline(__always)
-        private mutating func encode(_ value: borrowing Value) -> plugin_value {
+        mutating func encode(_ value: borrowing Value) -> plugin_value {
             switch value {
             case .null: return plugin_value_null()
             case .bool(let flag): return plugin_value_bool(flag ? 1 : 0)
             case .int(let number): return plugin_value_int(Int64(number))
             case .double(let number): return plugin_value_double(number)
-            case .string(let string):
-                let copied = copy(string)
-                return plugin_value_string(copied.bytes, UInt32(copied.count))
+            case .string(let string): return encode(string: string)
             case .bytes(let bytes):
                 owners.append(bytes.storage)
                 return bytes.borrowed
@@ -169,13 +178,19 @@ extension EncodedValues {
         /// Not inlined, because values nest.
         private mutating func encode(one value: Value) -> plugin_value { encode(value) }
 
-        private mutating func reserve<T>(_ type: T.Type, _ count: Int) -> UnsafeMutablePointer<T> {
+        @inline(__always)
+        mutating func encode(string: borrowing String) -> plugin_value {
+            let copied = copy(string)
+            return plugin_value_string(copied.bytes, UInt32(copied.count))
+        }
+
+        mutating func reserve<T>(_ type: T.Type, _ count: Int) -> UnsafeMutablePointer<T> {
             defer { structures += count * MemoryLayout<T>.stride }
             return structures.bindMemory(to: type, capacity: count)
         }
 
         @inline(__always)
-        private mutating func copy(_ string: borrowing String) -> plugin_string {
+        mutating func copy(_ string: borrowing String) -> plugin_string {
             string.withPluginString { source in
                 let start = text
                 if let bytes = source.bytes { start.copyMemory(from: bytes, byteCount: Int(source.count)) }
