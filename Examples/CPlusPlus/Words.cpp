@@ -1,8 +1,8 @@
-// A module in C++: one header, nothing to link but the standard library.
+// A module in C++: it uses one header, and links only against the standard library.
 //
 //     g++ -std=c++20 -O2 -shared -fPIC -fvisibility=hidden -I ../../Sources/CPluginABI/include -o libWords.so Words.cpp
 //
-// (clang++ takes the same arguments.)
+// (clang++ accepts the same arguments.)
 #include "plugin_abi.h"
 
 #include <map>
@@ -16,20 +16,21 @@ namespace {
 
 const plugin_host *host;
 
-// ---------------------------------------------------------------------- the border, once for all actions
+// -------------------------------------------------------------------- the boundary, once for all actions
 
 std::string_view text(const plugin_value &value) { return {value.as.string, value.count}; }
 
 plugin_string borrow(std::string_view text) { return {text.data(), text.size()}; }
 
-// Thrown by an action to choose the code of the error.
+// An exception with which an action chooses the code of its error.
 struct Refusal : std::runtime_error {
     std::string code;
     Refusal(std::string code, const std::string &message) : std::runtime_error(message), code(std::move(code)) {}
 };
 
-// The function that the host calls for an action. No exception may leave it: what the action throws is the error of the
-// call. The result is borrowed until plugin_reply returns, so the action replies itself, while its strings are alive.
+// The function that the host calls for an action. No exception may cross the boundary: it becomes the error of the
+// call. The host borrows the result until plugin_reply returns, so the action itself replies, while its strings are
+// alive.
 template <void (*action)(const plugin_call &, const plugin_value *)>
 void guarded(void *, const plugin_call *call, const plugin_value *arguments, uint32_t) noexcept {
     try {
@@ -39,7 +40,7 @@ void guarded(void *, const plugin_call *call, const plugin_value *arguments, uin
     } catch (const std::exception &error) {
         plugin_fail(host, call, "actionFailed", error.what());
     } catch (...) {
-        plugin_fail(host, call, "actionFailed", "Something was thrown that is no std::exception.");
+        plugin_fail(host, call, "actionFailed", "An exception was thrown that is not a std::exception.");
     }
 }
 
@@ -47,22 +48,22 @@ void reply(const plugin_call &call, const plugin_value &value) { plugin_reply(ho
 
 // ------------------------------------------------------------------------------------------- the actions
 
-// Words/count: how often each word stands in a text, as a map.
+// Words/count: returns how often each word occurs in a text, as a map.
 void count(const plugin_call &call, const plugin_value *arguments) {
     std::map<std::string, int64_t> counts;
     std::istringstream words{std::string(text(arguments[0]))};
     for (std::string word; words >> word;) counts[word]++;
 
-    plugin_entry entries[64]; // They point into `counts`, which lives until this returns.
+    plugin_entry entries[64]; // Their keys point into `counts`, which lives until this function returns.
     uint32_t used = 0;
     for (const auto &[word, number] : counts) {
-        if (used == 64) throw Refusal("tooMany", "At most 64 different words.");
+        if (used == 64) throw Refusal("tooMany", "The text has more than 64 different words.");
         entries[used++] = {borrow(word), plugin_value_int(number)};
     }
     reply(call, plugin_value_map(entries, used));
 }
 
-// The instance of the target Glossary: made by the host on first use, used from any thread.
+// The instance of the target Glossary: made when the host first needs it, and used from any thread.
 class Glossary {
   public:
     void define(std::string_view word, std::string_view meaning) {
@@ -93,7 +94,7 @@ void meaning(const plugin_call &call, const plugin_value *arguments) {
     reply(call, plugin_value_string(meaning.data(), static_cast<uint32_t>(meaning.size())));
 }
 
-// ------------------------------------------------------------------------------------------ what it offers
+// ----------------------------------------------------------------------------------------- the description
 
 const char manifest[] = R"({
     "name": "Words", "version": "1.0.0", "summary": "Counts and explains words",
@@ -129,7 +130,7 @@ const plugin_module module{
     .size = sizeof(plugin_module),
     .abi_major = PLUGIN_ABI_MAJOR,
     .abi_minor = PLUGIN_ABI_MINOR,
-    .toolchain = {}, // It needs no Swift runtime.
+    .toolchain = {}, // The module needs no Swift runtime.
     .manifest = PLUGIN_STRING_INIT(manifest),
     .functions = functions,
     .function_count = std::size(functions),

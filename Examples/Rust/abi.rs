@@ -1,5 +1,5 @@
-//! What a module needs of `plugin_abi.h`, in Rust, which is version 1.0 of it. The header says who may call what, from which threads, and how long
-//! things live. The assertions at the end are the header's own.
+//! The parts of `plugin_abi.h`, version 1.0, that a module needs, declared in Rust. The header states from which
+//! threads each function may be called, and how long data lives. The assertions at the end are those of the header.
 #![allow(dead_code)]
 
 use std::ffi::c_void;
@@ -37,7 +37,7 @@ pub const LOG_INFO: u32 = 1;
 pub type Token = u64;
 pub type Object = u64;
 
-/// A string as it crosses the border: borrowed, UTF-8, without a zero byte at its end.
+/// A string as it crosses the boundary: borrowed, valid UTF-8, not NUL-terminated.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Str {
@@ -46,7 +46,7 @@ pub struct Str {
 }
 
 impl Str {
-    /// The receiver may read it for as long as `text` lives, which is up to who calls this.
+    /// Borrows `text`. The caller must keep `text` alive for as long as the receiver may read it.
     pub const fn new(text: &str) -> Str {
         Str { bytes: text.as_ptr(), count: text.len() as u64 }
     }
@@ -79,7 +79,7 @@ impl Value {
         Value { kind: KIND_INT, count: 0, payload: Payload { integer } }
     }
 
-    /// Borrows `text`: it must live until the host has taken the value.
+    /// Borrows `text`, which must live until the function that the value is passed to has returned.
     pub const fn string(text: &str) -> Value {
         Value { kind: KIND_STRING, count: text.len() as u32, payload: Payload { string: text.as_ptr() } }
     }
@@ -88,7 +88,8 @@ impl Value {
         (self.kind == KIND_INT).then(|| unsafe { self.payload.integer })
     }
 
-    /// The host has checked that it is UTF-8. It lives as long as the arguments do: until the action returns.
+    /// Returns the text of a string argument. The host has checked that it is valid UTF-8. It is borrowed until the
+    /// action returns.
     pub fn as_str(&self) -> Option<&str> {
         (self.kind == KIND_STRING).then(|| unsafe {
             match self.count {
@@ -120,7 +121,8 @@ pub struct Call {
     pub token: Token,
     pub instance: *mut c_void,
     pub deadline: i64,
-    /// With CALL_IN_PLACE: where null, a bool, an int or a double may be written, instead of calling `resolve`.
+    /// Null without CALL_IN_PLACE. With it, the action may write a null, bool, int or double here instead of calling
+    /// `resolve`.
     pub result: *mut Value,
 }
 
@@ -151,11 +153,11 @@ pub struct Module {
     pub get_extension: Option<unsafe extern "C" fn(*mut c_void, Str) -> *const c_void>,
 }
 
-// The description and its tables are never written, and what they point to is static.
+// Sound: the description and its tables are never changed, and everything that they point to is static.
 unsafe impl Sync for Function {}
 unsafe impl Sync for Module {}
 
-/// What is asked for. Borrowed until the function that takes it returns.
+/// A call that the module makes. Borrowed until the function that it is passed to returns.
 #[repr(C)]
 pub struct Request {
     pub size: u32,
@@ -172,7 +174,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A call of an action by its names. An entry with an empty key is a parameter by position.
+    /// Makes a request for an action of a target. An entry with an empty key is a parameter by position.
     pub fn action(target: &str, action: &str, parameters: &[Entry]) -> Request {
         Request {
             size: size_of::<Request>() as u32,
@@ -190,10 +192,11 @@ impl Request {
     }
 }
 
-/// Takes the outcome of a request, once. One of the two is null; both are borrowed.
+/// Receives the outcome of a request, once: a value or an error, borrowed until the completion returns. The other
+/// pointer is null.
 pub type Completion = unsafe extern "C" fn(*mut c_void, *const Value, *const Error);
 
-/// The host's functions. Each takes the table first, and may be called from any thread.
+/// The host's functions. The first argument of each is the table. Each may be called from any thread.
 #[repr(C)]
 pub struct Host {
     pub size: u32,

@@ -1,4 +1,4 @@
-//! A module in Rust: no crates, nothing to link.
+//! A module in Rust, without crates and without libraries to link against.
 //!
 //!     rustc --edition 2021 -O --crate-type cdylib -o libTally.so tally.rs
 mod abi;
@@ -8,24 +8,25 @@ use std::ffi::c_void;
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
 
-// ------------------------------------------------------------------------- the border, once for all actions
+// ------------------------------------------------------------------------ the boundary, once for all actions
 
-/// The host's table: given on activation, before any action is called, and valid for the life of the process.
+/// The host's table. `activate` stores it before any action is called; it is valid for the life of the process.
 static HOST: AtomicPtr<Host> = AtomicPtr::new(std::ptr::null_mut());
 
 fn host() -> &'static Host {
     unsafe { &*HOST.load(Relaxed) }
 }
 
-/// Why an action fails: a short word for programs, and a sentence for people.
+/// The error of an action: a code (a short word for programs) and a message (a sentence for people).
 struct Failure(&'static str, String);
 
-/// Who replies to a call. A number, so another thread may have it; a reply that comes too late does nothing.
+/// A handle for the reply to a call. It is only a number, so it can be passed to another thread. A reply that comes too
+/// late has no effect.
 #[derive(Clone, Copy)]
 struct Reply(Token);
 
 impl Reply {
-    /// The value is borrowed until `resolve` returns, as the error is until `reject` does.
+    /// Replies to the call. The host borrows the value until `resolve` returns, or the error until `reject` returns.
     fn send(self, outcome: Result<Value, Failure>) {
         match outcome {
             Ok(value) => unsafe { (host().resolve)(host(), self.0, &value) },
@@ -37,16 +38,16 @@ impl Reply {
     }
 }
 
-/// Runs what the host calls. A panic must not leave it: it becomes the error of the call.
+/// Runs the body of an action. A panic must not cross the boundary: it becomes the error of the call.
 unsafe fn guarded(call: *const Call, arguments: *const Value, count: u32, body: fn(Reply, &[Value])) {
     let reply = Reply((*call).token);
     let arguments = if count == 0 { &[] } else { std::slice::from_raw_parts(arguments, count as usize) };
     if catch_unwind(|| body(reply, arguments)).is_err() {
-        reply.send(Err(Failure("panicked", "The action has panicked; its standard error says where.".into())));
+        reply.send(Err(Failure("panicked", "The action panicked; see standard error.".into())));
     }
 }
 
-/// A function as the host's table wants it, from a Rust function.
+/// Makes an entry of the function table from a Rust function.
 macro_rules! action {
     ($name:literal, $body:path) => {{
         unsafe extern "C" fn invoke(_: *mut c_void, call: *const Call, arguments: *const Value, count: u32) {
@@ -58,7 +59,7 @@ macro_rules! action {
 
 // ----------------------------------------------------------------------------------------------- the actions
 
-/// Called from any thread, several at a time.
+/// Atomic, because actions run on any thread, several at a time.
 static TOTAL: AtomicI64 = AtomicI64::new(0);
 
 /// Tally/add: the host has checked the type and filled in the default.
@@ -67,11 +68,11 @@ fn add(reply: Reply, arguments: &[Value]) {
     let added = TOTAL.fetch_update(Relaxed, Relaxed, |total| total.checked_add(n));
     reply.send(match added {
         Ok(before) => Ok(Value::int(before + n)),
-        Err(_) => Err(Failure("overflow", format!("{n} more do not fit 64 bits."))),
+        Err(_) => Err(Failure("overflow", format!("The total plus {n} does not fit into 64 bits."))),
     });
 }
 
-/// Tally/reverse: asynchronous. Arguments are gone when this returns, so the thread gets a copy.
+/// Tally/reverse: asynchronous. The arguments are borrowed until this returns, so the thread gets a copy.
 fn reverse(reply: Reply, arguments: &[Value]) {
     let text = arguments[0].as_str().unwrap_or("").to_owned();
     std::thread::spawn(move || {
@@ -80,11 +81,11 @@ fn reverse(reply: Reply, arguments: &[Value]) {
     });
 }
 
-/// Tally/greet: asks another module, and answers with what that answers.
+/// Tally/greet: calls another module, and passes its outcome on.
 fn greet(reply: Reply, arguments: &[Value]) {
     unsafe extern "C" fn pass_on(data: *mut c_void, value: *const Value, error: *const Error) {
         let token = data as Token;
-        // One of the two is null. Both are borrowed, and passed on as they are.
+        // One of the two is null. The other one is borrowed, and passed on unchanged.
         match error.is_null() {
             true => (host().resolve)(host(), token, value),
             false => (host().reject)(host(), token, error),
@@ -92,27 +93,27 @@ fn greet(reply: Reply, arguments: &[Value]) {
     }
     let parameters = [Entry { key: Str::new("name"), value: arguments[0] }];
     let request = Request::action("Greeter", "greet", &parameters);
-    // The token as the parent: endless calls are found, and deadlines and errors belong together.
+    // The token is the parent of the call, so that the host can detect endless recursion and apply deadlines.
     unsafe { (host().perform)(host(), reply.0, &request, pass_on, reply.0 as *mut c_void) }
 }
 
-/// The state for the module that replaces this one.
+/// @suspend: replies with the state for the module that replaces this one.
 fn suspend(reply: Reply, _: &[Value]) {
     reply.send(Ok(Value::int(TOTAL.load(Relaxed))));
 }
 
-/// The state of the module that this one replaces.
+/// @resume: receives the state of the module that this one replaces.
 fn resume(reply: Reply, arguments: &[Value]) {
     match arguments[0].as_int() {
         Some(total) => {
             TOTAL.store(total, Relaxed);
             reply.send(Ok(Value::NULL))
         }
-        None => reply.send(Err(Failure("unknownState", "The state is no number.".into()))),
+        None => reply.send(Err(Failure("unknownState", "The state is not a number.".into()))),
     }
 }
 
-// --------------------------------------------------------------------------------------------- what it offers
+// ------------------------------------------------------------------------------------------- the description
 
 const MANIFEST: &str = r#"{
     "name": "Tally", "version": "1.0.0", "summary": "Adds up",

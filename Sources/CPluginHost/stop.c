@@ -25,7 +25,7 @@ static int wait_for(sem_t *posted, uint32_t seconds) {
     return result == 0;
 }
 
-/* Ends the process at once. Does not use _exit(2): the program's definition of it records which module ends the
+/* Ends the process immediately. Does not use _exit(2): the program's definition of it records which module ends the
  * process, but no module does so here, even if the signal has interrupted code of one. */
 static _Noreturn void leave(int code) {
     for (;;) syscall(SYS_exit_group, code);

@@ -45,9 +45,9 @@ extension UnsafeMutablePointer<plugin_value> {
     @inlinable @inline(__always)
     package func initialize(byWordsOf value: plugin_value) {
         withUnsafeBytes(of: value) { words in
-            let place = UnsafeMutableRawPointer(self)
-            place.storeBytes(of: words.load(as: UInt64.self), as: UInt64.self)
-            place.storeBytes(of: words.load(fromByteOffset: 8, as: UInt64.self), toByteOffset: 8, as: UInt64.self)
+            let pointer = UnsafeMutableRawPointer(self)
+            pointer.storeBytes(of: words.load(as: UInt64.self), as: UInt64.self)
+            pointer.storeBytes(of: words.load(fromByteOffset: 8, as: UInt64.self), toByteOffset: 8, as: UInt64.self)
         }
     }
 }

@@ -75,16 +75,18 @@ struct FacadeActions {
     ///
     /// - Parameters:
     ///   - receiver: The property whose `call` or `perform` makes the calls.
-    ///   - place: The arguments before the name of the action.
+    ///   - arguments: The arguments before the name of the action.
     private func write(
-        _ actions: [ModuleManifest.Action], through receiver: String, _ place: String = "", to source: inout SwiftSource
+        _ actions: [ModuleManifest.Action], through receiver: String, _ arguments: String = "",
+        to source: inout SwiftSource
     ) {
         for function in functions(actions) {
             let action = function.action
             let verb = action.isAsync ? "await \(receiver).call" : "\(receiver).perform"
             function.declare(in: &source, access) { source in
                 function.writeCall(
-                    "\(verb)(\(place)\(SwiftSource.literal(action.name))", of: "\(owner)/\(action.name)", to: &source)
+                    "\(verb)(\(arguments)\(SwiftSource.literal(action.name))", of: "\(owner)/\(action.name)",
+                    to: &source)
             }
         }
     }

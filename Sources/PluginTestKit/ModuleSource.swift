@@ -53,7 +53,7 @@ public struct ModuleSource: Sendable {
         }
     }
 
-    /// Uses a module whose type the test can access, as a part of the test program.
+    /// Uses a module whose type the test can access, as part of the test program.
     ///
     ///     .linked(Greeter.self)
     ///

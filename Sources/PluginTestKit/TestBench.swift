@@ -120,7 +120,7 @@ extension TestBench {
         guard let file else {
             throw PluginError(
                 .conflict,
-                "\(name) is a part of the test program, so it cannot be replaced by another build. Load it with "
+                "\(name) is part of the test program, so it cannot be replaced by another build. Load it with "
                     + ".product or .file.")
         }
         var other: String?

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// A package of its own: what is in it is built with a sanitizer of its own. See scripts/fuzz.
+// A separate package, because it is built with its own sanitizer. See scripts/fuzz.
 
 let package = Package(
     name: "Fuzzing",
@@ -18,7 +18,7 @@ let package = Package(
                 .enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("InternalImportsByDefault"),
                 .enableUpcomingFeature("MemberImportVisibility"),
             ],
-            // GNU gold crashes where it has a symbol of a sanitizer to complain about.
+            // GNU gold crashes when it reports an error about a symbol of a sanitizer.
             linkerSettings: [.unsafeFlags(["-use-ld=lld"])]),
     ]
 )

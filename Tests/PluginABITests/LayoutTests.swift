@@ -11,7 +11,7 @@ import Testing
         expect(plugin_string.self, 16, 8, [(\.bytes, 0), (\.count, 8)])
     }
 
-    @Test func `A value is 16 bytes, its payload behind kind and count`() {
+    @Test func `A value is 16 bytes, with its payload after the kind and the count`() {
         expect(plugin_value.self, 16, 8, [(\.kind, 0), (\.count, 4), (\.as, 8)])
     }
 
@@ -29,7 +29,7 @@ import Testing
             [(\.size, 0), (\.flags, 4), (\.token, 8), (\.instance, 16), (\.deadline, 24), (\.result, 32)])
     }
 
-    @Test func `A function is 32 bytes, a factory 40`() {
+    @Test func `A function is 32 bytes, and a factory 40`() {
         expect(plugin_function.self, 32, 8, [(\.name, 0), (\.invoke, 16), (\.data, 24)])
         expect(plugin_factory.self, 40, 8, [(\.target, 0), (\.make, 16), (\.destroy, 24), (\.data, 32)])
     }
@@ -53,7 +53,7 @@ import Testing
             ])
     }
 
-    @Test func `The host's table is 104 bytes, functions from byte 16 on`() {
+    @Test func `The host's table is 104 bytes, with functions from byte 16 on`() {
         expect(
             plugin_host.self, 104, 8,
             [
@@ -63,7 +63,7 @@ import Testing
             ])
     }
 
-    @Test func `The extensions of the host have their layouts`() {
+    @Test func `The extensions of the host keep their layouts`() {
         expect(plugin_log.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.write, 8)])
         expect(plugin_configuration.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.read, 8)])
         expect(
@@ -82,7 +82,7 @@ import Testing
         expect(plugin_instances.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.release, 8)])
     }
 
-    @Test func `The numbers have their values`() {
+    @Test func `The constants keep their values`() {
         #expect(PLUGIN_ABI_MAGIC == 0x5453_4F48_4755_4C50)
         #expect((PLUGIN_ABI_MAJOR, PLUGIN_ABI_MINOR) == (1, 0))
         #expect(PLUGIN_ENTRY_SYMBOL == "plugin_module_entry")
@@ -127,7 +127,7 @@ import Testing
         withUnsafeBytes(of: UInt64(PLUGIN_ABI_MAGIC)) { #expect(String(decoding: $0, as: UTF8.self) == "PLUGHOST") }
     }
 
-    @Test func `The levels of the log are those of the header`() {
+    @Test func `The log levels equal those of the header`() {
         #expect(LogLevel.allCases.map(\.rawValue) == [0, 1, 2, 3])
     }
 
@@ -135,7 +135,7 @@ import Testing
     func `The header compiles as C11 and as C++17 without a warning`(
         compiler: String, language: String, standard: String
     ) throws {
-        guard let compiler = Tool(compiler) else { return }  // gcc is not everywhere; clang comes with Swift.
+        guard let compiler = Tool(compiler) else { return }  // gcc may be missing; clang comes with Swift.
         let source = """
             \(try headerFiles().map { "#include \"\($0)\"" }.joined(separator: "\n"))
             PLUGIN_MODULE_EXPORT const plugin_module *plugin_module_entry(void) { return 0; }
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func `The core has at most 300 lines, and lines of headers at most 100 columns`() throws {
+    @Test func `The core has at most 300 lines, and the lines of all headers at most 100 columns`() throws {
         for file in try headerFiles() {
             let text = try String(contentsOfFile: "\(headers)/\(file)", encoding: .utf8)
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -170,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func `The helpers find, compare and make`() {
+    @Test func `The helper functions find map entries, compare strings and make values`() {
         let three = plugin_string("three")
         let entries = [
             plugin_entry(key: plugin_string("a"), value: plugin_value_int(1)),

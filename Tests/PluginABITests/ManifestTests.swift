@@ -51,7 +51,7 @@ import Testing
         return try #require(actions.first { $0["name"] == .string(name) })
     }
 
-    @Test(arguments: [true, false]) func `Conditions and loops may stand in a manifest and in a target`(isLarge: Bool)
+    @Test(arguments: [true, false]) func `Manifests and targets can contain conditions and loops`(isLarge: Bool)
         throws
     {
         let module = Manifest("Made", version: "1.0.0") {
@@ -79,7 +79,7 @@ import Testing
         #expect((manifest["types"]?.list?.count ?? 0) == (isLarge ? 1 : 0))
     }
 
-    @Test func `A handle to reply with makes an action asynchronous, however many inputs stand before it`() throws {
+    @Test func `A reply handle makes an action asynchronous, however many inputs precede it`() throws {
         let module = Manifest("Replies", version: "1.0.0") {
             Target("T") {
                 Action("1", .reply(Int.self)) { $0.resolve(1) }
@@ -104,7 +104,7 @@ import Testing
         #expect(actions.map { $0["async"] } == Array(repeating: true, count: 8))
     }
 
-    @Test func `Each description has functions of its own`() {
+    @Test func `Each description has its own functions`() {
         let other = Everything.export()
         #expect(other.pointee.manifest.text == module.pointee.manifest.text)
         #expect(other.pointee.function_count == module.pointee.function_count)
@@ -120,14 +120,14 @@ import Testing
         #expect(module.pointee.toolchain.text.hasPrefix("swift "))
     }
 
-    @Test func `The manifest names the module and what it says of itself`() throws {
+    @Test func `The manifest states the name, version, summary, concurrency and hooks of the module`() throws {
         let manifest = try manifest
         #expect(manifest["name"] == "Everything" && manifest["version"] == "1.2.3-rc.1")
         #expect(manifest["summary"] == "Has everything." && manifest["concurrency"] == "serial")
         #expect(manifest["hooks"] == ["setUp", "tearDown", ["name": "init", "async": true]])
     }
 
-    @Test func `An action is as asynchronous as its closure`() throws {
+    @Test func `An action is asynchronous if its closure is`() throws {
         #expect(try action("plain") == ["name": "plain", "result": "int"])
         #expect(try action("nothing") == ["name": "nothing", "result": "null"])
         #expect(try action("later") == ["name": "later", "async": true, "result": "string"])
@@ -146,14 +146,14 @@ import Testing
         #expect(try action("parameters")["parameters"] == expected)
     }
 
-    @Test func `Targets say how their instances are made`() throws {
+    @Test func `Targets declare how their instances are made`() throws {
         let targets = try #require(try manifest["targets"]?.list)
         #expect(targets.map { $0["instance"]?.string } == [nil, "shared", "perCall"])
         #expect(targets.map { $0["concurrency"]?.string } == [nil, "serial", nil])
         #expect(targets[0]["summary"] == "All kinds.")
     }
 
-    @Test func `Services say what implements them`() throws {
+    @Test func `Services declare what implements them`() throws {
         let expected: Value = [
             ["name": "Plain", "version": "1.0.0", "target": "T"],
             [
@@ -177,7 +177,7 @@ import Testing
         #expect(factories.map(\.target.text) == ["S", "P"])
     }
 
-    @Test func `Each export is a description of its own`() {
+    @Test func `Each export returns a new description`() {
         let other = Everything.export()
         #expect(other != module && other.pointee.data != module.pointee.data)
         #expect(other.pointee.manifest.text == module.pointee.manifest.text)

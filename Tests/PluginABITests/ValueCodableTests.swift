@@ -66,7 +66,7 @@ import Testing
             nested: [[1, nil], []], url: URL(string: "https://example.org/a?b=c")!)
     }
 
-    @Test func `A structure of everything comes back as it went in`() throws {
+    @Test func `A structure with members of every kind survives a round trip`() throws {
         let value = try sample.value
         #expect(try Outer(value) == sample)
         #expect(value["bytes"] == .bytes([1, 2]) && value["any"] == ["a": [nil]] && value["missing"] == nil)
@@ -74,7 +74,7 @@ import Testing
         #expect(value["character"] == "spades")
     }
 
-    @Test func `Enumerations travel as their raw values`() throws {
+    @Test func `Enumerations are encoded as their raw values`() throws {
         #expect(try Suit.hearts.value == "hearts" && Suit("spades") == .spades)
         #expect(try Size.large.value == 2 && Size(.int(1)) == .small)
         #expect(try Bare.one.value == "one" && Bare("one") == .one)
@@ -83,13 +83,13 @@ import Testing
         #expect(error?.code == .mistypedParameter)
     }
 
-    @Test func `Enumerations with payloads come back`() throws {
+    @Test func `Enumerations with payloads survive a round trip`() throws {
         for shape in [Shape.circle(radius: 2), .none] {
             #expect(try Value(encoding: shape).decode(Shape.self) == shape)
         }
     }
 
-    @Test func `A superclass comes back with its subclass`() throws {
+    @Test func `A subclass is encoded and decoded with its superclass`() throws {
         let derived = Derived()
         (derived.a, derived.b) = (5, 6)
         let value = try Value(encoding: derived)
@@ -98,13 +98,13 @@ import Testing
         #expect(back.a == 5 && back.b == 6)
     }
 
-    @Test func `Scalars at the top are scalars`() throws {
+    @Test func `Scalars and lists can be encoded at the top level`() throws {
         #expect(try Value(encoding: 5) == 5 && Value(encoding: "a") == "a" && Value(encoding: [1]) == [1])
         #expect(try Value(encoding: Int?.none) == nil)
         #expect(try Value.null.decode(Int?.self) == nil)
     }
 
-    @Test func `A number that does not fit is an error with its path, not a trap`() throws {
+    @Test func `A number out of range is an error with its path, not a trap`() throws {
         var value = try #require(sample.value.map)
         value["small"] = 300
         let error = #expect(throws: PluginError.self) { try Outer(.map(value)) }
@@ -113,7 +113,7 @@ import Testing
         #expect(encoding?.code == .invalidValue)
     }
 
-    @Test func `What is missing or of another kind is named with its path`() throws {
+    @Test func `A member that is missing or of the wrong kind is an error with its path`() throws {
         var value = try #require(sample.value.map)
         value["inner"] = ["name": "x"]
         let missing = #expect(throws: PluginError.self) { try Outer(.map(value)) }
@@ -130,18 +130,18 @@ import Testing
         #expect(try JSONDecoder().decode(Value.self, from: json) == value)
     }
 
-    @Test func `Bytes are base64 in other formats`() throws {
+    @Test func `Bytes are encoded as base64 in other formats`() throws {
         let json = try JSONEncoder().encode(["b": Value.bytes([1, 2, 3])])
         #expect(String(decoding: json, as: UTF8.self) == #"{"b":"AQID"}"#)
     }
 
-    @Test func `A structure without members is an empty map`() throws {
+    @Test func `A structure without members is encoded as an empty map`() throws {
         struct Empty: ValueCodable {}
         #expect(try Empty().value == [:])
         _ = try Empty([:])
     }
 
-    @Test func `Arrays and dictionaries of own types are parameters too`() throws {
+    @Test func `Arrays and dictionaries of user-defined types can be parameters`() throws {
         let inners = [Inner(name: "a", scores: []), Inner(name: "b", scores: [1])]
         #expect(try [Inner](inners.value) == inners)
         #expect(try [String: Inner](["k": inners[0]].value) == ["k": inners[0]])

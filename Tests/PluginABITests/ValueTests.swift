@@ -7,7 +7,7 @@ import Testing
 @Suite struct ValueTests {
     // MARK: JSON
 
-    @Test func `JSON of scalars is what JSON says`() {
+    @Test func `Scalars are written as JSON specifies`() {
         let cases: [(Value, String)] = [
             (nil, "null"), (true, "true"), (false, "false"), (0, "0"), (.int(.min), "-9223372036854775808"),
             (.int(.max), "9223372036854775807"), (0.5, "0.5"), (.double(2), "2.0"), (.double(.infinity), "\"inf\""),
@@ -21,8 +21,8 @@ import Testing
         #expect(Value.string("né 漢 👩‍👩‍👧").json == "\"né 漢 👩‍👩‍👧\"")
     }
 
-    /// `ESC ]` and `CSI` have forms beyond ASCII; the marks turn the direction of writing.
-    @Test func `JSON that a terminal shows has no control character in it, and says the same`() throws {
+    /// `ESC ]` and `CSI` have forms beyond ASCII; the marks change the direction of writing.
+    @Test func `JSON for a terminal contains no control characters, and decodes to the same value`() throws {
         let controls = [0x80...0x9F, 0x61C...0x61C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069].joined()
         for number in controls {
             let scalar = try #require(Unicode.Scalar(UInt32(number)))
@@ -32,12 +32,12 @@ import Testing
             #expect(json == "{\"k\(escape)\":\"é\(escape)x\(escape)\"}")
             #expect(!json.unicodeScalars.contains { $0.isTerminalControl })
         }
-        // Their neighbours stay.
+        // Their neighbours are not escaped.
         let text = "\u{A0}\u{61B}\u{61D}\u{200D}\u{2010}\u{2027}\u{202F}\u{2065}\u{206A}"
         #expect(Value.string(text).json == "\"\(text)\"")
     }
 
-    @Test func `Text for a message is on one line, cut, and has no power over a terminal`() {
+    @Test func `Text for a message is on one line, shortened, and without control characters`() {
         #expect("a\u{1B}]0;x\u{7}\n\u{9B}2J\u{202E}\\".shortened == "a\\u{1b}]0;x\\u{7}\\n\\u{9b}2J\\u{202e}\\")
         #expect("é".shortened == "é")
         #expect(String(repeating: "x", count: 200).shortened == String(repeating: "x", count: 200))
@@ -53,7 +53,7 @@ import Testing
         #expect(value.description == value.json)
     }
 
-    @Test func `JSON is read back by Foundation`() throws {
+    @Test func `Foundation reads the JSON of any value`() throws {
         var random = Random()
         for _ in 0..<200 {
             let json = Value.list([random.value(depth: 4)]).json
@@ -65,7 +65,7 @@ import Testing
 
     // MARK: Bytes
 
-    @Test func `Base64 is Foundation's, for every length`() {
+    @Test func `Base64 equals Foundation's for every length`() {
         var random = Random()
         for count in 0..<67 {
             let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
@@ -83,9 +83,9 @@ import Testing
         #expect(Bytes([]).isEmpty && Bytes([]).base64 == "")
     }
 
-    // MARK: Over the boundary and back
+    // MARK: Round trips over the boundary
 
-    @Test func `Every value comes back as it went in`() throws {
+    @Test func `Every value survives a round trip`() throws {
         var random = Random()
         for _ in 0..<500 {
             let value = random.value(depth: 5)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `Extreme values come back as they went in`() throws {
+    @Test func `Extreme values survive a round trip`() throws {
         let values: [Value] = [
             nil, .int(.min), .int(.max), .double(.infinity), .double(.leastNonzeroMagnitude), "", [], [:], ["": ""],
             .bytes([]), [[]], [[:]], "\u{0}", "👩‍👩‍👧é", .string(String(repeating: "漢", count: 1 << 20)),
@@ -111,7 +111,7 @@ import Testing
         #expect(try roundTrip(nest(depth) { ["k": $0] }) == nest(depth) { ["k": $0] })
     }
 
-    @Test(arguments: [129, 1000]) func `Lists and maps that are nested deeper are refused`(depth: Int) {
+    @Test(arguments: [129, 1000]) func `Lists and maps that are nested more than 128 deep are refused`(depth: Int) {
         for value in [nest(depth) { [$0] }, nest(depth) { ["k": $0] }] {
             let error = #expect(throws: PluginError.self) { try roundTrip(value) }
             #expect(error?.code == .invalidValue)
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `Parameters keep their order and names, an empty name being a position`() throws {
+    @Test func `Parameters keep their order and names, and an empty name means a position`() throws {
         let parameters: Parameters = ["b": 1, "a": 2, "": 3]
         let names = try parameters.withEntries { entries, count in (0..<count).map { entries[$0].key.text } }
         #expect(names == ["b", "a", ""])
@@ -168,14 +168,14 @@ import Testing
         }
     }
 
-    @Test func `Bytes in parameters are lent where they lie`() throws {
+    @Test func `Bytes in parameters are lent without a copy`() throws {
         let bytes = Bytes(count: 1 << 20) { _ in }
         let parameters: Parameters = ["data": .bytes(bytes)]
         let lent = try parameters.withEntries { entries, _ in UInt(bitPattern: entries.pointee.value.as.bytes) }
         #expect(lent == bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) })
     }
 
-    @Test func `Of equal keys in a map from C the last one counts`() {
+    @Test func `Of equal keys in a map from C, the last one counts`() {
         let entries = [
             plugin_entry(key: plugin_string("k"), value: plugin_value_int(1)),
             plugin_entry(key: plugin_string("k"), value: plugin_value_int(2)),
@@ -185,14 +185,14 @@ import Testing
         }
     }
 
-    @Test func `A string that cannot be there is empty`() {
+    @Test func `A string with a null pointer reads as empty`() {
         #expect(plugin_string(bytes: nil, count: 5).text == "")
         #expect(plugin_string(bytes: nil, count: .max).text == "")
     }
 
     // MARK: Reading
 
-    @Test func `Typed properties are nil for another kind`() {
+    @Test func `Typed properties are nil for a value of another kind`() {
         let value: Value = 3
         #expect(value.int == 3 && value.double == 3 && value.string == nil && value.bool == nil && value.list == nil)
         #expect(Value.double(3).int == nil)
@@ -202,7 +202,7 @@ import Testing
         #expect(list[1]?["a"] == 2 && list[2] == nil && list[-1] == nil)
     }
 
-    @Test func `Numbers are read as another kind only without loss`() throws {
+    @Test func `Numbers are converted to another kind only without loss`() throws {
         #expect(try Value.double(3).get(Int.self) == 3)
         #expect(try Value.int(3).get(Double.self) == 3)
         for (value, type) in [(Value.double(3.5), "Int"), (.double(.nan), "Int"), (.double(1e30), "Int")] {
@@ -217,7 +217,7 @@ import Testing
 
     // MARK: -
 
-    /// Only objects need a host, and there are none here.
+    /// Only objects need a host, and these tests have none.
     private var noHost: UnsafePointer<plugin_host> { UnsafePointer(bitPattern: 16)! }
 
     private func roundTrip(_ value: Value) throws -> Value {
@@ -237,7 +237,7 @@ import Testing
     }
 }
 
-/// Random values, the same again for the same seed.
+/// Random values, reproducible from a seed.
 struct Random: RandomNumberGenerator {
     let seed: UInt64
     private var numbers: SplitMix

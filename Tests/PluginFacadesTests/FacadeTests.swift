@@ -7,7 +7,7 @@ import Testing
 @testable import TestSupport
 
 @Suite(.timeLimit(.minutes(30))) struct FacadeTests {
-    /// The façade of a module that lies beside the tests.
+    /// The façade of a module beside the tests.
     private func facade(of module: String) throws -> String {
         let report = try PluginHost.inspect(file: built("lib\(module).so"), trustsEveryone: true)
         return try Facade(manifest: #require(report.json["manifest"]).json).text
@@ -16,7 +16,7 @@ import Testing
     private func facade(_ manifest: String) throws -> String { try Facade(manifest: manifest).text }
 
     @Test(arguments: [("ModuleA", "ModuleB"), ("ModuleB", "ModuleA")])
-    func `the façades by which the samples call each other are up to date`(module: String, user: String) throws {
+    func `the façades through which the samples call each other are up to date`(module: String, user: String) throws {
         let committed = "\(repository)/Plugins/\(user)/\(module)Facade.swift"
         #expect(
             try String(contentsOfFile: committed, encoding: .utf8) == facade(of: module),
@@ -80,7 +80,7 @@ import Testing
         #expect(lines.contains("if let more { given.append((\"more\", .map(more))) }"))
     }
 
-    @Test func `names do not change because others are added behind them`() throws {
+    @Test func `names do not change when others are added after them`() throws {
         func names(_ actions: [String]) throws -> [String] {
             var names = SwiftNames()
             return names.take(actions)
@@ -91,7 +91,7 @@ import Testing
         #expect(try names(["init", "0", "-"]) == ["init_", "_0", "__"])
     }
 
-    @Test func `a name that is no identifier is refused, and so is a manifest that is none`() {
+    @Test func `a name that is not an identifier and a text that is not a manifest are refused`() {
         #expect(throws: PluginError.self) { try Facade(manifest: "{") }
         for name in ["", "a b", "1a", "self", "a-b"] {
             let error = #expect(throws: PluginError.self) { try Facade(manifest: nastyManifest, name: name) }
@@ -132,7 +132,7 @@ import Testing
         #expect(try await ModuleAFacade.Routes.fetchDetail().open(test.host)["page"] == 7)
     }
 
-    @Test func `a service is asked for by its type, and can be stood in for`() throws {
+    @Test func `a service is requested by its type, and can be replaced by a fake`() throws {
         struct Fake: ModuleAFacade.HomeService {
             func fetchDetail(key: String, page: Int) -> Value { ["title": "fake"] }
             func nativeSecret() -> String { "" }
@@ -150,7 +150,7 @@ import Testing
         #expect(try services.map { try $0.fetchDetail(key: "k", page: 1)["title"] } == ["Detail of k", "fake"])
     }
 
-    @Test func `a result of another type than declared is an error that names the action`() throws {
+    @Test func `a result of an undeclared type is an error that names the action`() throws {
         let error = #expect(throws: PluginError.self) { try Value("text").result(of: "A/b", as: Int.self) }
         #expect(error?.code == .invalidResult && error?.message.contains("A/b") == true)
         let none = #expect(throws: PluginError.self) { try Value(1).result(of: "A/b") as Object }

@@ -6,7 +6,7 @@ import Testing
 @testable import TestSupport
 
 @Suite struct ELFImageTests {
-    @Test func `A module's facts are read from its dynamic section`() throws {
+    @Test func `A module's properties are read from its dynamic section`() throws {
         let path = try CFixture.build(
             CFixture.entry, ["-Wl,-soname,libfacts.so.1", "-Wl,-rpath,$ORIGIN:/opt/x", "-Wl,--build-id", "-lc"])
         let image = try read(path)
@@ -36,8 +36,8 @@ import Testing
         }
     }
 
-    @Test func `The C library, which names a dynamic linker as programs do, is no executable`() throws {
-        // Read to its end: what is left out of a long one by reading it as a file of known size can be this line.
+    @Test func `The C library is not taken for an executable, although it names a dynamic linker`() throws {
+        // Read to its end: reading it as a file of known size can omit the end of a long one, such as this line.
         let file = try #require(FileHandle(forReadingAtPath: "/proc/self/maps"))
         let maps = try file.readToEnd() ?? Data()
         let lines = String(decoding: maps, as: UTF8.self).split(separator: "\n")
@@ -46,7 +46,7 @@ import Testing
         #expect(image.soname == "libc.so.6")
     }
 
-    @Test func `A library without the entry symbol is named, with what to do`() throws {
+    @Test func `The error for a library without the entry symbol says what to do`() throws {
         for source in [
             "int x;", "__attribute__((visibility(\"hidden\"))) \(CFixture.entry)", "int plugin_module_entry;",
         ] {
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `What is no ELF file is called by what it looks like`() {
+    @Test func `The error for a file that is not ELF says what the file looks like`() {
         let cases: [([UInt8], String)] = [
             ([], "is empty"), ([0x7F], "cut short: 1 bytes"), (Array("\u{7F}ELF".utf8), "cut short: 4 bytes"),
             (Array("#!/bin/sh\n".utf8), "a script"), (Array("!<arch>\n".utf8), "ar archive"),
@@ -68,7 +68,7 @@ import Testing
         for (bytes, text) in cases { #expect(refusal(bytes).contains(text)) }
     }
 
-    @Test func `An executable and an object file are called so`() throws {
+    @Test func `Executables and object files are refused as such`() throws {
         for flags in [["-fPIE", "-pie"], ["-no-pie", "-static"], ["-no-pie"]] {
             guard let path = try? CFixture.program("int main(void) { return 0; }", flags) else { continue }
             #expect(refusal(try bytes(path)).contains("is an executable"))
@@ -76,7 +76,7 @@ import Testing
         #expect(refusal(try bytes(CFixture.program("int x;", ["-c"]))).contains("an object file"))
     }
 
-    @Test func `A file cut at any length is refused`() throws {
+    @Test func `A file truncated at any length is refused`() throws {
         for path in [try CFixture.build(CFixture.entry), built("libModuleA.so")] {
             let whole = try bytes(path)
             _ = try read(path)
@@ -105,7 +105,7 @@ import Testing
         #expect(message.contains(text), "\(message)")
     }
 
-    @Test func `Every field of every program header out of range is refused or harmless`() throws {
+    @Test func `Any field of a program header that is out of range is refused or harmless`() throws {
         let whole = try bytes(CFixture.build(CFixture.entry))
         let count = Int(whole[56])
         for header in 0..<count {
@@ -123,7 +123,9 @@ import Testing
         }
     }
 
-    @Test func `Every entry of the dynamic section out of range is survived, and wrong addresses are refused`() throws {
+    @Test func `Entries of the dynamic section that are out of range do no harm, and wrong addresses are refused`()
+        throws
+    {
         let whole = try bytes(CFixture.build(CFixture.entry, ["-Wl,--hash-style=both"]))
         let dynamic = try #require(dynamicSection(whole))
         let addresses: Set = [4, 5, 6, 7, 23, 25, 0x6fff_fef5, 0x6fff_fff0, 0x6fff_fffe]
@@ -157,7 +159,7 @@ import Testing
         }
     }
 
-    @Test func `Random bytes behind a good header never trap`() throws {
+    @Test func `Random bytes after a valid header never trap`() throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("random bytes: seed \(seed)")
         var random = SplitMix(seed: seed)

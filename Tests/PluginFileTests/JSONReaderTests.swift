@@ -27,14 +27,14 @@ import Testing
         ("-9223372036854775809", .double(-9_223_372_036_854_775_808)), ("1200e-2", 12), ("0.012e3", 12),
         ("0e99999999999999999999", 0), ("4503599627370497.5", 4_503_599_627_370_497.5),
         ("3.00000000000000000001", .double(3)), ("1e-400", .double(0)), ("1e19", .double(1e19)),
-    ]) func `Whether a number is an int is decided on its digits`(text: String, value: Value) throws {
+    ]) func `Whether a number is an int depends on its digits`(text: String, value: Value) throws {
         #expect(try read(text) == value)
     }
 
     @Test(arguments: [
         ("", 0), ("[1,]", 3), ("[1 2]", 3), ("{\"a\" 1}", 5), ("{1}", 1), ("01", 1), ("1.", 2), ("-", 1), ("1e999", 5),
         ("nul", 0), ("\"a", 2), ("\"\t\"", 1), (#""\x""#, 3), (#""\ud800""#, 7), (#""\u00g0""#, 3), ("1 2", 2),
-    ]) func `What is not JSON is refused, with the position`(text: String, position: Int) {
+    ]) func `Text that is not JSON is refused, with the position`(text: String, position: Int) {
         let failure = #expect(throws: MalformedText.self) { try read(text) }
         #expect(failure?.message.hasSuffix("at byte \(position).") == true, "\(failure?.message ?? "")")
     }
@@ -43,7 +43,7 @@ import Testing
         String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
     }
 
-    @Test func `128 levels are read, and in a message as many as carry such a value`() throws {
+    @Test func `128 levels are read, and in a message enough for a value of that depth`() throws {
         #expect(try read(nested(128)).kind == .list)
         #expect(throws: MalformedText.self) { try read(nested(129)) }
         let message = try read("{\"id\":1,\"params\":{\"parameters\":{\"x\":\(nested(128))}}}", .message)
@@ -51,13 +51,13 @@ import Testing
         #expect(throws: MalformedText.self) { try read(nested(137), .message) }
     }
 
-    @Test func `A name that comes twice is refused where the rules say so`() throws {
+    @Test func `A duplicate name is refused if the rules say so`() throws {
         #expect(try read(#"[{"a": 1, "a": 2}]"#) == [["a": 1]])
         let failure = #expect(throws: MalformedText.self) { try read(#"[{"a": 1, "a": 2}]"#, .file) }
         #expect(failure?.message == "has a name twice: “a”, at byte 10. Use each name once.")
     }
 
-    /// Text that makes a reader slow, or a trap, which is not careful.
+    /// Text that makes a careless reader slow, or makes it trap.
     static let hostile: [(name: String, text: String)] = [
         ("open brackets", String(repeating: "[", count: 1 << 20)),
         ("open objects", String(repeating: "{\"a\":[", count: 1 << 17)),
@@ -80,7 +80,7 @@ import Testing
         let text = try #require(Self.hostile.first { $0.name == name }).text
         let start = threadTime()
         _ = try? read(text)
-        // A second in a debug build; half an hour for what takes the square of its length.
+        // A second in a debug build; half an hour for a reader that takes quadratic time.
         #expect(threadTime() - start < .seconds(60))
     }
 

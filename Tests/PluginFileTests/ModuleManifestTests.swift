@@ -33,7 +33,7 @@ import Testing
         #expect(manifest.types.first?.actions.first?.name == "next")
     }
 
-    @Test func `What is left out has its default`() throws {
+    @Test func `Omitted keys have their defaults`() throws {
         let manifest = try parse(
             #"{"name":"M","version":"1.0.0","concurrency":"serial","targets":[{"name":"T","actions":[{"name":"a"}]}]}"#)
         let target = try #require(manifest.targets.first)
@@ -95,7 +95,7 @@ import Testing
         (#""concurrency":"parallel""#, "Expected one of: concurrent, serial"),
         (#""targets":[{"name":"A","instance":"percall"}]"#, #"Did you mean “perCall”?"#),
     ])
-    func `What breaks the rules is named`(json: String, text: String) {
+    func `An error names what breaks the rules`(json: String, text: String) {
         let message = refusal(#"{"name":"M","version":"1.0.0",\#(json)}"#)
         #expect(message.contains(text), "\(message)")
     }
@@ -109,7 +109,7 @@ import Testing
         #expect(refusal(#"{"name":"\#(long.dropFirst())","version":"1.0.0"}"#) == "")
     }
 
-    @Test func `What a newer module brings and the host does not know is skipped`() throws {
+    @Test func `Unknown keys in the manifest of a newer module are skipped`() throws {
         let text =
             #"{"name":"M","version":"1.0.0","planets":[],"hooks":["warmUp","init"],"targets":[{"name":"T","x":1}]}"#
         #expect(refusal(text).contains("unknown key \"planets\""))
@@ -117,7 +117,7 @@ import Testing
         #expect(manifest.hooks == [.`init`] && manifest.targets.count == 1)
     }
 
-    @Test func `Text that is no JSON is refused, with the position`() {
+    @Test func `Text that is not JSON is refused, with the position`() {
         for text in ["", " ", "{", "{]", "nul", #"{"name":}"#, #"{"a":1}x"#, #"{"a":"\ud800"}"#, #"{"a":1e999}"#] {
             #expect(refusal(text) != "", "\(text)")
         }
@@ -131,13 +131,13 @@ import Testing
     }
 
     @Test func `A size of more than 1 MiB is refused before anything is read`() {
-        // Memory that does not exist: reading it would crash.
+        // An address without memory: reading it would crash.
         let nowhere = UnsafeRawBufferPointer(start: UnsafeRawPointer(bitPattern: 4096), count: 64 << 20)
         let error = #expect(throws: PluginError.self) { try ModuleManifest(parsing: nowhere, abiMinor: 0) }
         #expect(error?.message.contains("67108864 bytes long") == true)
     }
 
-    @Test func `Nesting without end is refused`() {
+    @Test func `Endless nesting is refused`() {
         for (open, close) in [("[", "]"), (#"{"a":"#, "}")] {
             let inner = String(repeating: open, count: 10_000)
             #expect(refusal(inner).contains("128 levels"))
@@ -147,7 +147,7 @@ import Testing
         #expect(refusal(#"{"name":"M","version":"1.0.0","summary":"\#(brackets)"}"#) == "")
     }
 
-    @Test func `The published schema and the parser accept the same words`() throws {
+    @Test func `The published schema and the parser accept the same keywords`() throws {
         let path = URL(filePath: "\(headers)/manifest.schema.json")
         let schema = try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: path)) as? [String: Any])
         let definitions = try #require(schema["$defs"] as? [String: [String: Any]])

@@ -12,7 +12,7 @@ import Testing
         }.get()
     }
 
-    @Test func `Every kind but dates is read`() throws {
+    @Test func `Values of every kind except dates are read`() throws {
         let value = try read(
             """
             <?xml version="1.0" encoding="UTF-8"?>
@@ -35,7 +35,7 @@ import Testing
         #expect(try read("\u{FEFF}<dict><key>a</key><true/></dict>") == ["a": true])
     }
 
-    @Test func `What Foundation writes is read as it was meant`() throws {
+    @Test func `Property lists that Foundation writes are read without loss`() throws {
         let object: [String: Any] = [
             "app://a/:key": "A/b",
             "\"<&>'\u{9}": ["n": Int.min, "m": Int.max, "r": 0.1, "x": [true, false, Data([0, 255])]],
@@ -64,7 +64,7 @@ import Testing
         ("<string", "no end"), ("<string a=\"", "no end"), ("<!-- x", "“-->” is missing"), ("<>", "no name"),
         ("<uid/>", "<uid> is not allowed here"), ("<true/><true/>", "more follows"),
         ("<!DOCTYPE plist [<!ENTITY a \"b\">]><true/>", "of its own"),
-    ]) func `What is wrong is refused, and said`(text: String, message: String) {
+    ]) func `Invalid property lists are refused, with the reason`(text: String, message: String) {
         let failure = #expect(throws: MalformedText.self) { try read(text) }
         #expect(failure?.message.contains(message) == true, "\(failure?.message ?? "")")
     }
@@ -78,7 +78,7 @@ import Testing
         #expect(throws: MalformedText.self) { try read(String(repeating: "<array>", count: 1 << 20)) }
     }
 
-    /// Foundation's decoder takes eight seconds for the first of 16 MiB, and does not end for the names.
+    /// Foundation's decoder takes eight seconds for 16 MiB of the first one, and never ends for the names.
     @Test(arguments: [
         ("<array>", "<true/>", "</array>"), ("<array>", "<dict/>", "</array>"), ("<string>", "&amp;", "</string>"),
         ("<string>", "<![CDATA[x]]>", "</string>"), ("<integer>", "1", "</integer>"), ("<real>", "1", "</real>"),

@@ -5,7 +5,7 @@ import Testing
 @testable import PluginFile
 @testable import TestSupport
 
-/// What a module says in Swift, or in JSON, about what it requires and how it hands over its state.
+/// What a module declares, in Swift or in JSON, about its requirements and how it hands over its state.
 @Suite struct RequirementTests {
     private func parse(_ text: String, abiMinor: UInt16 = 0) throws -> ModuleManifest {
         try Array(text.utf8).withUnsafeBytes { try ModuleManifest(parsing: $0, abiMinor: abiMinor) }
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `What Swift requires is what the host reads`() throws {
+    @Test func `Requirements that are declared in Swift are read by the host`() throws {
         let manifest = try parse(
             Manifest("M", version: "1.0.0") {
                 Requires(module: "ModuleA", "^1.2")
@@ -46,7 +46,7 @@ import Testing
         #expect(manifest.abiMinor == 0 && !manifest.isExclusive)
     }
 
-    @Test func `A module and a service of one name are two requirements`() throws {
+    @Test func `A module and a service of the same name are two requirements`() throws {
         let manifest = try parse(manifest(#""requires":[{"module":"A"},{"service":"A","optional":true}]"#))
         #expect(manifest.requirements.map(\.subject) == [.module("A"), .service("A")])
         #expect(manifest.requirements.map(\.isOptional) == [false, true])
@@ -70,12 +70,12 @@ import Testing
         (#""exclusive":true,"hooks":["suspend","resume"]"#, "has no hook unsuspend"),
         (#""exclusive":1,"hooks":["suspend","unsuspend"]"#, "must be true or false"),
     ])
-    func `What cannot be meant is refused, named`(more: String, words: String) {
+    func `Invalid requirements are refused, with the reason`(more: String, words: String) {
         #expect(refusal(more)?.code == .invalidManifest)
         #expect(refusal(more)?.message.contains(words) == true, "\(refusal(more)?.message ?? "")")
     }
 
-    @Test func `A service that the module offers itself cannot be required, another version of it can`() throws {
+    @Test func `A module cannot require a version of a service that it offers itself, but any other version`() throws {
         func offering(_ range: String) -> String {
             #""targets":[{"name":"T"}],"services":[{"name":"S","version":"2.0.0","target":"T"}],"#
                 + #""requires":[{"service":"S","version":"\#(range)"}]"#
@@ -85,7 +85,7 @@ import Testing
         #expect(try parse(manifest(offering("^1.0"))).requirements.count == 1)
     }
 
-    @Test func `A newer binary interface than the host's is refused before anything that it may have brought`() {
+    @Test func `A newer binary interface is refused before any unknown part of the manifest`() {
         let error = refusal(#""abiMinor":9,"concurrency":"quantum","planets":[]"#)
         #expect(error?.code == .invalidManifest, "this one claims to be built for the host's version")
         let message = #expect(throws: PluginError.self) {
@@ -98,9 +98,9 @@ import Testing
         #expect(refusal(#""abiMinor":9"#)?.code == .incompatible)
     }
 
-    // MARK: State that is handed over
+    // MARK: Handing over state
 
-    @Test func `Hooks that hand over state are declared as asynchronous as their closures are`() throws {
+    @Test func `Hooks that hand over state are declared asynchronous if their closures are`() throws {
         let synchronous = try parse(
             Manifest("M", version: "1.0.0") {
                 On(.suspend) { _ in ["count": 5] }
@@ -122,13 +122,13 @@ import Testing
         #expect(asynchronous.asyncHooks == [.suspend, .resume, .unsuspend] && !asynchronous.isExclusive)
     }
 
-    @Test func `Only resume is called with arguments: the state and the version that gave it`() {
+    @Test func `Only resume has parameters: the state and the version that handed it over`() {
         for hook in ModuleManifest.Hook.allCases {
             #expect(hook.parameters.map(\.name) == (hook == .resume ? ["state", "version"] : []))
         }
     }
 
-    @Test func `A closure that resumes gets the state in its type, and the version`() throws {
+    @Test func `A closure for resume gets the state in its own type, and the version`() throws {
         final class Box: @unchecked Sendable {
             var state: [Int] = []
             var version = ""

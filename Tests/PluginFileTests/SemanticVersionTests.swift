@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test func `Build metadata have no part in comparisons`() throws {
+    @Test func `Build metadata is ignored in comparisons`() throws {
         let versions = try ["1.0.0+a", "1.0.0+b.001"].map { try #require(SemanticVersion($0)) }
         #expect(versions[0] == versions[1])
         #expect(Set(versions).count == 1)
@@ -27,15 +27,15 @@ import Testing
         "v1.0.0",
         " 1.0.0", "1.0.99999999999999999999999", "1.0.+", "1.0.0-a+b+c",
     ])
-    func `Other texts are no versions`(text: String) { #expect(SemanticVersion(text) == nil) }
+    func `Other texts are not versions`(text: String) { #expect(SemanticVersion(text) == nil) }
 
-    @Test func `Numbers of any length are compared before a hyphen's letters`() throws {
+    @Test func `Numbers of any length are compared`() throws {
         let small = try #require(SemanticVersion("1.0.0-99999999999999999999998"))
         let large = try #require(SemanticVersion("1.0.0-99999999999999999999999"))
         #expect(small < large)
     }
 
-    @Test func `A version of 256 bytes is read, a longer one is none`() {
+    @Test func `A version may have 256 bytes, and no more`() {
         let longest = "1.0.0-" + String(repeating: "a", count: 250)
         #expect(SemanticVersion(longest) != nil && SemanticVersion(longest + "a") == nil)
     }

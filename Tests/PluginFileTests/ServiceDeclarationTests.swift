@@ -17,7 +17,7 @@ import Testing
         return error.message
     }
 
-    @Test func `A service is read, and what is left out has its default`() throws {
+    @Test func `A service is read, and omitted keys have their defaults`() throws {
         let services = try parse(
             #"""
             [{"name":"S","version":"1.2.0","target":"Target","priority":-3,"singleton":true,"summary":"s"},
@@ -41,12 +41,12 @@ import Testing
         (#"{"name":"S","version":"1.0.0","target":"Target","singelton":true}"#, "Did you mean “singleton”?"),
         (#"{"name":"a b","version":"1.0.0","target":"Target"}"#, "is not allowed"), (#""S""#, "a JSON object"),
     ])
-    func `A service that does not fit is refused, with what is wrong`(service: String, message: String) throws {
+    func `An invalid service is refused, with the reason`(service: String, message: String) throws {
         let text = try failure("[\(service)]")
         #expect(text.contains(message), "\(text)")
     }
 
-    @Test func `A service cannot be there twice, nor be a singleton of a target with an instance per call`() throws {
+    @Test func `A service cannot be declared twice, or be a singleton of a target with an instance per call`() throws {
         let service = #"{"name":"S","version":"1.0.0","target":"Target","singleton":true}"#
         #expect(try failure("[\(service),\(service)]").contains("S 1.0.0 is declared twice with the priority 0"))
         #expect(try failure("[\(service)]", instance: "perCall").contains("is a singleton"))

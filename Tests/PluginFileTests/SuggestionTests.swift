@@ -11,24 +11,24 @@ import Testing
             ("fetchDetial", "fetchDetail"), ("FETCHLIST", "fetchList"), ("remov", "remove"), ("lst", "list"),
             ("lits", "list"), ("LIST", "list"), ("opne", "open"),
         ])
-    func `A near word is suggested, the nearest one`(slip: String, word: String) {
+    func `The nearest word is suggested`(slip: String, word: String) {
         #expect(nearest(to: slip, in: ["fetchDetail", "fetchList", "remove"] + commands) == word)
         #expect(didYouMean(slip, [word]) == " Did you mean “\(word)”?")
     }
 
-    @Test func `A beginning is enough, if it is not too short`() {
+    @Test func `A prefix is enough if it is not too short`() {
         #expect(nearest(to: "insp", in: commands) == "inspect")
         #expect(nearest(to: "ins", in: commands) == nil)
     }
 
     @Test(arguments: ["", "x", "something", "--", "zebra", String(repeating: "a", count: 100_000)])
-    func `A word that is not near is not suggested`(word: String) {
+    func `A distant word is not suggested`(word: String) {
         #expect(nearest(to: word, in: commands + [String(repeating: "a", count: 100_000)]) == nil)
         #expect(didYouMean(word, commands).isEmpty)
     }
 
     /// Against the definition: the steps from every beginning of one word to every beginning of the other.
-    @Test func `How near two words are is what the definition says`() {
+    @Test func `The distance of two words agrees with its definition`() {
         var random = SplitMix(seed: 7)
         func word() -> String {
             String((0..<Int.random(in: 1...9, using: &random)).map { _ in "abcd".randomElement(using: &random)! })

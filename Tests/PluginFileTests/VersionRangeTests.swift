@@ -4,7 +4,7 @@ import Testing
 @testable import PluginFile
 
 @Suite struct VersionRangeTests {
-    /// A range, and versions that are in it and that are not, separated by spaces.
+    /// A range, and versions inside and outside it, separated by spaces.
     struct Case: Sendable, CustomTestStringConvertible {
         let range: String
         let inside: String
@@ -36,7 +36,7 @@ import Testing
         Case(">= 1.2.3", "1.2.3", not: "1.2.2"),
         Case(">  1.2.3", "1.2.4", not: "1.2.3"),
 
-        // Comparisons with what is left open.
+        // Comparisons with wildcards.
         Case(">1.2", "1.3.0 2.0.0", not: "1.2.0 1.2.99 1.3.0-rc"),
         Case(">1", "2.0.0 2.1.0", not: "1.0.0 1.99.99 2.0.0-rc"),
         Case(">1.x", "2.0.0", not: "1.99.99"),
@@ -52,7 +52,7 @@ import Testing
         Case("<*", "", not: "0.0.0 1.0.0 0.0.0-0 0.0.0-alpha"),
         Case("=1.2", "1.2.0 1.2.9", not: "1.3.0 1.1.9"),
 
-        // What is left out.
+        // Omitted parts.
         Case("", "0.0.0 1.2.3 99.99.99", not: "1.0.0-rc"),
         Case("   ", "1.2.3", not: "1.0.0-rc"),
         Case("*", "0.0.0 1.2.3", not: "1.0.0-rc"),
@@ -132,7 +132,7 @@ import Testing
         Case("|| 1.2.3", "9.9.9"),
         Case("||", "9.9.9", not: "9.9.9-rc"),
 
-        // Versions before a release: only where the comparators that hold together name one of the same release.
+        // Prereleases: only if a comparator of the same group names one of the same release.
         Case(">1.2.3-alpha.3", "1.2.3-alpha.4 1.2.3-beta 1.2.3 3.4.5", not: "1.2.3-alpha.3 3.4.5-alpha.9"),
         Case(">=1.2.3-alpha.3", "1.2.3-alpha.3 1.2.3-alpha.3.0", not: "1.2.3-alpha.2 1.2.3-alpha"),
         Case("<2.0.0-beta", "1.9.9 2.0.0-alpha", not: "2.0.0-beta 2.0.0 1.9.9-alpha"),
@@ -153,7 +153,7 @@ import Testing
         Case("<=\(max).\(max)", "\(max).\(max).\(max) 0.0.0"),
     ]
 
-    @Test(arguments: cases) func `A range holds the versions that people expect`(item: Case) throws {
+    @Test(arguments: cases) func `A range contains the versions that people expect`(item: Case) throws {
         let range = try VersionRange(item.range)
         for (versions, expected) in [(item.inside, true), (item.outside, false)] {
             for text in versions.split(separator: " ") {
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    /// A text that is no range, the character at which it goes wrong, and a word of what was expected there.
+    /// A text that is not a range, the position of the error, and a word of what was expected there.
     static let refused: [(String, Int, String)] = [
         ("a", 1, "number"), ("v1.2.3", 1, "number"), ("1.2.3.4", 6, "end of the version"), ("1..2", 3, "number"),
         ("1.", 3, "number"), (".1", 1, "number"), ("01.2.3", 1, "zeros"), ("1.02", 3, "zeros"), ("1.2.03", 5, "zeros"),
@@ -183,7 +183,7 @@ import Testing
     ]
 
     @Test(arguments: refused)
-    func `What is no range is refused, with the place and what was expected`(
+    func `Text that is not a range is refused, with the position and what was expected`(
         text: String, position: Int, word: String
     ) {
         let error = #expect(throws: PluginError.self) { try VersionRange(text) }
@@ -192,7 +192,7 @@ import Testing
         #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
     }
 
-    @Test func `A range of 256 bytes is read, a longer one is refused unread`() throws {
+    @Test func `A range may have 256 bytes, and a longer one is refused unread`() throws {
         let longest = String(repeating: "1.0.0 ", count: 42) + "1.xx".prefix(3) + " "
         #expect(longest.utf8.count == 256)
         #expect(try VersionRange(longest).contains(SemanticVersion("1.0.0")!))
@@ -207,7 +207,7 @@ import Testing
         #expect(VersionRange.any.description == "*" && VersionRange.any.contains(SemanticVersion("1.0.0")!))
     }
 
-    @Test func `Texts put together at random are read or refused, never worse`() {
+    @Test func `Random texts are read or refused, and never trap`() {
         let words = [
             "1", "0", "18446744073709551615", ".", "x", "*", "-", " ", "  ", "||", "|", "<", ">", "=", "^", "~", "beta",
             "+",

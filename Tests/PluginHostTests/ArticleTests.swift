@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `Services are found by name and smallest version, and typed by the caller`() throws {
+    @Test func `Services are found by name and minimum version, and typed by the caller`() throws {
         let test = try TestHost.withSamples()
         let home = try test.host.service("HomeService", from: "1.0.0")
         #expect(try home.perform("fetchDetail", ["key": "lamp"])["title"]?.string == "Detail of lamp")
@@ -28,7 +28,7 @@ import Testing
         #expect(try test.host.serviceInfo("HomeService").module == "ModuleA")
     }
 
-    @Test func `A module has its moments, in their order`() throws {
+    @Test func `The hooks of a module run in order`() throws {
         let test = try TestHost([])
         let moments = Mutex<[String]>([])
         @Sendable func note(_ moment: String) { moments.withLock { $0.append(moment) } }
@@ -67,7 +67,7 @@ import Testing
         subscription.cancel()
     }
 
-    @Test func `An interceptor changes parameters, and is gone when it is removed`() throws {
+    @Test func `An interceptor changes parameters until it is removed`() throws {
         let test = try TestHost.withSamples()
         let interceptor = test.host.intercept(.target("A")) { call, next in
             var call = call
@@ -134,7 +134,9 @@ import Testing
         #expect(try add.perform(["a": 2]) == 3)
     }
 
-    @Test func `Where nobody is there, the target's notFound answers, then the program, then it is an error`() throws {
+    @Test func `A missing action falls back to notFound, a missing target to the program, else it is an error`()
+        throws
+    {
         #expect(try host.perform("A", "nothing") == "A has no page called “nothing”")
         #expect(try test.failure("Cinema", "open").code == .unknownTarget)
         host.onMissingTarget { target, action, parameters, origin in "\(target) is closed" }
@@ -217,7 +219,7 @@ import Testing
         #expect(throws: PluginError.self) { try host.perform("Clock", "year") }
     }
 
-    @Test func `Files give routes and services to modules that do not declare them`() throws {
+    @Test func `Files declare routes and services for modules that do not`() throws {
         try put(
             """
             {
@@ -243,7 +245,7 @@ import Testing
 
 /// The examples of “Configuration and log”.
 @Suite struct ConfigurationArticleTests {
-    @Test func `A module reads its own configuration, and hears when it changes`() throws {
+    @Test func `A module reads its own configuration, and is notified when it changes`() throws {
         let test = try TestHost(["ModuleA", "ModuleB"].map { built("lib\($0).so") }) {
             $0.environment = "test"
             $0.context = ["shop": "Oslo"]

@@ -2,14 +2,14 @@ import Foundation
 
 @testable import TestSupport
 
-/// An article of the guide for authors, as it stands in the repository.
+/// An article of the guide for authors, from the repository.
 struct Article {
     let name: String
     private let lines: [Substring]
 
     /// - Parameters:
-    ///   - name: Without its folder and its ending.
-    ///   - library: The one that it belongs to.
+    ///   - name: Its file name without folder and extension.
+    ///   - library: The library that it belongs to.
     init(_ name: String, of library: String = "PluginABI") throws {
         self.name = name
         lines = try String(
@@ -17,7 +17,7 @@ struct Article {
         ).split(separator: "\n", omittingEmptySubsequences: false)
     }
 
-    /// The blocks of code in a language, in their order.
+    /// The code blocks in a language, in their order.
     func blocks(_ language: String) -> [String] {
         var blocks: [String] = []
         var block: [Substring]?

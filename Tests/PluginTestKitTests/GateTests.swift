@@ -1,7 +1,7 @@
 import PluginTestKit
 import Testing
 
-/// A gate is closed until it is opened, and lets go of whoever is cancelled.
+/// A gate is closed until it is opened, and lets cancelled tasks pass.
 @Suite struct GateTests {
     @Test func `Tasks wait at a closed gate, and pass an open one`() async throws {
         let gate = Gate()
@@ -13,7 +13,7 @@ import Testing
         await gate.arrivals(2)
     }
 
-    @Test func `A cancelled task does not wait, whether it was cancelled before or after it came`() async {
+    @Test func `A cancelled task does not wait, whether it was cancelled before or after it arrived`() async {
         let gate = Gate()
         let waiting = Task { try await gate.pass() }
         await gate.arrivals(1)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// What the guide for authors says can be built, is built as it says, loaded and called.
+/// The code in the guide for authors is built as the guide says, loaded and called.
 @Suite struct GuideTests {
     private let folder: TemporaryFolder
 
@@ -45,7 +45,7 @@ import Testing
         #expect(report.isClean, "\(report)")
     }
 
-    @Test func `A module with objects reads one by one, and lets go of its callbacks`() async throws {
+    @Test func `A module with objects reads items one by one, and releases its callbacks`() async throws {
         let source = try #require(try Article("Objects").blocks("swift").first)
         let bench = try await TestBench(await swiftModule(source, "Library"))
         do {
@@ -61,10 +61,10 @@ import Testing
         #expect(report.isClean, "\(report)")
     }
 
-    @Test func `State crosses from one build to the next, and from the version before`() async throws {
+    @Test func `State is handed over from build to build, and from the previous version`() async throws {
         let source = try #require(try Article("StateAcrossReplacement").blocks("swift").first)
         let module = try await swiftModule(source, "Visits")
-        // The fixture is the version 1.0 of the article: it gives a number.
+        // The fixture is version 1.0 of the article: it hands over a number.
         let bench = try await TestBench(.product("Visits"))
         #expect(try bench.host.perform("Visits", "count") == 1)
         try await bench.replace(with: module)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// The modules in C of the guide. There is a clang in the toolchain.
+/// The modules in C of the guide. The toolchain contains clang.
 @Suite struct CTests {
     private let folder: TemporaryFolder
 
@@ -19,7 +19,7 @@ import Testing
         return .file(library)
     }
 
-    @Test func `The first module says what it is told`() async throws {
+    @Test func `The first module returns its parameter`() async throws {
         let bench = try await TestBench(build(Article("AModuleInC").blocks("c").prefix(1), "Echo"))
         #expect(try bench.host.perform("Echo", "say", ["text": "hey"]) == "hey")
     }
@@ -41,7 +41,7 @@ import Testing
         #expect(report.isClean, "\(report)")
     }
 
-    @Test func `The larger one fails, calls, replies later, and returns objects`() async throws {
+    @Test func `The larger module fails, calls, replies later, and returns objects`() async throws {
         let greeter = Manifest("Greetings", version: "1.0.0") {
             Target("Greeter") { Action("greet", .required("name", String.self)) { name in "Hi, \(name)" } }
         }
@@ -63,7 +63,7 @@ import Testing
         #expect(report.isClean, "\(report)")
     }
 
-    @Test func `The larger one keeps its notes as another build`() async throws {
+    @Test func `The larger module keeps its notes when it is replaced by another build`() async throws {
         let bench = try await TestBench(build(Article("AModuleInC").blocks("c").dropFirst(), "Notes"))
         #expect(try await bench.host.open("app://notes/add/milk") == 1)
         try await bench.replace()
@@ -74,7 +74,7 @@ import Testing
 
 private let cPlusPlusCompilers = ["g++", "clang++"].filter { Tool($0) != nil }
 
-/// The module in C++ of the examples, and the one of the guide, where there is a compiler.
+/// The modules in C++ of the examples and the guide, if there is a compiler.
 @Suite(.enabled(if: !cPlusPlusCompilers.isEmpty, "There is no g++ and no clang++ on this machine."))
 struct CPlusPlusTests {
     private let folder: TemporaryFolder
@@ -89,7 +89,7 @@ struct CPlusPlusTests {
     }
 
     @Test(arguments: cPlusPlusCompilers)
-    func `The example counts words, and its exceptions are errors`(compiler: String) async throws {
+    func `The example counts words, and its exceptions become errors`(compiler: String) async throws {
         let bench = try await TestBench(
             build("\(repository)/Examples/CPlusPlus/Words.cpp", "libWords.so", compiler))
         let host = bench.host
@@ -117,7 +117,7 @@ struct CPlusPlusTests {
     }
 }
 
-/// The module in Rust of the examples, and the one of the guide, where there is a compiler.
+/// The modules in Rust of the examples and the guide, if there is a compiler.
 @Suite(.enabled(if: Tool("rustc") != nil, "There is no rustc on this machine."))
 struct RustTests {
     private let folder: TemporaryFolder
@@ -131,7 +131,7 @@ struct RustTests {
         return .file("\(folder.path)/\(library)")
     }
 
-    @Test func `The example adds up, replies from a thread, and hands its total over`() async throws {
+    @Test func `The example adds up, replies from a thread, and hands over its total`() async throws {
         let bench = try await TestBench(build("\(repository)/Examples/Rust/tally.rs", "libTally.so"))
         let host = bench.host
         #expect(bench.log.contains { $0.module == "Tally" && $0.message == "Tally is ready." })
@@ -162,7 +162,7 @@ struct RustTests {
     }
 }
 
-/// What the declarations in Rust have in common with the header, also where there is no compiler for them.
+/// The declarations in Rust agree with the header; this needs no compiler for Rust.
 @Suite struct RustDeclarationTests {
     @Test func `Sizes and offsets in Rust are those that the header asserts`() throws {
         let header = try ["plugin_abi.h", "plugin_abi/layout.h", "plugin_abi/log.h"].map {

@@ -1,10 +1,10 @@
-/// A piece of Swift from an article, with what stands around it in a reader's mind.
+/// A piece of Swift from an article, with the context that the article implies.
 struct Snippet {
-    /// A file that the compiler takes.
+    /// A file that the compiler accepts.
     let file: String
 
     init(_ text: String) {
-        // In an article, dots stand for what does not matter.
+        // In an article, an ellipsis stands for irrelevant code.
         let code = text.replacing("// …", with: "").replacing("…", with: "")
         let first = code.prefix { $0 != "\n" }
         if code.contains("import ") {
@@ -21,7 +21,7 @@ struct Snippet {
         }
     }
 
-    /// What the articles take for granted.
+    /// Declarations that the articles assume.
     private static let surroundings = """
         import Foundation
         import PluginTestKit

@@ -4,9 +4,9 @@ import Testing
 
 @testable import TestSupport
 
-/// What the kit does with a module that keeps its state, and what it finds of one that leaves something behind.
+/// How the kit treats a module that keeps its state, and what it reports for one that leaves something behind.
 @Suite struct TestBenchTests {
-    @Test func `Another build goes on with the state of the one before`() async throws {
+    @Test func `Another build continues with the state of the previous one`() async throws {
         let bench = try await TestBench(.product("Visits"))
         #expect(bench.name == "Visits")
         #expect(try bench.host.perform("Visits", "count") == 1)
@@ -20,7 +20,9 @@ import Testing
         #expect(report.isClean, "\(report)")
     }
 
-    @Test func `A replacement that is refused is the error of the test, and the one before goes on`() async throws {
+    @Test func `A replacement that is refused throws in the test, and the previous build continues to serve`()
+        async throws
+    {
         let bench = try await TestBench(.product("Visits")) { $0.moduleConfiguration["Visits"] = ["forgets": true] }
         try bench.host.perform("Visits", "count")
         let error = await #expect(throws: PluginError.self) { try await bench.replace() }
@@ -28,7 +30,9 @@ import Testing
         #expect(try bench.host.perform("Visits", "count") == 2)
     }
 
-    @Test func `An object that is held is found by its type, and the module is not torn down`() async throws {
+    @Test func `An object that is still retained is reported by its type, and its module is not torn down`()
+        async throws
+    {
         let bench = try await TestBench(.product("Visits"))
         let ticket = try #require(try bench.host.perform("Visits", "ticket").object)
         let report = await bench.finish(within: .milliseconds(50))
@@ -38,7 +42,7 @@ import Testing
         withExtendedLifetime(ticket) {}
     }
 
-    @Test func `A callback that the module keeps is found`() async throws {
+    @Test func `A callback that the module keeps is reported`() async throws {
         let bench = try await TestBench(.product("Visits"))
         try bench.host.perform("Visits", "keep", [.object(bench.host.callback { _ throws in .null }.object)])
         let report = await bench.finish(within: .seconds(3))
@@ -53,7 +57,7 @@ import Testing
         #expect(report.complaints.first?.message.contains("Nobody leaves.") == true)
     }
 
-    /// A peer that answers when the gate is open.
+    /// A peer that answers once the gate is open.
     private func slowClock(_ gate: Gate) -> Manifest {
         Manifest("Clocks", version: "1.0.0") {
             Target("Clock") {
@@ -75,7 +79,7 @@ import Testing
         #expect(try await year == 2026)
     }
 
-    @Test func `A deadline passes while a peer waits, and the peer is told`() async throws {
+    @Test func `A deadline passes while a peer waits, and the peer is notified`() async throws {
         let gate = Gate()
         let bench = try await TestBench(.product("Visits"), peers: .fake(slowClock(gate)))
         let error = await #expect(throws: PluginError.self) {
@@ -86,7 +90,7 @@ import Testing
         #expect(report.isClean, "\(report)")
     }
 
-    @Test func `A call that goes on is named, with whose it is`() async throws {
+    @Test func `A call that still runs is reported with its module`() async throws {
         let gate = Gate()
         let bench = try await TestBench(.product("Visits"), peers: .fake(slowClock(gate))) {
             $0.shutdownTimeout = .milliseconds(1)
@@ -100,7 +104,7 @@ import Testing
         _ = try? await year
     }
 
-    @Test func `A module that the test declares is called as any other, and cannot be replaced`() async throws {
+    @Test func `A module that the test declares is called like any other, and cannot be replaced`() async throws {
         let bench = try await TestBench(.linked(Greeter.self))
         #expect(try bench.host.perform("Greeter", "greet", ["Ada"]) == "Hello, Ada!")
         let error = await #expect(throws: PluginError.self) { try await bench.replace() }
@@ -119,7 +123,7 @@ import Testing
         #expect(throws: PluginError.self) { try calls.calls[1].outcome.get() }
     }
 
-    @Test func `What is to lie beside the module is there before it`() async throws {
+    @Test func `Files that belong beside the module are there before it`() async throws {
         let folder = try TemporaryFolder()
         let routes = try folder.file("visits.routes.json", #"{"app://visits": "Visits/count"}"#)
         try folder.file("names/first.txt", "Ada")
@@ -132,14 +136,14 @@ import Testing
         #expect(missing?.code == .unreadable)
     }
 
-    @Test func `What is not there says what to do`() async throws {
+    @Test func `The error for a missing product or file says what to do`() async throws {
         let product = await #expect(throws: PluginError.self) { try await TestBench(.product("Nothing")) }
         #expect(product?.message.contains("libNothing.so") == true && product?.message.contains(".dynamic") == true)
         let file = await #expect(throws: PluginError.self) { try await TestBench(.file("/nowhere/libNothing.so")) }
         #expect(file?.code == .unreadable)
     }
 
-    @Test func `A module that misses a peer is not loaded, and the error names the peer`() async throws {
+    @Test func `A module that lacks a peer is not loaded, and the error names the peer`() async throws {
         let error = await #expect(throws: PluginError.self) {
             try await TestBench(
                 .fake(

@@ -1,9 +1,9 @@
 import PluginTestKit
 import Testing
 
-/// The shop, with fake peers: what it asks of others, what it tells them, and what it answers.
+/// The shop, with fake peers: its calls, its events, and its answers.
 @Suite struct ModuleATests {
-    /// Stands in for ModuleB: formats without asking back.
+    /// A fake of ModuleB: formats without calling back.
     private let formats = Manifest("Formats", version: "1.0.0") {
         Target("B") {
             Action("format", .required("amount", Double.self), .required("currency", String.self)) { amount, currency in
@@ -22,7 +22,7 @@ import Testing
         #expect(try bench.host.bind("A", "fetchDetail").perform(["lamp", 2]) == detail)
     }
 
-    @Test func `What is for this program only is not reached from outside`() async throws {
+    @Test func `An action that is not remote cannot be reached from outside`() async throws {
         let bench = try await TestBench(.product("ModuleA"))
         #expect(try bench.host.perform("A", "nativeSecret") == "only for this program")
         let error = #expect(throws: PluginError.self) { try bench.host.open("app://A/nativeSecret", origin: .remote) }
@@ -47,14 +47,14 @@ import Testing
         #expect(error?.code == .unknownTarget)
     }
 
-    @Test func `A sale is told to everybody`() async throws {
+    @Test func `A sale is posted to all subscribers`() async throws {
         let bench = try await TestBench(.product("ModuleA"))
         let sold = bench.listen(to: "shop.sold")
         #expect(try bench.host.perform("A", "buy", ["key": "apple"]) == 1)
         #expect(sold.events == [["item": "apple"]])
     }
 
-    @Test func `A search is an object that is read one by one`() async throws {
+    @Test func `A search is an object from which results are read one by one`() async throws {
         let bench = try await TestBench(.product("ModuleA"))
         do {
             let cursor = try #require(try bench.host.perform("Counter", "search", ["text": "ap"]).object)
@@ -66,7 +66,7 @@ import Testing
         #expect(report.isClean, "\(report)")
     }
 
-    @Test func `It says when the shop opens and closes`() async throws {
+    @Test func `The module logs when the shop opens and closes`() async throws {
         let bench = try await TestBench(.product("ModuleA"))
         let report = await bench.finish()
         #expect(report.isClean, "\(report)")

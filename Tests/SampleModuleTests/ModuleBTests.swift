@@ -2,7 +2,7 @@ import PluginTestKit
 import Synchronization
 import Testing
 
-/// The module that is asynchronous, keeps callbacks, and uses a service of whoever offers it.
+/// The module that is asynchronous, keeps callbacks, and uses a service of any module that offers it.
 @Suite struct ModuleBTests {
     private let home = Manifest("Home", version: "1.0.0") {
         Target("Home") {
@@ -13,7 +13,7 @@ import Testing
         Service("HomeService", version: "1.3.0", target: "Home")
     }
 
-    @Test func `It takes its time, and blocks nobody`() async throws {
+    @Test func `A slow action replies later without blocking, and cannot be performed synchronously`() async throws {
         let bench = try await TestBench(.product("ModuleB"))
         #expect(try await bench.host.call("B", "slowly", ["text": "stressed"]) == "desserts")
         let error = #expect(throws: PluginError.self) { try bench.host.perform("B", "slowly", ["text": "stressed"]) }
@@ -27,12 +27,12 @@ import Testing
                 "B", "slowly", ["text": "stressed", "milliseconds": 3_600_000], timeout: .milliseconds(1))
         }
         #expect(error?.code == .deadlineExceeded)
-        // The action was told: nothing runs for another hour.
+        // The action was notified: nothing runs for another hour.
         let report = await bench.finish()
         #expect(report.isClean, "\(report)")
     }
 
-    @Test func `It advertises with whatever implements the HomeService`() async throws {
+    @Test func `The module advertises with whatever implements HomeService`() async throws {
         let bench = try await TestBench(.product("ModuleB"), peers: .fake(home))
         #expect(try bench.host.perform("B", "advertise", ["key": "lamp"]) == "Look: A very nice lamp!")
         try bench.remove("Home")
@@ -40,7 +40,7 @@ import Testing
         #expect(error?.code == .unknownService)
     }
 
-    @Test func `A callback that it remembers is called once, and then let go of`() async throws {
+    @Test func `A remembered callback is called once, and then released`() async throws {
         let bench = try await TestBench(.product("ModuleB"))
         let heard = Heard()
         try bench.host.perform("B", "remember", [.object(bench.host.callback(heard.hear).object)])
@@ -51,7 +51,7 @@ import Testing
         #expect(report.isClean, "\(report)")
     }
 
-    @Test func `It notes what is sold`() async throws {
+    @Test func `The module notes what is sold`() async throws {
         let bench = try await TestBench(.product("ModuleB"))
         #expect(try await bench.host.post("shop.sold", ["item": "pear"]).delivered == 1)
         #expect(bench.log.last?.message == "Sold: pear")

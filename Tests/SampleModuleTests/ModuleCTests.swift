@@ -1,9 +1,9 @@
 import PluginTestKit
 import Testing
 
-/// The module in C: the tests do not see a difference.
+/// The module in C: to the tests, there is no difference.
 @Suite struct ModuleCTests {
-    @Test func `It adds, and fills in what is missing`() async throws {
+    @Test func `The module adds, and uses defaults for missing parameters`() async throws {
         let bench = try await TestBench(.product("ModuleC"))
         #expect(try bench.host.perform("C", "add", ["a": 2, "b": 3]) == 5)
         #expect(try bench.host.perform("C", "add", ["a": 2]) == 3)
@@ -11,7 +11,7 @@ import Testing
         #expect(error?.code == "overflow" && error?.source == "ModuleC")
     }
 
-    @Test func `It passes on a greeting, and an error`() async throws {
+    @Test func `The module passes on a greeting and an error`() async throws {
         let greeter = Manifest("Greeter", version: "1.0.0") {
             Target("B") {
                 Action("greet", .required("name", String.self)) { name in
@@ -26,7 +26,7 @@ import Testing
         #expect(error?.code == "unwelcome" && error?.source == "Greeter")
     }
 
-    @Test func `It counts what is sold, and begins anew as another build`() async throws {
+    @Test func `The module counts what is sold, and another build counts from the beginning`() async throws {
         let bench = try await TestBench(.product("ModuleC"))
         try await bench.host.post("shop.sold")
         try await bench.host.post("shop.sold")

@@ -4,26 +4,26 @@ import Synchronization
 
 /// Shared libraries that are built while the tests run, with the compiler that comes with Swift.
 enum CFixture {
-    /// Made once, by whoever asks first; others of the same wait for that one alone.
+    /// Each library is built once, by the first request; later requests for it wait only for that build.
     private final class Product: Sendable {
         let path = Mutex<String?>(nil)
     }
 
     private static let products = Mutex<[String: Product]>([:])
 
-    /// A function of a module that describes nothing; enough for everything that does not call it.
+    /// An entry function that returns no description; sufficient for tests that do not call it.
     static let entry = "const void *plugin_module_entry(void) { return 0; }"
 
-    /// Compiles C to a file and returns its path, in a folder of its own.
+    /// Compiles C to a file in a separate folder and returns its path.
     ///
     /// - Parameters:
-    ///   - flags: For the compiler, behind those that make a shared library that can include `plugin_abi.h`.
-    ///   - name: Of the file.
+    ///   - flags: For the compiler, after those that make a shared library that can include `plugin_abi.h`.
+    ///   - name: The file name.
     static func build(_ source: String, _ flags: [String] = [], name: String = "libfixture.so") throws -> String {
         try make(source, ["-shared", "-fPIC"] + flags, name)
     }
 
-    /// Compiles C to a file that is no shared library.
+    /// Compiles C to a file that is not a shared library.
     static func program(_ source: String, _ flags: [String] = []) throws -> String {
         try make(source, flags, "program")
     }
@@ -50,9 +50,9 @@ enum CFixture {
 
     private static let compiler = Tool("clang")
 
-    // MARK: - What is kept
+    // MARK: - Kept builds
 
-    /// The folder with what `make` has made for a key, in this run or in an earlier one.
+    /// The folder with the files that `make` has made for a key, in this run or an earlier one.
     private static func kept(_ key: String, _ make: (_ folder: String) throws -> Void) throws -> String {
         let place = key.contains(TemporaryFolder.prefix) ? try own.get().path : try store.get()
         let folder = "\(place)/\(String(digest(key.utf8, after: world), radix: 16))"
@@ -67,14 +67,14 @@ enum CFixture {
         return folder
     }
 
-    /// For sources that name a folder of a test, and so are never seen again. Removed at exit.
+    /// For sources that name a folder of a test, and so never occur again. Removed at exit.
     private static let own: Result<TemporaryFolder, any Error> = Result {
         // A global is not deinitialized at exit.
         atexit { if let path = try? CFixture.own.get().path { try? FileManager.default.removeItem(atPath: path) } }
         return try TemporaryFolder()
     }
 
-    /// For all others: a folder of this user's that lasts from run to run, so that most compilers run once.
+    /// For all others: a folder of this user that is kept from run to run, so that most sources are compiled once.
     private static let store: Result<String, any Error> = Result {
         let path = "\(NSTemporaryDirectory())/pluginhost-fixtures-\(geteuid())"
         mkdir(path, 0o700)

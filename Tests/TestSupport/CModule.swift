@@ -1,7 +1,7 @@
 import Foundation
 
-/// A module in C, put together while the tests run, of which a test says only what matters to it. Left alone it is a good
-/// one: a target of the module's name with one action, `answer`, that replies with a text.
+/// A module in C, generated while the tests run, of which a test states only what matters to it. By default it is a
+/// good one: a target with the module's name and one action, `answer`, that replies with a text.
 ///
 /// Bodies are C. Those of actions, hooks and events see `call`, `arguments`, `count`, and what `prelude` and `code`
 /// define.
@@ -10,29 +10,29 @@ struct CModule: Sendable {
     var version = "1.0.0"
     /// Default: the name of the module.
     var target: String?
-    /// What `answer` replies.
+    /// The reply of `answer`.
     var answer = "yes"
     /// Statements at the beginning of `answer`.
     var body = ""
-    /// Further actions beside `answer`.
+    /// Actions in addition to `answer`.
     var actions: [(name: String, body: String)] = []
-    /// The manifest; default: one that fits.
+    /// The manifest; default: a matching one.
     var manifest: String?
-    /// More of the manifest that fits: `"level": "basic",`
+    /// Additions to the default manifest: `"level": "basic",`
     var moreManifest = ""
-    /// Declarations in front of everything else.
+    /// Declarations before everything else.
     var code = ""
-    /// The body of `activate`, which returns 0 at its end.
+    /// The body of `activate`, which finally returns 0.
     var activate = ""
-    /// The body of `setUp` and `tearDown`, if it has these hooks; they resolve at their end.
+    /// The bodies of `setUp` and `tearDown`, if it has these hooks; they finally resolve.
     var setUp: String?
     var tearDown: String?
-    /// The bodies of other hooks, by their names; they resolve at their end unless they are asynchronous.
+    /// The bodies of other hooks, by their names; they finally resolve unless they are asynchronous.
     var hooks: KeyValuePairs<String, String> = [:]
     var asyncHooks: Set<String> = []
-    /// Subscriptions: the event, more of its manifest, and the body, which resolves at its end unless it is asynchronous.
+    /// Subscriptions: the event, additions to its manifest, and the body, which finally resolves unless asynchronous.
     var events: [(name: String, manifest: String, body: String)] = []
-    /// Targets in place of the one with `answer`. The bodies of their actions resolve themselves.
+    /// Targets instead of the one with `answer`. The bodies of their actions resolve themselves.
     var targets: [Target]?
     /// Types of objects, with their actions.
     var types: [(name: String, actions: [Action])] = []
@@ -45,13 +45,13 @@ struct CModule: Sendable {
     var major = "PLUGIN_ABI_MAJOR"
     var minor = "PLUGIN_ABI_MINOR"
     var toolchain = "{NULL, 0}"
-    /// Of the manifest; default: that of its bytes.
+    /// The size of the manifest; default: its number of bytes.
     var manifestCount: String?
     var functions = "functions"
-    /// Entries of the function table in addition to those that fit, and how many entries there are in all.
+    /// Entries of the function table in addition to the matching ones, and the total number of entries.
     var moreFunctions = ""
     var functionCount = "sizeof functions / sizeof *functions"
-    /// The factories, each an initializer, and where they are and how many there are.
+    /// The factories, each an initializer, and their address and number.
     var makers = ""
     var factories: String?
     var factoryCount: String?
@@ -72,10 +72,10 @@ struct CModule: Sendable {
         var body: String
     }
 
-    /// Compiles it and returns the path of the library, in a folder of its own.
+    /// Compiles it in a separate folder and returns the path of the library.
     func build(_ flags: [String] = []) throws -> String { try CFixture.build(source, flags) }
 
-    /// Compiles it and puts it into a folder at once, as a rename does. Returns the path.
+    /// Compiles it and puts it into a folder by a rename. Returns the path.
     @discardableResult
     func build(into folder: String, as file: String, _ flags: [String] = []) throws -> String {
         let new = "\(folder)/.\(UUID().uuidString)"
@@ -115,12 +115,12 @@ struct CModule: Sendable {
 
     // MARK: - The source
 
-    /// What stands in the function table, and the body of its function.
+    /// The name in the function table, and the body of the function.
     private var table: [(name: String, function: String, body: String)] {
         func resolving(_ body: String, unless isAsync: Bool) -> String {
             isAsync ? body : "\(body)\nreply(call, \"\");"
         }
-        // A test can put `action_answer` under other names.
+        // A test can list `action_answer` under other names.
         let actions = allTargets.enumerated().flatMap { number, target in
             target.actions.enumerated().map { place, action in
                 let function = targets == nil ? "action_\(action.name)" : "action_\(number)_\(place)"

@@ -1,12 +1,12 @@
 import Foundation
 
-/// The built program `pluginhost`, or another one beside the tests, with a home and a plugins folder that its processes
-/// share.
+/// The built program `pluginhost`, or another one beside the tests, with a home folder and a plugins folder that its
+/// processes share.
 struct HostProgram {
     let program: String
     let folder: TemporaryFolder
     let plugins: String
-    /// Whether it is told its plugins folder.
+    /// Whether its plugins folder is passed to it.
     var namesFolder = true
 
     init(_ program: String = "pluginhost") throws {
@@ -15,7 +15,7 @@ struct HostProgram {
         plugins = try folder.folder("plugins")
     }
 
-    /// Its like with another plugins folder.
+    /// The same program with another plugins folder.
     func naming(_ plugins: String) -> HostProgram {
         HostProgram(program: program, folder: folder, plugins: plugins)
     }
@@ -24,7 +24,7 @@ struct HostProgram {
         (self.program, self.folder, self.plugins) = (program, folder, plugins)
     }
 
-    /// Runs it to its end, or to SIGKILL after two minutes.
+    /// Runs it until it ends, or kills it after two minutes.
     func run(_ arguments: String..., environment: [String: String] = [:]) throws -> ProgramProcess.Outcome {
         try run(arguments, environment: environment)
     }
@@ -35,7 +35,7 @@ struct HostProgram {
 
     /// Runs it until the test ends it.
     ///
-    /// - Parameter pipes: What its output (1) or errors (2) go to, instead of a file.
+    /// - Parameter pipes: Where its output (1) or errors (2) go, instead of a file.
     func start(
         _ arguments: String..., environment: [String: String] = [:], writingTo pipes: [Int32: String] = [:]
     ) throws -> ProgramProcess {

@@ -9,5 +9,5 @@ let headers = "\(repository)/Sources/CPluginABI/include"
 /// The folder in which SwiftPM has built the tests.
 let buildFolder = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path
 
-/// What SwiftPM has built beside the tests: a library or a program.
+/// The path of a library or program that SwiftPM has built beside the tests.
 func built(_ name: String) -> String { "\(buildFolder)/\(name)" }

@@ -2,23 +2,23 @@ import Foundation
 import PluginABI
 import PluginHost
 
-/// The built program `pluginhost`, or another one beside the tests, in a process of its own, which ends with the value
-/// that names it.
+/// The built program `pluginhost`, or another one beside the tests, in a process that ends when this object is
+/// deinitialized.
 ///
-/// What it writes goes to files, so that it never waits for a reader.
+/// Its output goes to files, so that it never waits for a reader.
 final class ProgramProcess {
     struct Outcome {
         /// The signal that ended it, or 0.
         let signal: Int32
-        /// The exit code; 0 where a signal ended it.
+        /// The exit code; 0 if a signal ended it.
         let code: Int32
-        /// What nobody has read as lines before.
+        /// The output that was not read as lines before.
         let output: String
         let errors: String
 
         var json: Value? { try? Value(json: output) }
 
-        /// What `list --json` says of a file.
+        /// What `list --json` says about a file.
         func module(_ file: String) -> Value? {
             json?.list?.first { $0["file"]?.string?.hasSuffix("/\(file)") == true }
         }
@@ -32,18 +32,17 @@ final class ProgramProcess {
     private var status: Int32 = 0
 
     /// - Parameters:
-    ///   - environment: Variables besides those without which nothing works. Its home is a folder of its own unless told
-    ///     otherwise.
+    ///   - environment: Variables in addition to the indispensable ones. By default, its home is a temporary folder.
     ///   - folder: The working directory.
-    ///   - input: What it reads from standard input.
-    ///   - pipes: What its output (1) or errors (2) go to, instead of a file.
+    ///   - input: Its standard input.
+    ///   - pipes: Where its output (1) or errors (2) go, instead of a file.
     init(
         _ arguments: [String], program: String = "pluginhost", environment: [String: String] = [:],
         folder: String? = nil, input: String = "", writingTo pipes: [Int32: String] = [:]
     ) throws {
         let own = try TemporaryFolder()
         let (output, errors) = (try own.file("output"), try own.file("errors"))
-        // What it says of a crash is looked at, not what the Swift runtime adds.
+        // Tests examine its own crash report, not what the Swift runtime adds.
         let variables = [
             "PATH": "/usr/bin:/bin", "HOME": own.path, "TMPDIR": own.path, "SWIFT_BACKTRACE": "enable=no",
         ].merging(Self.sanitizerOptions) { $1 }.merging(environment) { $1 }
@@ -55,7 +54,7 @@ final class ProgramProcess {
         (self.folder, outputLines, errorLines) = (own, Lines(file: output), Lines(file: errors))
     }
 
-    /// What the sanitizers were told, for programs that are started; there they leave fatal signals to the program.
+    /// The options of the sanitizers for programs that are started; there they leave fatal signals to the program.
     private static var sanitizerOptions: [String: String] {
         let signals = ["segv", "sigbus", "abort", "sigill", "sigfpe", "sigtrap"].map { "handle_\($0)=0" }
         return ["ASAN_OPTIONS", "TSAN_OPTIONS"].reduce(into: [:]) { options, name in
@@ -66,25 +65,25 @@ final class ProgramProcess {
 
     deinit { if !hasEnded { end() } }
 
-    /// Runs it to its end, or to SIGKILL after two minutes.
+    /// Runs it until it ends, or kills it after two minutes.
     static func run(
         _ arguments: String..., environment: [String: String] = [:], folder: String? = nil
     ) throws -> Outcome {
         try ProgramProcess(arguments, environment: environment, folder: folder).wait()
     }
 
-    // MARK: - What it says
+    // MARK: - Output
 
-    /// All that it has written so far and that nobody has read as lines.
+    /// All output so far that was not read as lines.
     var output: String { outputLines.rest }
     var errors: String { errorLines.rest }
 
-    /// Reads lines of its output until one is accepted; nil where the output ends before.
+    /// Reads lines of its output until one is accepted; nil if the output ends before.
     func line(where isWanted: (String) -> Bool) -> String? {
         outputLines.next(where: isWanted) { self.isOver }
     }
 
-    /// As `line(where:)`, of what it writes to standard error.
+    /// Like `line(where:)`, for standard error.
     func errorLine(where isWanted: (String) -> Bool) -> String? {
         errorLines.next(where: isWanted) { self.isOver }
     }
@@ -120,7 +119,7 @@ final class ProgramProcess {
         }
     }
 
-    // MARK: - What is done to it
+    // MARK: - Control
 
     func signal(_ number: Int32) { kill(process, number) }
 
@@ -130,13 +129,13 @@ final class ProgramProcess {
         return text.split(separator: ")").last?.hasPrefix(" T") == true
     }
 
-    /// Lets it open no descriptor of that number or a higher one.
+    /// Keeps it from opening descriptors of that number or higher.
     func limitDescriptors(to count: Int) throws { try limit("--nofile=\(count)") }
 
-    /// Lets no file that it writes grow beyond so many bytes.
+    /// Limits the size of the files that it writes.
     func limitFileSize(to bytes: Int) throws { try limit("--fsize=\(bytes)") }
 
-    /// Lets it map so many more bytes than it has mapped.
+    /// Limits its address space to so many bytes more than it has mapped.
     func limitMemory(toFurther bytes: Int) throws {
         let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
         let size = status.split(separator: "\n").first { $0.hasPrefix("VmSize:") }?.split(separator: " ")
@@ -149,7 +148,7 @@ final class ProgramProcess {
         try tool.run(["--pid", "\(process)", option])
     }
 
-    /// Waits for its end, and ends it with SIGKILL after two minutes.
+    /// Waits until it ends, and kills it after two minutes.
     func wait() throws -> Outcome {
         for _ in 0..<24_000 {
             if isOver { break }
@@ -167,7 +166,7 @@ final class ProgramProcess {
         return hasEnded
     }
 
-    /// Ends what is left of its process group.
+    /// Kills what is left of its process group.
     private func end() {
         kill(-process, SIGKILL)
         if !hasEnded { hasEnded = waitpid(process, &status, 0) == process }

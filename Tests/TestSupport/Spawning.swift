@@ -1,9 +1,9 @@
 import Foundation
 
-/// Starts a program in a process group of its own. It has the descriptors 0 to 2, and no other of this process.
+/// Starts a program in its own process group. It has the descriptors 0 to 2, and no others of this process.
 ///
-/// Not with Foundation's Process: descriptors that other tests have open meanwhile would live on in the program, and it
-/// waits for all who have got a descriptor of the program's, the backtracer of a crash included.
+/// Foundation's Process is not used: the program would inherit descriptors that other tests have open meanwhile, and
+/// Process waits for every process with a descriptor of the program's, including the backtracer of a crash.
 ///
 /// - Parameter environment: All variables; nil for those of this process.
 func spawn(
@@ -21,7 +21,7 @@ func spawn(
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
     posix_spawnattr_setpgroup(&attributes, 0)
-    // Whoever starts the tests may ignore signals.
+    // The process that starts the tests may ignore signals.
     var signals = sigset_t()
     sigfillset(&signals)
     posix_spawnattr_setsigdefault(&attributes, &signals)
@@ -36,8 +36,8 @@ func spawn(
     return process
 }
 
-/// Whether the tests, and so the programs beside them, are built with a sanitizer.
+/// Whether the tests, and with them the programs beside them, are built with a sanitizer.
 let isSanitized = sanitizer != nil
 
-/// The sanitizer that the tests are built with, as the compilers call it.
+/// The sanitizer with which the tests are built, by the name that compilers use.
 let sanitizer = ["thread": "__tsan_init", "address": "__asan_init"].first { dlsym(nil, $0.value) != nil }?.key

@@ -1,32 +1,32 @@
 import Foundation
 
-/// A module that is compiled once and then copied with other names and numbers in its bytes: so that thousands of
+/// A module that is compiled once and then copied with other names and numbers in its bytes, so that thousands of
 /// versions need no compiler.
 ///
-/// Every answer carries the module's name, its number and a sum of number and argument: so that one can tell whose it is,
-/// of which version, and for which call.
+/// Every answer contains the module's name, its number, and the sum of the number and the argument, which tell the
+/// module, the version and the call that it belongs to.
 struct StressModule: Hashable {
-    /// Stands for the last part of name and targets; two digits.
+    /// The last part of the name and the targets; two digits.
     var place: Int
-    /// Of this version; the version is `1.NUMBER.0`.
+    /// The number of this version; the version is `1.NUMBER.0`.
     var number: Int
     /// Where its route leads: to one of two actions, of which it has only that one.
     var isOdd = false
-    /// Hands its count over to its successor.
+    /// Hands over its count to its successor.
     var keepsCount = false
     /// Refuses its `init`.
     var failsToStart = false
-    /// Refuses the state of the one before.
+    /// Refuses the state of its predecessor.
     var refusesState = false
 
     /// `Stress07`.
     var name: String { Self.name(place) }
     static func name(_ place: Int) -> String { "Stress" + (place < 10 ? "0\(place)" : "\(place)") }
 
-    /// Numbers of versions, all of the same width.
+    /// Numbers of versions, all with the same number of digits.
     static let numbers = 1_000_000_001...1_999_999_999
 
-    /// What `answer` replies.
+    /// The reply of `answer`.
     static func answer(_ place: Int, _ number: Int, _ n: Int) -> String {
         "\(name(place)) \(number) \(sum(number, n))"
     }
@@ -50,7 +50,7 @@ struct StressModule: Hashable {
         return bytes
     }
 
-    /// Puts it into a folder at once, as a rename does.
+    /// Puts it into a folder by a rename.
     func put(into folder: String, as file: String) throws { try Self.put(bytes(), into: folder, as: file) }
 
     static func put(_ bytes: Data, into folder: String, as file: String) throws {

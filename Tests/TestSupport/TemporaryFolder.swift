@@ -1,12 +1,12 @@
 import Foundation
 import PluginHost
 
-/// A folder of one test's own, removed with the value that names it.
+/// A folder for one test, removed when this object is deinitialized.
 final class TemporaryFolder: Sendable {
-    /// Short, since sockets are made in it, and without links, so that what programs say about it is what tests expect.
+    /// Short, because sockets are created in it, and without links, so that programs name it as tests expect.
     let path: String
 
-    /// What the names of these folders begin with.
+    /// The prefix of the names of these folders.
     static let prefix = "plugins-test-"
 
     init() throws {
@@ -18,7 +18,7 @@ final class TemporaryFolder: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Writes a file, in folders that need not be there, and returns its path.
+    /// Writes a file, in folders that need not exist, and returns its path.
     @discardableResult
     func file(_ name: String, _ content: Data = Data(), mode: mode_t = 0o644) throws -> String {
         let file = "\(path)/\(name)"
@@ -52,7 +52,7 @@ final class TemporaryFolder: Sendable {
     }
 }
 
-/// Copies a file as `writeFile` writes it, to where there is none.
+/// Copies a file as `writeFile` writes it, to a path that does not exist.
 func copyFile(_ source: String, to destination: String) throws {
     try writeFile(Data(contentsOf: URL(fileURLWithPath: source)), to: destination, mode: 0o755, O_EXCL)
 }

@@ -4,7 +4,7 @@ import PluginHost
 import Synchronization
 import Testing
 
-/// A host with folders of its own, and what it has told and logged so far.
+/// A host with its own folders, and what it has reported and logged so far.
 final class TestHost: Sendable {
     let folder: TemporaryFolder
     let plugins: String
@@ -36,7 +36,7 @@ final class TestHost: Sendable {
 
     /// A host that serves these modules, and does not watch its folder.
     ///
-    /// - Parameter modules: Paths of libraries, copied into the plugins folder under numbers.
+    /// - Parameter modules: Paths of libraries, copied into the plugins folder with numbers as names.
     convenience init(
         _ modules: [String], configure: (inout PluginHost.Configuration) -> Void = { _ in }
     ) throws {
@@ -54,15 +54,15 @@ final class TestHost: Sendable {
 
     deinit { host.shutdown() }
 
-    /// A host with the modules A, B and C and the one for tests.
+    /// A host with the modules A, B and C and the fixture module.
     static func withSamples() throws -> TestHost {
         try TestHost(["ModuleA", "ModuleB", "ModuleC", "FixtureModule"].map { built("lib\($0).so") })
     }
 
-    /// A host with the module for tests.
+    /// A host with the fixture module.
     static func withFixture() throws -> TestHost { try TestHost([built("libFixtureModule.so")]) }
 
-    /// Starts it, and notes from then on what it tells.
+    /// Starts it, and from then on notes what it reports.
     func start() throws {
         try host.start()
         let changes = host.changes
@@ -71,17 +71,17 @@ final class TestHost: Sendable {
         }
     }
 
-    // MARK: - What it has told
+    // MARK: - Reports
 
     var changes: [HostChange] { records.changes.withLock { $0 } }
     var log: [LogEntry] { records.entries.withLock { $0 } }
     var messages: [String] { log.map(\.message) }
 
-    /// The lines of the log about replies that nobody waits for.
+    /// The number of log entries about stale replies.
     var staleReplies: Int { log.count { $0.message.contains("replied to a call that is over") } }
 
-    /// Waits until every change so far has been told: one more module comes, and is told last.
-    func settle() throws -> Bool {
+    /// Waits until every change so far has been reported: adds one more module, whose change is reported last.
+    func waitForChanges() throws -> Bool {
         let marker = "Marker\(records.changes.withLock(\.count))"
         try CModule(name: marker).build(into: plugins, as: "\(marker).so")
         return eventually { changes.contains { $0.isAdded(marker) } }
@@ -96,9 +96,9 @@ final class TestHost: Sendable {
         host.modules.first { ($0.file as NSString).lastPathComponent == file }
     }
 
-    // MARK: - What it answers
+    // MARK: - Answers
 
-    /// What `answer` of a target replies; nil when it cannot be called.
+    /// The reply of `answer` of a target; nil when it cannot be called.
     func answer(_ target: String = "Good") -> String? { try? host.perform(target, "answer").string }
 
     /// The error of `answer` of a target; nil when it succeeds.
@@ -124,7 +124,7 @@ final class TestHost: Sendable {
     }
 }
 
-/// Runs tasks while tests block the threads that tasks usually run on.
+/// Runs tasks while tests block the threads on which tasks usually run.
 private final class OwnQueue: TaskExecutor {
     static let shared = OwnQueue()
     private let queue = DispatchQueue(label: "test-host")

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A program of the machine or of the Swift toolchain, such as a compiler.
+/// A program of the system or of the Swift toolchain, such as a compiler.
 struct Tool {
     struct Failed: Error, CustomStringConvertible {
         let command: String
@@ -10,7 +10,7 @@ struct Tool {
 
     let path: String
 
-    /// Nil where there is none of that name.
+    /// Nil if there is none of that name.
     init?(_ name: String) {
         let search = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
         let places = search.flatMap { folder -> [String] in
@@ -21,10 +21,10 @@ struct Tool {
         self.path = path
     }
 
-    /// Runs it to its end.
+    /// Runs it until it ends.
     ///
-    /// - Parameter input: What it reads from standard input.
-    /// - Returns: All that it has said.
+    /// - Parameter input: Its standard input.
+    /// - Returns: Its whole output.
     /// - Throws: ``Failed`` with the same.
     @discardableResult
     func run(_ arguments: [String], input: String = "") throws -> String {
@@ -41,13 +41,13 @@ struct Tool {
         return text
     }
 
-    /// Runs it to its end on a thread of its own: other tests have the threads of tasks meanwhile.
+    /// Runs it until it ends on a separate thread, so that other tests can use the threads of tasks meanwhile.
     func runAside(_ arguments: [String]) async throws { try await onThread { [self] in _ = try run(arguments) } }
 }
 
 /// Source code in Swift that a test has made or found.
 enum SwiftSource {
-    /// What a file that imports the modules of this package needs.
+    /// The arguments that a file needs to import the modules of this package.
     static var modules: [String] {
         ["-swift-version", "6", "-I", built("Modules")]
             + ["CPluginABI", "CPluginHost"].flatMap {
@@ -58,7 +58,7 @@ enum SwiftSource {
     /// Checks that files compile against the libraries of this package, without a warning.
     ///
     /// - Parameters:
-    ///   - features: Those that this package is built with, unless told otherwise.
+    ///   - features: By default, those with which this package is built.
     ///   - options: More options of the compiler.
     static func check(
         _ sources: [String],

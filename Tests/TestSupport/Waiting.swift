@@ -9,7 +9,7 @@ func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
     return false
 }
 
-/// As `eventually`, for tests that other tasks must not wait for.
+/// Like `eventually`, for tests that must not make other tasks wait.
 func becomesTrue(_ condition: () throws -> Bool) async rethrows -> Bool {
     for _ in 0..<30_000 {
         if try condition() { return true }

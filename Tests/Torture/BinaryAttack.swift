@@ -1,20 +1,22 @@
 import Foundation
 
-/// Shared libraries that were changed after they were built.
+/// Shared libraries that were changed after they were built, except for their machine code: changed code can overwrite
+/// any memory of the host, which may then crash much later, and nothing can tell which module is at fault.
 ///
-/// What passes the host's checks is code and may kill the host; then the next start names the file and goes on without
-/// it. So there are at most as many deaths as files. What was started in order may still crash when it is ended: then
-/// the command has given its answer, and the crash report names the file.
+/// A library that passes the host's checks is code and may kill the host; then the next start names the file and
+/// continues without it. So there are at most as many deaths as files. A module that has started in an orderly way may
+/// still crash when it ends: then the command has given its answer, and the crash report names the file.
 final class BinaryAttack: Attack {
     private let program: Program
-    private let bases: [[UInt8]]
+    private let bases: [Base]
     private var files = 0
     private var deaths = 0
 
     init(_ program: Program, _ victims: Victims, modules: String) throws {
         self.program = program
         bases = [
-            try read("\(modules)/libModuleA.so"), try read("\(modules)/libModuleC.so"), victims.module(1),
+            Base(try read("\(modules)/libModuleA.so")), Base(try read("\(modules)/libModuleC.so")),
+            Base(victims.module(1)),
         ]
     }
 
@@ -48,32 +50,60 @@ final class BinaryAttack: Attack {
         return hooks.contains { outcome.errors.contains("while running the \($0) of ") }
     }
 
-    private func mutant(of base: [UInt8], _ random: inout SplitMix) -> [UInt8] {
-        var bytes = base
-        // Where the tables are: the headers, and what lies before the code.
+    private func mutant(of base: Base, _ random: inout SplitMix) -> [UInt8] {
+        var bytes = base.bytes
+        // Where the tables are: the headers, and everything before the code.
         let near = random.oneIn(3) ? bytes.count : random.pick([64, 64 + 56 * 12, 4096, 16384])
         for _ in 0..<(1 + random.below(4)) {
-            let place = random.below(min(near, bytes.count))
+            let offset = random.below(min(near, bytes.count))
             switch random.below(8) {
-            case 0, 1: bytes[place] ^= 1 << UInt8(random.below(8))
-            case 2: bytes[place] = UInt8(random.below(256))
+            case 0...2:
+                let (bit, byte) = (UInt8(random.below(8)), UInt8(random.below(256)))
+                guard !base.isCode(offset..<(offset + 1)) else { continue }
+                bytes[offset] = random.oneIn(3) ? byte : bytes[offset] ^ 1 << bit
             case 3: bytes.removeLast(random.below(bytes.count / 2))
             case 4: bytes += [UInt8](repeating: UInt8(random.below(256)), count: random.below(1 << 16))
             case 5:
-                let size = min(random.below(512), bytes.count - place)
+                let size = min(random.below(512), bytes.count - offset)
                 let from = random.below(bytes.count - size)
-                bytes.replaceSubrange(place..<(place + size), with: Array(bytes[from..<(from + size)]))
+                guard !base.isCode(offset..<(offset + size)) else { continue }
+                bytes.replaceSubrange(offset..<(offset + size), with: Array(bytes[from..<(from + size)]))
             default:
                 let words: [UInt64] = [
                     0, 1, UInt64(bytes.count), .max, 1 << 31, 1 << 32, 1 << 63, UInt64(bytes.count) - 1, 0x1000,
                     UInt64(random.below(bytes.count)),
                 ]
                 let word = random.pick(words)
-                let aligned = place & ~7
-                guard aligned + 8 <= bytes.count else { continue }
+                let aligned = offset & ~7
+                guard aligned + 8 <= bytes.count, !base.isCode(aligned..<(aligned + 8)) else { continue }
                 withUnsafeBytes(of: word.littleEndian) { bytes.replaceSubrange(aligned..<(aligned + 8), with: $0) }
             }
         }
         return bytes
+    }
+}
+
+/// A library to change.
+private struct Base {
+    let bytes: [UInt8]
+    /// Where its machine code is.
+    private var code: [Range<Int>] = []
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        // The section headers: their offset, their size and their number are in the file header.
+        let (table, size, count) = (word(0x28, 8), word(0x3A, 2), word(0x3C, 2))
+        for header in (0..<count).map({ table + $0 * size }) where word(header + 8, 8) & 4 != 0 {  // SHF_EXECINSTR
+            let offset = word(header + 24, 8)
+            code.append(offset..<(offset + word(header + 32, 8)))
+        }
+        precondition(!code.isEmpty, "The library has no section with machine code.")
+    }
+
+    /// Whether some of these bytes are machine code.
+    func isCode(_ range: Range<Int>) -> Bool { code.contains { $0.overlaps(range) } }
+
+    private func word(_ offset: Int, _ size: Int) -> Int {
+        bytes[offset..<(offset + size)].reversed().reduce(0) { $0 << 8 | Int($1) }
     }
 }

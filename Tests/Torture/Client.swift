@@ -4,15 +4,15 @@ import Foundation
 final class Client {
     private let descriptor: Int32
 
-    /// Nil where the host takes no connection at once.
+    /// Nil if the host does not accept a connection at once.
     init?(_ path: String) {
         descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let bytes = path.utf8CString
         guard descriptor >= 0, bytes.count <= MemoryLayout.size(ofValue: address.sun_path) else { return nil }
-        withUnsafeMutableBytes(of: &address.sun_path) { place in
-            bytes.withUnsafeBytes { place.copyMemory(from: $0) }
+        withUnsafeMutableBytes(of: &address.sun_path) { destination in
+            bytes.withUnsafeBytes { destination.copyMemory(from: $0) }
         }
         let size = socklen_t(MemoryLayout<sockaddr_un>.size)
         let isConnected = withUnsafePointer(to: &address) {
@@ -26,7 +26,7 @@ final class Client {
 
     deinit { close(descriptor) }
 
-    /// Sends as much as the host takes within the time.
+    /// Sends as much as the host accepts within the time.
     @discardableResult
     func send(_ bytes: [UInt8], seconds: Double = 2) -> Int {
         let end = ContinuousClock.now + .seconds(seconds)
@@ -48,7 +48,7 @@ final class Client {
         return sent
     }
 
-    /// The next line of an answer; nil where none comes in time or the host closes.
+    /// The next line of an answer; nil if none arrives in time or the host closes the connection.
     func line(seconds: Double) -> String? {
         let end = ContinuousClock.now + .seconds(seconds)
         var line: [UInt8] = []
@@ -67,7 +67,7 @@ final class Client {
         return nil
     }
 
-    /// Asks one question.
+    /// Sends one request.
     static func ask(_ path: String, _ method: String, _ parameters: String = "{}", seconds: Double) -> String? {
         guard let client = Client(path) else { return nil }
         client.send(Array("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\(method)\",\"params\":\(parameters)}\n".utf8))

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The folder of one round: the home of the programs that are started in it. Kept when something was found.
+/// The folder of one round: the home of the programs that are started in it. Kept if something was found.
 struct Folder {
     let path: String
 
@@ -19,7 +19,7 @@ struct Folder {
     func remove() { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// Puts a file at a path at once, as a rename does, with the mode that the host asks for.
+/// Puts a file at a path by a rename, with the mode that the host requires.
 func put(_ bytes: [UInt8], at path: String) throws {
     let new = (path as NSString).deletingLastPathComponent + "/.new-" + (path as NSString).lastPathComponent
     unlink(new)
@@ -30,7 +30,7 @@ func put(_ bytes: [UInt8], at path: String) throws {
 
 func read(_ path: String) throws -> [UInt8] { try [UInt8](Data(contentsOf: URL(filePath: path))) }
 
-/// Asks again until something holds or the time is over. Returns whether it holds.
+/// Checks repeatedly until a condition holds or the time is over. Returns whether it holds.
 func eventually(within seconds: Double, _ holds: () throws -> Bool) rethrows -> Bool {
     let end = ContinuousClock.now + .seconds(seconds)
     while true {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder in which everything happens at once while the host watches it. In the end the folder is the truth.
+/// A folder in which everything happens at once while the host watches it. In the end, the host serves what is there.
 final class FolderAttack: Attack {
     private let program: Program
     private let victims: Victims
@@ -24,11 +24,11 @@ final class FolderAttack: Attack {
             if random.oneIn(3) { usleep(UInt32(random.below(30_000))) }
             if random.oneIn(30), host.isRunning, random.oneIn(2) { host.signal(SIGTSTP) }
         }
-        // What is to be there in the end.
+        // What must be there in the end.
         for name in try FileManager.default.contentsOfDirectory(atPath: plugins) {
             try FileManager.default.removeItem(atPath: "\(plugins)/\(name)")
         }
-        // A file that came to hold another module while nobody looked would be a conflict.
+        // A file that turned into another module between two checks would be a conflict.
         var wanted: [String: String] = [:]
         try require(wanted, host, socket)
         for number in 0..<(1 + random.below(5)) {
@@ -47,7 +47,7 @@ final class FolderAttack: Attack {
     private func require(_ wanted: [String: String], _ host: Program.Running, _ socket: String) throws {
         var seen: [String: String] = [:]
         let isTrue = eventually(within: 40) {
-            host.signal(SIGCONT)  // Again and again: it may come before the stop that SIGTSTP has begun.
+            host.signal(SIGCONT)  // Again and again: it may arrive before the stop that SIGTSTP has begun.
             // No answer is not an empty folder: the host may still be suspended.
             guard let answer = Client.ask(socket, "list", seconds: 10) else { return false }
             let object = try? JSONSerialization.jsonObject(with: Data(answer.utf8)) as? [String: Any]
@@ -56,7 +56,7 @@ final class FolderAttack: Attack {
             return seen == wanted
         }
         guard host.isRunning else { throw Finding(message: "the host \(host.wait(seconds: 1).description)") }
-        guard isTrue else { throw Finding(message: "the folder holds \(wanted), and the host has \(seen)") }
+        guard isTrue else { throw Finding(message: "the folder contains \(wanted), but the host has \(seen)") }
     }
 
     private func operate(_ plugins: String, _ other: String, _ random: inout SplitMix) throws {
@@ -83,7 +83,7 @@ final class FolderAttack: Attack {
         case 9:
             clear()
             mkdir(path, 0o755)
-        // Nothing outside of the round's folder may change: neither of the two follows a link.
+        // Nothing outside the round's folder may change: neither of the two follows a link.
         case 10: fchmodat(AT_FDCWD, path, random.pick([0, 0o644, 0o666, 0o777, 0o4755]), AT_SYMLINK_NOFOLLOW)
         case 11:
             let descriptor = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
@@ -95,7 +95,7 @@ final class FolderAttack: Attack {
             clear()
             link("\(other)/a.so", path)
         default:
-            // The folder goes away for a moment.
+            // The folder disappears for a moment.
             let away = "\(other)/away"
             rename(plugins, away)
             usleep(UInt32(random.below(20_000)))

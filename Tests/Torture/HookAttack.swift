@@ -1,6 +1,6 @@
 import Foundation
 
-/// One module that misbehaves somewhere, beside a good one. After at most a few starts the good one is served, and two
+/// One module that misbehaves somewhere, beside a good one. After at most a few starts, the good one serves, and two
 /// SIGTERMs end the host at once, whatever hangs.
 final class HookAttack: Attack {
     private let program: Program
@@ -35,13 +35,13 @@ final class HookAttack: Attack {
                 ] { _ = Client.ask(socket, method, parameters, seconds: 2) }
                 let isThreatened = place == "act" || place == "event"
                 if host.isRunning, !isThreatened, Client.ask(socket, "call", call, seconds: 10) == nil {
-                    throw Finding(message: "\(who): the good module is not served any more")
+                    throw Finding(message: "\(who): the good module no longer serves")
                 }
             }
             if !host.isRunning { deaths += 1 }
             try end(host, who, isOrderly: isServed, start)
         }
-        guard isServed else { throw Finding(message: "\(who): after four starts the good module is not served") }
+        guard isServed else { throw Finding(message: "\(who): after four starts, the good module does not serve") }
     }
 
     private func end(_ host: Program.Running, _ who: String, isOrderly: Bool, _ start: Int) throws {
@@ -50,7 +50,7 @@ final class HookAttack: Attack {
             return
         }
         host.signal(SIGTERM)
-        // An orderly end gives each module its time; a host that is in the middle of a start that hangs gets none.
+        // An orderly end gives each module time; a host in the middle of a start that hangs gets none.
         if eventually(within: isOrderly ? 8 : 1, { !host.isRunning }) { return }
         host.signal(SIGTERM)
         guard eventually(within: 5, { !host.isRunning }) else {

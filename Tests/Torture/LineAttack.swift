@@ -1,6 +1,6 @@
 import Foundation
 
-/// Lines on the control socket, and clients that misbehave. The host goes on answering others.
+/// Lines on the control socket, and clients that misbehave. The host continues to answer others.
 final class LineAttack: Attack {
     private let program: Program
     private let victims: Victims
@@ -39,14 +39,14 @@ final class LineAttack: Attack {
             try misbehave(socket, &random)
             guard host.isRunning else { throw Finding(message: "the host \(host.wait(seconds: 1).description)") }
             let asked = ContinuousClock.now
-            // Where many connect at once, the next one may find no place in the socket's queue at first.
+            // When many clients connect at once, the socket's queue may be full for the next one at first.
             guard eventually(within: 20, { Client.ask(socket, "list", seconds: 20) != nil }) else {
                 throw Finding(message: "another client is not answered within 20 s")
             }
             let taken = ContinuousClock.now - asked
             if taken > .seconds(5) { throw Finding(message: "another client waited for \(taken)") }
             largest = max(largest, host.memory)
-            if host.memory > 2048 { throw Finding(message: "the host takes \(host.memory) MiB") }
+            if host.memory > 2048 { throw Finding(message: "the host uses \(host.memory) MiB") }
         }
         host.signal(SIGTERM)
         let outcome = host.wait(seconds: 40)
@@ -63,18 +63,18 @@ final class LineAttack: Attack {
             let count = random.pick([511, 512, 513, 514, 1_000, 100_000])
             send([Array(String(repeating: piece, count: count).utf8)], socket)
         case 1:
-            // A line without an end, and many of them at once.
+            // An unterminated line, and many of them at once.
             let clients = (0..<random.below(20)).compactMap { _ in Client(socket) }
             for client in clients {
                 client.send([UInt8](repeating: UInt8(ascii: " "), count: 1 << random.below(22)), seconds: 0.2)
             }
         case 2:
-            // Questions whose answers nobody reads.
+            // Requests whose answers are never read.
             let clients = (0..<random.below(10)).compactMap { _ in Client(socket) }
             let question = Array((Self.requests[0] + "\n").utf8)
             for client in clients { client.send(Array(repeating: question, count: 500).flatMap(\.self), seconds: 0.2) }
         case 3:
-            // Clients who say nothing.
+            // Clients that send nothing.
             let clients = (0..<200).compactMap { _ in Client(socket) }
             withExtendedLifetime(clients) { _ = usleep(50_000) }
         case 4:

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Manifests, route files and service files that were changed. No code of theirs is wrong, so nothing may die.
+/// Manifests, route files and service files that were changed. Their code is correct, so nothing may die.
 final class ManifestAttack: Attack {
     private let program: Program
     private let victims: Victims
@@ -24,7 +24,7 @@ final class ManifestAttack: Attack {
         let count = 12
         let manifest = Array(Victims.manifest.utf8)
         for number in 0..<count {
-            // Only one can have the name, so most get one of their own.
+            // Only one can have the name, so most get their own.
             var text = number == 0 ? manifest : TextMutation.mutate(manifest, &random)
             if number > 0, !random.oneIn(4), let start = text.first(of: Array("Mine".utf8)) {
                 text.replaceSubrange(start..<(start + 4), with: Array("Mine\(number)".utf8))
@@ -42,11 +42,11 @@ final class ManifestAttack: Attack {
             }
             guard command == "list" else { continue }
             let states = states(outcome.output)
-            // Another one may have got its name or its target first: by a version, a level or a priority.
+            // Another module may have its name or its target: by a version, a level or a priority.
             guard ["active", "superseded", "failed: conflict"].contains(states["m0.so"]),
                 states.values.contains("active")
             else {
-                throw Finding(message: "the manifest that was not changed is not served: \(states)")
+                throw Finding(message: "the module with the unchanged manifest does not serve: \(states)")
             }
             accepted += states.values.count { $0 == "active" }
             guard states.count >= count else {

@@ -20,12 +20,12 @@ struct Program {
         }
     }
 
-    /// Runs it to its end.
+    /// Runs it until it ends.
     func run(_ arguments: [String], in folder: Folder, seconds: Double = 60) throws -> Outcome {
         try start(arguments, in: folder).wait(seconds: seconds)
     }
 
-    /// Starts it in a group of its own, with the folder as its home and working directory.
+    /// Starts it in its own process group, with the folder as its home and working directory.
     func start(_ arguments: [String], in folder: Folder) throws -> Running {
         let name = UUID().uuidString
         let (output, errors) = ("\(folder.path)/\(name).out", "\(folder.path)/\(name).err")
@@ -52,7 +52,7 @@ struct Program {
         return Running(process: process, output: output, errors: errors)
     }
 
-    /// The program while it runs; ends with the value that names it.
+    /// The running program; it is ended when this object is deinitialized.
     final class Running {
         let process: pid_t
         private let outputFile: String
@@ -82,7 +82,7 @@ struct Program {
             status = found
         }
 
-        /// Waits for its end, and kills it when its time is over.
+        /// Waits until it ends, and kills it when its time is over.
         func wait(seconds: Double) -> Outcome {
             let hasEnded = eventually(within: seconds) { !isRunning }
             if hasEnded { kill(-process, SIGKILL) } else { end() }
@@ -108,7 +108,7 @@ struct Program {
     }
 }
 
-/// What `list --json` says: by file name, the state, followed by the code of the error where there is one.
+/// What `list --json` says: by file name, the state, followed by the error code if there is one.
 func states(_ json: String) -> [String: String] {
     let list = try? JSONSerialization.jsonObject(with: Data(json.utf8)) as? [[String: Any]]
     return (list ?? []).reduce(into: [:]) { states, entry in

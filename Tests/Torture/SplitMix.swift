@@ -2,7 +2,7 @@
 struct SplitMix: RandomNumberGenerator {
     private var state: UInt64
 
-    /// The generator of one round: rounds do not depend on each other, so that one of them can be made again alone.
+    /// The generator of one round: rounds are independent, so that a single one can be repeated.
     init(seed: UInt64, attack: String, round: Int) {
         state = seed
         for byte in attack.utf8 { state = (state ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -21,7 +21,7 @@ struct SplitMix: RandomNumberGenerator {
 
     mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(max(bound, 1))) }
 
-    /// Whether something happens that has one chance in `chances`.
+    /// True with a probability of one in `chances`.
     mutating func oneIn(_ chances: Int) -> Bool { below(chances) == 0 }
 
     mutating func pick<Element>(_ elements: [Element]) -> Element { elements[below(elements.count)] }

@@ -27,7 +27,7 @@ enum TextMutation {
                 let count = random.pick([100, 511, 512, 513, 514, 5_000])
                 bytes.insert(contentsOf: Array(repeating: piece, count: count).joined(), at: place)
             case 5:
-                // A value becomes another one.
+                // Replaces a value by another one.
                 let marks = bytes.indices.filter { bytes[$0] == UInt8(ascii: ":") }
                 guard let mark = marks.isEmpty ? nil : random.pick(marks) else { continue }
                 let end =

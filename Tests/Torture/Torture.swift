@@ -1,9 +1,9 @@
 import Foundation
 
-/// Attacks the built program `pluginhost` from outside, from a seed that it prints, for as long as one likes.
+/// Attacks the built program `pluginhost` from outside, from a seed that it prints, for any length of time.
 ///
-/// Each attack makes rounds of hostile input and checks promises of the program afterwards: that it does not die, or
-/// names at its next start what killed it; that others are served meanwhile; that it ends when it is told to.
+/// Each attack makes rounds of hostile input and afterwards checks promises of the program: that it does not die, or
+/// names at its next start what killed it; that it serves others meanwhile; that it ends on request.
 @main
 enum Torture {
     static func main() {
@@ -16,7 +16,7 @@ enum Torture {
         }
     }
 
-    /// Returns how much was found.
+    /// Returns the number of findings.
     private static func attack() throws -> Int {
         let options = try Options(Array(CommandLine.arguments.dropFirst()))
         say("torture: seed \(options.seed), \(options.seconds) s each: \(options.attacks.joined(separator: ", "))")
@@ -63,7 +63,7 @@ enum Torture {
 
 /// One kind of hostile input.
 protocol Attack: AnyObject {
-    /// Figures of the rounds so far.
+    /// Figures about the rounds so far.
     var summary: String { get }
 
     /// Makes one round.
@@ -87,11 +87,11 @@ struct Options {
 
     var seed = UInt64.random(in: 1...999_999_999)
     var seconds = 30
-    /// The only round to be made.
+    /// The only round to make.
     var round: Int?
     var root = "."
     var program = ""
-    /// Where the sample modules lie.
+    /// The folder of the sample modules.
     var modules = ""
     var attacks: [String] = []
 
@@ -123,5 +123,5 @@ struct Options {
     }
 }
 
-/// Writes a line at once, whatever standard output is.
+/// Writes a line immediately, whatever standard output is.
 private func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }

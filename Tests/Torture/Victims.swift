@@ -41,8 +41,8 @@ struct Victims {
     /// A module that works, but for its misdeed.
     ///
     /// - Parameters:
-    ///   - number: 0 to 99, of its name, `Victim07`.
-    ///   - version: 0 to 999, of its version, `1.0.007`.
+    ///   - number: 0 to 99, part of its name, `Victim07`.
+    ///   - version: 0 to 999, part of its version, `1.0.007`.
     func module(_ number: Int, version: Int = 0, place: String = "", deed: String = "") -> [UInt8] {
         var bytes = plain
         func two(_ number: Int, _ count: Int) -> String {
@@ -202,7 +202,7 @@ extension [UInt8] {
         }
     }
 
-    /// Replaces a text by another one of its length, wherever it stands.
+    /// Replaces a text by another one of the same length, wherever it occurs.
     mutating func patch(_ text: String, with other: String) {
         let (old, new) = (Array(text.utf8), Array(other.utf8))
         precondition(old.count == new.count)

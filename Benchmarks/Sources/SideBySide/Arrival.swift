@@ -18,10 +18,10 @@ struct Arrival {
 
     /// - Parameter size: How many modules there are already.
     private func rows(_ size: Int) throws -> [Row] {
-        let place = TemporaryFolder()
-        let (folder, aside) = (place.folder("plugins"), place.folder("aside"))
+        let temporary = TemporaryFolder()
+        let (folder, aside) = (temporary.folder("plugins"), temporary.folder("aside"))
         try NumberedModules.writeAll(size, to: folder)
-        let host = try PluginHost.bench(folder: folder, in: place, watches: true)
+        let host = try PluginHost.bench(folder: folder, in: temporary, watches: true)
         var times: [Double] = []
         for number in size..<size + (effort.isCheck ? 2 : 100) {
             try NumberedModules.write(number, to: aside, named: "new")

@@ -104,8 +104,8 @@ struct Instructions {
     /// Two runs of different lengths, so that the start cancels out. The difference is large, since in one run or the
     /// other something may happen once that takes a hundred thousand instructions.
     private static func counts() throws -> [String: Int] {
-        let place = TemporaryFolder()
-        let program = try stripped(in: place.folder("stripped"))
+        let temporary = TemporaryFolder()
+        let program = try stripped(in: temporary.folder("stripped"))
         var counts: [String: Int] = [:]
         for call in CountedCall.allCases {
             let short = try collected(program, call, 1_000)

@@ -90,7 +90,7 @@ extension Matching.Table {
                 [filled("a://h/", "a", size), filled("a://h/", "ab", size)]
             }),
         Self(
-            "groups that are told", { "a://h/\($0 > 0 ? "l\($0)/" : "")" + (0..<60).map { ":g\($0)([ab]*)" }.joined() },
+            "60 capturing groups", { "a://h/\($0 > 0 ? "l\($0)/" : "")" + (0..<60).map { ":g\($0)([ab]*)" }.joined() },
             urls: { size in
                 [filled("a://h/", "a", size), filled("a://h/", "ab", size)]
             }),

@@ -9,11 +9,11 @@ struct Memory {
     func rows() throws -> [Row] { try (effort.isCheck ? [3] : [10, 100, 1_000]).map(row) }
 
     private func row(_ size: Int) throws -> Row {
-        let place = TemporaryFolder()
-        let folder = place.folder("plugins")
+        let temporary = TemporaryFolder()
+        let folder = temporary.folder("plugins")
         try NumberedModules.writeAll(size, to: folder)
         // What a process takes once, with its first module, is no cost of a module.
-        let one = place.folder("one")
+        let one = temporary.folder("one")
         try NumberedModules.write(1, to: one)
         var (ours, floor, own) = ([Double](), [Double](), [Double]())
         for _ in 0..<min(3, effort.repetitions) {  // It is the same each time, nearly.

@@ -33,14 +33,14 @@ enum Once: String {
 
     /// In this process.
     func run(_ folder: String) throws {
-        let place = TemporaryFolder()
+        let temporary = TemporaryFolder()
         let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted().map { "\(folder)/\($0)" }
-        let copies = place.folder("copies")
+        let copies = temporary.folder("copies")
         let before = Self.ownBytes
         let start = now()
         var host: PluginHost?
         switch self {
-        case .host: host = try PluginHost.bench(folder: folder, in: place)
+        case .host: host = try PluginHost.bench(folder: folder, in: temporary)
         case .copyAndOpen:
             for (number, file) in files.enumerated() {
                 let copy = "\(copies)/\(number).so"
@@ -85,7 +85,7 @@ enum Once: String {
     }
 
     /// Anonymous memory: heap, stacks, and pages of libraries that were written to. Not what is in memory of files and
-    /// as it is in them, which the kernel drops when it needs the place.
+    /// as it is in them, which the kernel drops when it needs the memory.
     private static var ownBytes: Int {
         let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
         let line = status.split(separator: "\n").first { $0.hasPrefix("RssAnon:") }

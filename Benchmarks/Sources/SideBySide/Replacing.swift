@@ -11,12 +11,12 @@ struct Replacing {
     init(_ effort: Effort) { self.effort = effort }
 
     func rows() throws -> [Row] {
-        let place = TemporaryFolder()
-        let folder = place.folder("plugins")
+        let temporary = TemporaryFolder()
+        let folder = temporary.folder("plugins")
         try FileManager.default.copyItem(
             atPath: Opened.module("BenchModule"), toPath: "\(folder)/libBenchModule.so")
         try NumberedModules.write(0, to: folder)
-        let host = try PluginHost.bench(folder: folder, in: place, watches: true)
+        let host = try PluginHost.bench(folder: folder, in: temporary, watches: true)
         let seconds = effort.isCheck ? 0.3 : 1.0
         var (undisturbed, disturbed) = ([Double](), [Double]())
         var version = 0

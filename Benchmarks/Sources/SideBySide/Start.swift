@@ -11,8 +11,8 @@ struct Start {
     func rows() throws -> [Row] { try (effort.isCheck ? [3] : [10, 100, 1_000]).map(row) }
 
     private func row(_ size: Int) throws -> Row {
-        let place = TemporaryFolder()
-        let folder = place.folder("plugins")
+        let temporary = TemporaryFolder()
+        let folder = temporary.folder("plugins")
         try NumberedModules.writeAll(size, to: folder)
         forget(folder)
         let first = try Once.host.apart(folder).time

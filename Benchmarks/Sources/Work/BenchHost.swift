@@ -7,21 +7,23 @@ extension PluginHost {
     public static func bench(_ modules: [String] = ["BenchModule", "CallerModule"], watches: Bool = false) throws
         -> PluginHost
     {
-        let place = TemporaryFolder()
-        folders.append(place)
-        let plugins = place.folder("plugins")
+        let temporary = TemporaryFolder()
+        folders.append(temporary)
+        let plugins = temporary.folder("plugins")
         for module in modules {
             try FileManager.default.copyItem(atPath: Opened.module(module), toPath: "\(plugins)/lib\(module).so")
         }
-        return try bench(folder: plugins, in: place, watches: watches)
+        return try bench(folder: plugins, in: temporary, watches: watches)
     }
 
     /// A started host on this folder.
-    public static func bench(folder: String, in place: TemporaryFolder, watches: Bool = false) throws -> PluginHost {
+    public static func bench(
+        folder: String, in temporary: TemporaryFolder, watches: Bool = false
+    ) throws -> PluginHost {
         var configuration = PluginHost.Configuration(folders: [folder])
         configuration.watches = watches
-        configuration.stagingFolder = place.folder("staging")
-        configuration.stateFolder = place.folder("state")
+        configuration.stagingFolder = temporary.folder("staging")
+        configuration.stateFolder = temporary.folder("state")
         let host = PluginHost(configuration)
         try host.start()
         for module in host.modules where module.state != .active {

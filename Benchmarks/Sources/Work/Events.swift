@@ -7,10 +7,10 @@ extension Comparison {
     /// - Parameter sizes: How many modules subscribe to it.
     public static func events(_ sizes: [Int]) throws -> [Comparison] {
         try sizes.flatMap { size in
-            let place = TemporaryFolder()
-            let folder = place.folder("plugins")
+            let temporary = TemporaryFolder()
+            let folder = temporary.folder("plugins")
             try NumberedModules.writeAll(size, to: folder)
-            let host = try PluginHost.bench(folder: folder, in: place)
+            let host = try PluginHost.bench(folder: folder, in: temporary)
             let parameters: Parameters = ["n": 7]
             let closures = (0..<size).map { number in { (parameters: [String: Value]) in keep(number) } }
             let floor = Work("loop over closures") { count in
@@ -30,7 +30,7 @@ extension Comparison {
                     goal: Goal(atMost: 80), floors: [pointers, floor]
                 ) { count in
                     for _ in 0..<count { keep(try host.post("bench.happened", parameters).delivered) }
-                    withExtendedLifetime(place) {}
+                    withExtendedLifetime(temporary) {}
                 },
                 Comparison(
                     "event, per closure of the program", size: size, peer: "event", share: size,

@@ -15,11 +15,11 @@ public enum NumberedModules {
     ///   - version: Added to the first number of its version.
     public static func write(_ number: Int, version: Int = 0, to folder: String, named file: String? = nil) throws {
         var bytes = template
-        for place in places.names {
-            bytes.replaceSubrange(place..<place + 8, with: String(100_000_000 + number).utf8.dropFirst())
+        for offset in offsets.names {
+            bytes.replaceSubrange(offset..<offset + 8, with: String(100_000_000 + number).utf8.dropFirst())
         }
-        for place in places.versions {
-            bytes.replaceSubrange(place..<place + 9, with: String(100_000_000 + version).utf8)
+        for offset in offsets.versions {
+            bytes.replaceSubrange(offset..<offset + 9, with: String(100_000_000 + version).utf8)
         }
         let path = "\(folder)/\(file ?? "lib\(name(number))").so"
         let partial = "\(path).partial"
@@ -37,8 +37,8 @@ public enum NumberedModules {
         return bytes
     }()
 
-    /// Where the digits stand.
-    private static let places: (names: [Int], versions: [Int]) = {
+    /// The offsets of the digits in the file.
+    private static let offsets: (names: [Int], versions: [Int]) = {
         let names = find("NumberedModule_00000000").map { $0 + "NumberedModule_".utf8.count }
         let versions = find("100000000.0.0-numbered")
         guard !names.isEmpty, !versions.isEmpty else { fatalError("The module has no name to be replaced.") }

@@ -12,7 +12,7 @@ public final class TemporaryFolder: Sendable {
     public init() {
         umask(0o022)  // The host refuses what others can write.
         var template = Array((NSTemporaryDirectory() + "/pluginhost-bench.XXXXXX").utf8CString)
-        guard mkdtemp(&template) != nil else { fatalError("There is no place for a temporary folder.") }
+        guard mkdtemp(&template) != nil else { fatalError("A temporary folder cannot be created.") }
         let path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
         self.path = path
         _ = Self.present.withLock { $0.insert(path) }

@@ -15,7 +15,7 @@
  *  - A structure that begins with `size` may grow at its end in a later minor version. The side
  *    that fills it in sets `size` to its sizeof, and unused members to 0.
  *
- * This file is the core. It includes plugin_abi/: helpers, and a file for each extension.
+ * This file is the core. It includes the files in plugin_abi/: helpers, hooks, events, extensions.
  */
 #ifndef PLUGIN_ABI_H
 #define PLUGIN_ABI_H
@@ -109,7 +109,7 @@ typedef struct plugin_factory plugin_factory;
 typedef void (*plugin_invoke)(void *data, const plugin_call *call, const plugin_value *arguments,
                               uint32_t count);
 
-/* The function behind an entry of the manifest. Each entry has one, and there are no others:
+/* The function behind an entry of the manifest. Each entry of these kinds has exactly one:
  *
  *     "Target/action"  an action of a target
  *     "Type#action"    an action of an object type
@@ -229,7 +229,7 @@ static inline int32_t plugin_pass_on(const plugin_host *host, plugin_token call,
 
 /* ---------------------------------------------------------------------------------------- host */
 
-#define PLUGIN_OBJECT_ASYNC 1u /* of a callback: it replies later */
+#define PLUGIN_OBJECT_ASYNC 1u /* of a callback: it may reply later */
 
 /* The host's functions for one module. The first argument, the table, identifies that module. */
 struct plugin_host {
@@ -247,7 +247,7 @@ struct plugin_host {
     plugin_token (*call)(const plugin_host *host, plugin_token parent,
                          const plugin_request *request, plugin_completion completion, void *data);
     /* Ends a call that this module has made, with the error "cancelled". The action is notified
-     * through on_cancel, and goes on until it ends. Ignores other tokens. [any thread] */
+     * through on_cancel, and continues until it ends. Ignores other tokens. [any thread] */
     void (*cancel)(const plugin_host *host, plugin_token call);
 
     /* Replies to a call by its token, before or after the action returns. Borrows `result`; a null
@@ -257,7 +257,7 @@ struct plugin_host {
     int32_t (*reject)(const plugin_host *host, plugin_token call, const plugin_error *error);
     /* Sets the cancel handler of an asynchronous call to this module. The handler runs once, on any
      * thread, possibly before this returns: with 1 when the call is cancelled or its deadline
-     * passes, otherwise with 0. A second handler, or one for another call, runs at once with 0.
+     * passes, otherwise with 0. A second handler, or one for another call, runs immediately with 0.
      * [any thread] */
     void (*on_cancel)(const plugin_host *host, plugin_token call,
                       void (*handler)(void *data, int32_t cancelled), void *data);

@@ -29,8 +29,8 @@ void plugin_host_label_free(const char *label);
 
 /* Adds the image that contains an address to those that the report recognises. `label` is never freed. */
 void plugin_host_add_image(const void *address, const char *label, uint64_t file);
-/* Adds an image that is about to be opened with this path, to be recognised until plugin_host_add_image is called for
- * it. Requires glibc 2.35 or later. The strings are never freed. */
+/* Adds the image that is about to be opened with this path to those that the report recognises, until
+ * plugin_host_add_image is called for it. Requires glibc 2.35 or later. The strings are never freed. */
 void plugin_host_expect_image(const char *path, const char *label, uint64_t file);
 
 /* Adds a journal: a file to which a line is written when a signal or an exit ends the process, {"fatal":NUMBER} or

@@ -98,7 +98,7 @@ static inline void plugin_host_count_error(plugin_host_thread *thread, uint32_t 
     plugin_host_tally *tally = plugin_host_tally_own(thread, number);
     __atomic_store_n(&tally->errors, tally->errors + 1, __ATOMIC_RELAXED);
 }
-/* Returns the sum of the tallies with a number over all threads, including those that have ended. */
+/* Returns the sum of the tallies with a number across all threads, including those that have ended. */
 plugin_host_tally plugin_host_tally_sum(uint32_t number);
 /* CLOCK_MONOTONIC_COARSE, in nanoseconds: a few milliseconds late, at a fifth of the cost. */
 static inline int64_t plugin_host_coarse_now(void) {

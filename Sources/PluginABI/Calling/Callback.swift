@@ -1,5 +1,5 @@
-/// A closure as a value. It is passed as a parameter, and can be called at once or later, from any thread, any number
-/// of times.
+/// A closure as a value. It is passed as a parameter, and can be called immediately or later, from any thread, any
+/// number of times.
 ///
 /// A callback is an ``Object`` with one action, `call`, and lives until its last holder releases it.
 ///

@@ -48,7 +48,7 @@ extension HostContext {
     ///   - action: The name of the action.
     ///   - parameters: By name or by position.
     ///   - timeout: The time after which the call ends with ``PluginError/Code/deadlineExceeded``; the action itself is
-    ///     notified and goes on. Default: the host's timeout, for asynchronous actions.
+    ///     notified and continues. Default: the host's timeout, for asynchronous actions.
     /// - Throws: The error of the host or the action; ``PluginError/Code/cancelled`` if this task is cancelled.
     @discardableResult
     public func call(
@@ -130,7 +130,7 @@ extension HostContext {
 
 extension HostContext {
     /// The folder of the module's file, which also contains its resources. (The file that runs is a copy elsewhere.)
-    /// Empty for a module that is a part of the program.
+    /// Empty for a module that is part of the program.
     public var folder: String { about?.pointee.folder.text ?? "" }
 
     /// The name of the module that this context belongs to.
@@ -156,7 +156,7 @@ extension HostContext {
         host.table(HostExtension.context, as: plugin_context.self)
     }
 
-    /// Writes a line to the host's log, with the module and the call that it is about.
+    /// Writes a line to the host's log, together with the names of the module and of the running action.
     public func log(_ level: LogLevel, _ message: String) {
         guard let log = host.table(HostExtension.log, as: plugin_log.self) else { return }
         message.withPluginString { log.pointee.write(host, call, UInt32(level.rawValue), $0) }
@@ -175,7 +175,7 @@ public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
     case debug
     /// Normal operation.
     case info
-    /// Something is wrong, but the module goes on.
+    /// Something is wrong, but the module continues.
     case warning
     /// Something has failed.
     case error

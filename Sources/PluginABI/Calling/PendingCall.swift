@@ -66,7 +66,7 @@ package final class PendingCall: @unchecked Sendable {
         state.compareExchange(expected: old, desired: new, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// Resumes the waiter when the outcome has arrived: at once or later.
+    /// Resumes the waiter when the outcome has arrived: immediately or later.
     private func tell(_ waiter: Waiter) {
         self.waiter = waiter
         if !move(from: .running, to: .awaited) { waiter.tell() }

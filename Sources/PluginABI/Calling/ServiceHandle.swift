@@ -6,7 +6,7 @@ public struct ServiceInfo: Sendable, Hashable {
     public let version: String
     /// The module that offers the service.
     public let module: String
-    /// The target of that module that implements the service.
+    /// The target by which that module implements the service.
     public let target: String
     /// The priority: of equal versions, the one with the highest priority serves.
     public let priority: Int

@@ -1,6 +1,6 @@
 /// A record in the section `plugin_modules`, through which a program finds a module that is linked into it.
 ///
-/// A module that can be both a shared library and a part of a program has both a record and an entry function:
+/// A module that can be both a shared library and part of a program has both a record and an entry function:
 ///
 ///     @section("plugin_modules") @used
 ///     private let record: ModuleRecord = { Shop.export() }

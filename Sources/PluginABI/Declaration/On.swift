@@ -18,18 +18,20 @@ public struct On: ManifestPart {
     /// The hooks of the start and the end of a module, and of a failed replacement. The raw values are those of the
     /// manifest.
     public enum Hook: String, Sendable {
-        /// Runs before the module's actions can be called. An error refuses the activation.
+        /// Runs before the module's actions can be called and, if the module replaces another generation, before
+        /// `suspend` of that generation. An error refuses the activation.
         case setUp
         /// Runs when all new modules have been set up. They can call each other; no other module or program can call
         /// them yet. Asynchronous hooks of several modules overlap. An error refuses the module.
         case initialize = "init"
         /// Runs when all new modules have been initialised. An error is logged.
         case didStart
-        /// Runs before the host stops, or before this module ends because another version serves, while calls go on.
+        /// Runs before the module ends, while calls continue: because a new version serves, because the module is being
+        /// removed, or because the host stops.
         case willStop
-        /// Runs after the last call has ended, when the module is removed or the host stops.
+        /// Runs after the last call has ended, when the module was replaced or removed, or the host stops.
         case tearDown
-        /// Runs after `suspend`, if the replacement has failed for any reason: the module goes on as before, and gets
+        /// Runs after `suspend`, if the replacement has failed for any reason: the module continues as before, and gets
         /// the calls that were waiting. The hook acquires again what `suspend` released.
         case unsuspend
     }

@@ -60,7 +60,7 @@ extension HostContext {
 extension Object {
     /// Sets the parent of the object, which gets the events that the object does not handle; `nil` removes it.
     ///
-    /// The object does not keep its parent alive. If the parent no longer exists, events go on to the module. A
+    /// The object does not keep its parent alive. If the parent no longer exists, events pass on to the module. A
     /// navigator sets the parent of each page that it shows: the page below.
     ///
     /// - Throws: ``PluginError/Code/circularWait`` if the object is the parent itself, or is above the parent in the
@@ -72,7 +72,7 @@ extension Object {
         switch chain.pointee.set_parent(host, handle, parent?.handle ?? 0) {
         case PLUGIN_PARENT_SET: break
         case PLUGIN_PARENT_CIRCULAR:
-            throw PluginError(.circularWait, "The object is the parent itself, or above it: events would never end.")
+            throw PluginError(.circularWait, "An object cannot be its own parent or ancestor.")
         default: throw PluginError(.unknownObject, "The object or its parent no longer exists.")
         }
     }

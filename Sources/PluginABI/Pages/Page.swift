@@ -57,8 +57,8 @@ extension Action where Instance: Sendable {
         Action("set." + name, .instance(), .required("value", type)) { page, value in try set(page, value) }
     }
 
-    /// Decides whether the page opens, before it is shown. If the closure returns false or throws, the page is not
-    /// opened, and the opener gets an error.
+    /// Declares the action that decides whether the page opens, before it is shown. If the closure returns false or
+    /// throws, the page is not opened, and the opener gets an error.
     public static func shouldOpen(_ body: @escaping @Sendable (Instance, Opening) throws -> Bool) -> Action {
         Action(
             "shouldOpen", .instance(), .context(), .optional("url", String.self),
@@ -66,7 +66,7 @@ extension Action where Instance: Sendable {
         ) { page, context, url, parameters in try body(page, Opening(url, parameters, context)) }
     }
 
-    /// Decides asynchronously whether the page opens, before it is shown.
+    /// Declares the asynchronous action that decides whether the page opens, before it is shown.
     public static func shouldOpen(_ body: @escaping @Sendable (Instance, Opening) async throws -> Bool) -> Action {
         Action(
             "shouldOpen", .instance(), .context(), .optional("url", String.self),
@@ -76,7 +76,7 @@ extension Action where Instance: Sendable {
         }
     }
 
-    /// Runs when the page is shown. An error is logged; the page stays open.
+    /// Declares the action that runs when the page is shown. An error is logged; the page stays open.
     public static func opened(_ body: @escaping @Sendable (Instance, Opening) throws -> Void) -> Action {
         Action(
             "opened", .instance(), .context(), .optional("url", String.self),
@@ -84,7 +84,7 @@ extension Action where Instance: Sendable {
         ) { page, context, url, parameters in try body(page, Opening(url, parameters, context)) }
     }
 
-    /// Runs asynchronously when the page is shown.
+    /// Declares the asynchronous action that runs when the page is shown.
     public static func opened(_ body: @escaping @Sendable (Instance, Opening) async throws -> Void) -> Action {
         Action(
             "opened", .instance(), .context(), .optional("url", String.self),
@@ -94,17 +94,18 @@ extension Action where Instance: Sendable {
         }
     }
 
-    /// Returns the content of the page. The program's presenter asks for it whenever it shows the page.
+    /// Declares the action that returns the content of the page. The program's presenter calls it whenever it shows the
+    /// page.
     public static func content(_ body: @escaping @Sendable (Instance) throws -> PageContent) -> Action {
         Action("content", .instance()) { page in try body(page) }
     }
 
-    /// Returns the content of the page asynchronously.
+    /// Declares the asynchronous action that returns the content of the page.
     public static func content(_ body: @escaping @Sendable (Instance) async throws -> PageContent) -> Action {
         Action("content", .instance()) { page async throws -> PageContent in try await body(page) }
     }
 
-    /// Returns the value that the opener gets when the page is closed.
+    /// Declares the action that returns the back data: the value that the opener gets when the page is closed.
     public static func backData<Data: ActionResult>(
         _ body: @escaping @Sendable (Instance) throws -> Data
     ) -> Action {

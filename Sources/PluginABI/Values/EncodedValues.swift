@@ -6,7 +6,7 @@
     private let block: ManagedBuffer<Header, UInt64>
 
     private struct Header {
-        /// The objects outside the block that it points to.
+        /// The objects that the block points to, and therefore retains.
         let owners: [AnyObject]
         let entryCount: Int
         let failure: PluginError?
@@ -83,7 +83,7 @@ extension EncodedValues {
             switch value {
             case .null, .bool, .int, .double, .object: break
             case .string(let string): add(string: string)
-            case .bytes(let bytes): add(bytes.count, "A run of bytes")
+            case .bytes(let bytes): add(bytes.count, "A bytes value")
             case .list(let values):
                 add(values.count, "A list", structures: values.count * MemoryLayout<plugin_value>.stride)
                 nested { size in values.withUnsafeBufferPointer { size.add($0) } }
@@ -109,7 +109,7 @@ extension EncodedValues {
 
         private mutating func add(_ count: Int, _ what: String, structures: Int = 0, text: Int = 0) {
             if count > Int(UInt32.max) {
-                failure = PluginError(.invalidValue, "\(what) of \(count) elements is too long: at most \(UInt32.max).")
+                failure = PluginError(.invalidValue, "\(what) of \(count) elements is longer than \(UInt32.max).")
             }
             self.structures += structures
             self.text += text

@@ -26,8 +26,8 @@ extension String {
         return String(UnicodeScalarView(unicodeScalars.map { $0.isTerminalControl ? "_" : $0 }))
     }
 
-    /// The text (a name, a URL, a path or another text from outside) for a message: printable, and cut off after 200
-    /// characters.
+    /// The text (a name, a URL, a path or another text from outside the program) for a message: printable, and cut off
+    /// after 200 characters.
     package var shortened: String {
         // The limit does not count `Character`s: one of them can contain a megabyte of combining marks.
         let limit = 200

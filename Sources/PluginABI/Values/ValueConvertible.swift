@@ -115,7 +115,7 @@ extension FixedWidthInteger where Self: ValueConvertible {
 
 extension PluginError {
     @usableFromInline static func outOfRange<Number>(_ number: String, _ type: Number.Type) -> PluginError {
-        PluginError(.invalidValue, "The number \(number) does not fit \(type).")
+        PluginError(.invalidValue, "The number \(number) does not fit into \(type).")
     }
 }
 

@@ -48,10 +48,10 @@ package struct ELFBytes {
     /// Returns the text from `offset` up to a zero byte, which must come before `end` and within 4,096 bytes.
     func string(at offset: UInt64, end: UInt64) throws(PluginError) -> String {
         let limit = min(end, count, offset.addingReportingOverflow(4096).partialValue)
-        try check(offset < limit, else: "a name is outside its string table")
+        try check(offset < limit, else: "a name is outside the string table")
         let text = bytes(offset, limit - offset)
         guard let terminator = text.firstIndex(of: 0) else {
-            throw damaged("a name in its string table has no end within 4096 bytes")
+            throw damaged("a name in its string table is not terminated, or longer than 4096 bytes")
         }
         return String(decoding: text[..<terminator], as: UTF8.self)
     }

@@ -51,7 +51,7 @@ struct ELFDynamic {
         var at = section.offset
         let end = section.offset + section.fileSize
         while true {
-            try file.check(at < end && end - at >= 16, else: "its dynamic section has no end")
+            try file.check(at < end && end - at >= 16, else: "its dynamic section is not terminated (DT_NULL)")
             let tag = try file.read(UInt64.self, at: at)
             let value = try file.read(UInt64.self, at: at + 8)
             at += 16
@@ -101,7 +101,7 @@ struct ELFDynamic {
     }
 
     func name(at offset: UInt64) throws(PluginError) -> String {
-        try file.check(offset < strings.size, else: "a name is outside its string table")
+        try file.check(offset < strings.size, else: "a name is outside the string table")
         return try file.string(at: strings.offset + offset, end: strings.end)
     }
 

@@ -23,7 +23,7 @@ extension ELFSymbols {
         return names.sorted()
     }
 
-    /// The maximum number of bytes of names that are read.
+    /// The maximum total length of the names that are read, in bytes.
     static let textLimit = 16 << 20
 
     private static let expected: Set<String> = [

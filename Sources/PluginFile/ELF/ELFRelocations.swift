@@ -61,28 +61,28 @@ struct ELFRelocations {
     private mutating func check(_ table: ELFDynamic.Table, relativeCount: UInt64) throws(PluginError) {
         for index in 0..<table.size / 24 {
             let at = table.offset + index * 24
-            let place = try file.read(UInt64.self, at: at)
+            let address = try file.read(UInt64.self, at: at)
             let type = try file.read(UInt32.self, at: at + 8)
             let symbol = try file.word(at: at + 12)
             try file.check(
                 Self.isKnown(type) && (index >= relativeCount || type == Self.relative),
                 else: "relocation \(index) has type \(type), which is not allowed there")
             if type == 0 { continue }
-            try checkPlace(place)
+            try checkAddress(address)
             symbolCount = max(symbolCount, symbol + 1)
             guard type == Self.relative || type == Self.indirect else { continue }
             let target = try file.read(UInt64.self, at: at + 16)
-            let mustBeCode = type == Self.indirect || functionArrays.contains { $0.contains(place) }
+            let mustBeCode = type == Self.indirect || functionArrays.contains { $0.contains(address) }
             try file.check(
                 !mustBeCode || dynamic.segments.isExecutable(target),
                 else: "it would call a function at address \(target), where there is no code")
         }
     }
 
-    private func checkPlace(_ place: UInt64) throws(PluginError) {
-        let load = dynamic.segments.load(holding: place, 8)
+    private func checkAddress(_ address: UInt64) throws(PluginError) {
+        let load = dynamic.segments.load(holding: address, 8)
         let isData = load.map { $0.isWritable || dynamic.relocatesText } ?? false
-        try file.check(isData, else: "a relocation would write to address \(place), where there is no writable data")
+        try file.check(isData, else: "a relocation would write to address \(address), where there is no writable data")
     }
 
     /// Checks DT_RELR, in which an even word is an address, and an odd one a bitmap of the 63 words that follow.
@@ -92,14 +92,14 @@ struct ELFRelocations {
         for index in 0..<table.size / 8 {
             let word = try file.read(UInt64.self, at: table.offset + index * 8)
             if word & 1 == 0 {
-                try checkPlace(word)
+                try checkAddress(word)
                 next = word + 8
             } else {
                 guard let start = next else {
                     throw file.damaged("its table \(ELFDynamic.Tag.relatives) does not begin with an address")
                 }
                 let last = UInt64(63 - word.leadingZeroBitCount)
-                if last > 0 { try checkPlace(saturating(last - 1, times: 8, plus: start)) }
+                if last > 0 { try checkAddress(saturating(last - 1, times: 8, plus: start)) }
                 next = saturating(63, times: 8, plus: start)
             }
         }

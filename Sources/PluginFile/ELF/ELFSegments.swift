@@ -107,7 +107,7 @@ struct ELFSegments {
             let isData =
                 (segment.memorySize == 0 || load?.isWritable == true) && segment.memorySize <= mappedSize
                 && segment.memoryEnd <= (load?.memoryEnd ?? end) + 65536
-            try file.check(isData, else: "the part to be protected (PT_GNU_RELRO) is outside its data")
+            try file.check(isData, else: "the part to be protected (PT_GNU_RELRO) is not within one writable segment")
         default: break
         }
     }

@@ -50,7 +50,7 @@ struct ELFSymbols {
         let size = dynamic.segments.bytesInFile(from: address)
         try file.check(
             buckets > 0 && words.nonzeroBitCount == 1 && shift < 32 && head <= size,
-            else: "its hash table (DT_GNU_HASH) has \(buckets) buckets, \(words) words, shift \(shift)")
+            else: "its hash table (DT_GNU_HASH) cannot have \(buckets) buckets, \(words) words and shift \(shift)")
         var last: UInt64 = 0
         for index in 0..<buckets {
             let symbol = try file.word(at: start + 16 + words * 8 + index * 4)
@@ -63,7 +63,7 @@ struct ELFSymbols {
             if try file.word(at: start + head + (last - first) * 4) & 1 == 1 { return last + 1 }
             last += 1
         }
-        throw file.damaged("its hash table (DT_GNU_HASH) has no end")
+        throw file.damaged("its hash table (DT_GNU_HASH) is not terminated")
     }
 
     /// Returns the number of symbols from DT_HASH. Each symbol is in at most one chain, so more steps than symbols mean
@@ -75,7 +75,8 @@ struct ELFSymbols {
         let symbols = try file.word(at: start + 4)
         try file.check(
             buckets > 0 && symbols <= limit,
-            else: "its hash table (DT_HASH) has \(buckets) buckets and \(symbols) symbols")
+            else: "its hash table (DT_HASH) has \(buckets) buckets, expected at least 1, and \(symbols) symbols, "
+                + "expected at most \(limit)")
         _ = try dynamic.table(.hash, at: address, size: 8 + (buckets + symbols) * 4)
         var steps: UInt64 = 0
         for bucket in 0..<buckets {
@@ -83,7 +84,7 @@ struct ELFSymbols {
             while symbol != 0 {
                 steps += 1
                 let goesOn = symbol < symbols && steps <= symbols
-                try file.check(goesOn, else: "a chain of its hash table (DT_HASH) leads nowhere")
+                try file.check(goesOn, else: "a chain of its hash table (DT_HASH) is broken")
                 symbol = try file.word(at: start + 8 + (buckets + symbol) * 4)
             }
         }
@@ -120,7 +121,7 @@ struct ELFSymbols {
             let symbol = try symbol(index)
             let (name, value) = (symbol.name, symbol.value)
             try file.check(
-                name < dynamic.strings.size, else: "the name of symbol \(index) is outside its string table")
+                name < dynamic.strings.size, else: "the name of symbol \(index) is outside the string table")
             if symbol.section == 0 || symbol.section >= 0xff00 { continue }
             switch symbol.type {
             case 2, 10:  // STT_FUNC, STT_GNU_IFUNC
@@ -129,8 +130,8 @@ struct ELFSymbols {
                     else: "symbol \(index) is a function at address \(value), where there is no code")
             case 6:  // STT_TLS: relative to the thread-local data
                 let size = segments.threadLocal?.memorySize ?? 0
-                try file.check(value <= size, else: "symbol \(index) is outside its thread-local data")
-            default: try file.check(value <= segments.end, else: "symbol \(index) is outside its memory")
+                try file.check(value <= size, else: "symbol \(index) is outside the thread-local data")
+            default: try file.check(value <= segments.end, else: "symbol \(index) is outside the loaded segments")
             }
             // dlsym finds visible global and weak functions.
             if symbol.type == 2, symbol.binding == 1 || symbol.binding == 2, symbol.isVisible,

@@ -15,7 +15,7 @@ enum ELFVersions {
                 largest = max(largest, try file.read(UInt16.self, at: at + 4) & 0x7fff)
                 let name = try file.word(at: at + file.word(at: at + 12))
                 try file.check(
-                    name < dynamic.strings.size, else: "the name of a version is outside its string table")
+                    name < dynamic.strings.size, else: "the name of a version is outside the string table")
             }
         }
         if let start = dynamic[.requirements] {
@@ -84,7 +84,8 @@ enum ELFVersions {
                 name < dynamic.strings.size && (step >= 16 || (step == 0 && index + 1 == count)),
                 else: "a list of required symbol versions is broken")
             largest = max(largest, try file.read(UInt16.self, at: at + 6) & 0x7fff)
-            try file.check(index + 1 < count || step == 0, else: "a list of required symbol versions has no end")
+            try file.check(
+                index + 1 < count || step == 0, else: "a list of required symbol versions is not terminated")
             at += step
         }
         return largest

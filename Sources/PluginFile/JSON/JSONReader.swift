@@ -1,7 +1,7 @@
 import PluginABI
 
-/// Reads a JSON text (RFC 8259) into a value, in one pass and in linear time for any text. All JSON from outside is
-/// read with it.
+/// Reads a JSON text (RFC 8259) into a value, in one pass and in linear time for any text. All JSON that
+/// the host has not written itself is read with it.
 ///
 /// A number that is whole and fits into 64 bits is an int. This is decided from its digits: `1e2` and `3.0` are ints.
 package struct JSONReader {
@@ -16,7 +16,8 @@ package struct JSONReader {
         package static let value = Rules()
         /// The rules for a file that people write.
         package static let file = Rules(refusesRepeatedNames: true)
-        /// The rules for a message between programs, which contains values of the maximum depth inside its own objects.
+        /// The rules for a message between programs. It wraps values, which may have the maximum depth, in a few more
+        /// objects.
         package static let message = Rules(depth: Int(PLUGIN_DEPTH_MAX) + 8)
     }
 
@@ -160,11 +161,11 @@ package struct JSONReader {
             default: index += 1
             }
         }
-        throw failure("a string has no end")
+        throw failure("a string is not terminated")
     }
 
     private mutating func escape() throws(MalformedText) -> UnicodeScalar {
-        guard index < bytes.count else { throw failure("a string has no end") }
+        guard index < bytes.count else { throw failure("a string is not terminated") }
         index += 1
         let byte = bytes[index - 1]
         switch byte {
@@ -179,7 +180,7 @@ package struct JSONReader {
             if let scalar = UnicodeScalar(UInt32(first)) { return scalar }
             guard UTF16.isLeadSurrogate(first), accept(UInt8(ascii: "\\")), accept(UInt8(ascii: "u")),
                 case let second = try codeUnit(), UTF16.isTrailSurrogate(second)
-            else { throw failure("an escape stands for half a character") }
+            else { throw failure("an escape is half of a surrogate pair") }
             return UnicodeScalar(0x10000 + (UInt32(first & 0x3FF) << 10 | UInt32(second & 0x3FF)))!
         default: throw failure("an escape is unknown")
         }

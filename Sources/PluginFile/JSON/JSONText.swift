@@ -20,7 +20,7 @@ extension Value {
     }
 }
 
-/// Reads JSON that comes from outside.
+/// Reads JSON that the host has not written itself: manifests, files, and messages of other programs.
 package enum JSONText {
     /// Reads a text.
     ///

@@ -24,7 +24,9 @@ struct PropertyListReader {
     /// - Throws: An error that states what is wrong with the text, and where.
     static func read(_ text: UnsafeRawBufferPointer) throws(MalformedText) -> Value {
         if text.starts(with: "bplist".utf8) {
-            throw MalformedText("is a binary property list, but must be in XML. Convert it: plutil -convert xml1")
+            throw MalformedText(
+                "is a binary property list, but must be in XML. Convert it: 'plistutil -i FILE -o FILE', or on macOS "
+                    + "'plutil -convert xml1 FILE'.")
         }
         var reader = PropertyListReader(bytes: text.bindMemory(to: UInt8.self))
         if text.starts(with: [0xEF, 0xBB, 0xBF]) { reader.index = 3 }
@@ -142,7 +144,7 @@ struct PropertyListReader {
                 index += 1
             }
         }
-        throw failure("<\(tag.name)> has no end")
+        throw failure("</\(tag.name)> is missing")
     }
 
     private static let entities: [(name: StaticString, scalar: UnicodeScalar)] = [
@@ -160,7 +162,7 @@ struct PropertyListReader {
         }
         guard take(";"), number >= 0x20 || number == 0x09 || number == 0x0A || number == 0x0D,
             let scalar = UnicodeScalar(number)
-        else { throw failure("a numeric entity does not stand for a character") }
+        else { throw failure("a numeric entity does not denote a valid character") }
         return scalar
     }
 

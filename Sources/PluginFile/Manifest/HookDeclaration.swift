@@ -31,7 +31,7 @@ extension ManifestNode {
         for value in try optional("hooks", \.list, "a list") ?? [] {
             var isAsync = false
             if value.map != nil {
-                let node = try ManifestNode(value: value, place: "a hook", skipsUnknown: skipsUnknown)
+                let node = try ManifestNode(value: value, location: "a hook", skipsUnknown: skipsUnknown)
                 try node.checkKeys(["name", "async"])
                 isAsync = try node.flag("async")
             }

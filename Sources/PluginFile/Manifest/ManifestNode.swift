@@ -1,9 +1,9 @@
 import PluginABI
 
-/// A JSON object in a manifest, with its position: "target A, action fetch".
+/// A JSON object in a manifest, with its location: "target A, action fetch".
 struct ManifestNode {
     private let entries: [String: Value]
-    private let place: String
+    private let location: String
     /// Whether unknown keys and hooks are skipped, because the module is newer than the host.
     let skipsUnknown: Bool
     /// The name of the whole document in messages.
@@ -11,9 +11,9 @@ struct ManifestNode {
 
     /// - Throws: `invalidManifest` if the value is not an object.
     init(
-        value: Value, place: String, skipsUnknown: Bool, document: String = "the manifest"
+        value: Value, location: String, skipsUnknown: Bool, document: String = "the manifest"
     ) throws(PluginError) {
-        (self.place, self.skipsUnknown, self.document) = (place, skipsUnknown, document)
+        (self.location, self.skipsUnknown, self.document) = (location, skipsUnknown, document)
         guard case .map(let entries) = value else {
             self.entries = [:]
             throw error("a JSON object is expected, not \(Self.describe(value))")
@@ -27,7 +27,7 @@ struct ManifestNode {
     ///
     /// - Parameter more: Text after the sentence.
     func error(_ message: String, _ more: String = "") -> PluginError {
-        PluginError(.invalidManifest, "In \(document)\(place.isEmpty ? "" : ", \(place)"): \(message).\(more)")
+        PluginError(.invalidManifest, "In \(document)\(location.isEmpty ? "" : ", \(location)"): \(message).\(more)")
     }
 
     func check(_ holds: Bool, else message: @autoclosure () -> String) throws(PluginError) {
@@ -118,8 +118,9 @@ struct ManifestNode {
         let values = try optional(key, \.list, "a list") ?? []
         elements.reserveCapacity(values.count)
         for (index, value) in values.enumerated() {
-            let here = "\(place.isEmpty ? "" : "\(place), ")\(what) \(name(value)?.shortened ?? "number \(index + 1)")"
-            let node = try ManifestNode(value: value, place: here, skipsUnknown: skipsUnknown, document: document)
+            let above = location.isEmpty ? "" : "\(location), "
+            let here = "\(above)\(what) \(name(value)?.shortened ?? "number \(index + 1)")"
+            let node = try ManifestNode(value: value, location: here, skipsUnknown: skipsUnknown, document: document)
             elements.append(try read(node, elements))
         }
         return elements

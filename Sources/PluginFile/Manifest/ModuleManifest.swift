@@ -94,7 +94,7 @@ package struct ModuleManifest: Sendable, Equatable {
                 "The manifest is \(text.count) bytes long; at most \(PLUGIN_MANIFEST_MAX_BYTES) are accepted.")
         }
         let node = try ManifestNode(
-            value: try JSONText.parse(text, code: .invalidManifest, what: "The manifest"), place: "",
+            value: try JSONText.parse(text, code: .invalidManifest, what: "The manifest"), location: "",
             skipsUnknown: abiMinor > UInt16(PLUGIN_ABI_MINOR))
         try node.checkKeys([
             "name", "version", "summary", "concurrency", "level", "priority", "targets", "types", "routes", "services",

@@ -44,8 +44,8 @@ extension ManifestNode {
 extension ModuleManifest.Service {
     /// Reads a service from a service file, in which services are listed by name.
     init(named name: String, _ value: Value, ofFile path: String) throws(PluginError) {
-        let place = "service \(name.shortened)"
-        let node = try ManifestNode(value: value, place: place, skipsUnknown: false, document: path)
+        let location = "service \(name.shortened)"
+        let node = try ManifestNode(value: value, location: location, skipsUnknown: false, document: path)
         try self.init(node, named: name)
     }
 

@@ -141,8 +141,8 @@ extension VersionRangeParser {
     private mutating func partial() throws(PluginError) -> Partial {
         var partial = Partial()
         var isCut = false
-        for place in 0..<3 {
-            if place > 0, !take(".") { return partial }
+        for index in 0..<3 {
+            if index > 0, !take(".") { return partial }
             if let letter = peek, "xX*".utf8.contains(letter) {
                 position += 1
                 isCut = true

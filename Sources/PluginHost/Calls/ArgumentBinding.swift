@@ -15,7 +15,7 @@ extension Endpoint {
     ) throws(PluginError) {
         if !isVariadic, take(entries, as: arguments) { return }
         arguments.initialize(repeating: plugin_value(kind: Self.isMissing, count: 0, as: .init()))
-        var position = 0
+        var nextPosition = 0
         for index in entries.indices {
             let entry = entries[index]
             if isVariadic {
@@ -23,22 +23,22 @@ extension Endpoint {
                 arguments[index] = entry.value
                 continue
             }
-            let place: Int
+            let position: Int
             if entry.key.count == 0 {
-                guard position < parameters.count else { throw .tooManyArguments(entries.count, self) }
-                place = position
-                position += 1
+                guard nextPosition < parameters.count else { throw .tooManyArguments(entries.count, self) }
+                position = nextPosition
+                nextPosition += 1
             } else {
-                guard let named = parameters.place(of: entry.key, near: index) else {
+                guard let named = parameters.position(of: entry.key, near: index) else {
                     throw .unknownParameter(entry.key.text, self)
                 }
-                place = named
+                position = named
             }
-            guard arguments[place].kind == Self.isMissing else {
-                if entry.key.count == 0 { throw .givenTwice(parameters[place].name, self) }
+            guard arguments[position].kind == Self.isMissing else {
+                if entry.key.count == 0 { throw .givenTwice(parameters[position].name, self) }
                 continue
             }
-            arguments[place] = try convert(entry.value, parameters[place])
+            arguments[position] = try convert(entry.value, parameters[position])
         }
         guard !isVariadic else { return }
         for index in parameters.indices where arguments[index].kind == Self.isMissing {
@@ -103,10 +103,10 @@ extension Endpoint {
 }
 
 extension UnsafeBufferPointer<Endpoint.Parameter> {
-    /// Returns the index of the parameter with this name. Tries `index` first, because callers mostly pass parameters
-    /// in declared order.
+    /// Returns the position of the parameter with this name. Tries `index` first, because callers mostly pass
+    /// parameters in declared order.
     @inline(__always)
-    func place(of key: plugin_string, near index: Int) -> Int? {
+    func position(of key: plugin_string, near index: Int) -> Int? {
         if index < count, self[index].key == key { return index }
         return indices.first { self[$0].key == key }
     }

@@ -5,10 +5,10 @@ extension Calls {
     func callBound(
         _ request: borrowing plugin_request, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
-        guard let place = core.boundActions.place(request.object) else {
+        guard let binding = core.boundActions.binding(request.object) else {
             throw PluginError(.invalidValue, "There is no bound action with the number \(request.object).")
         }
-        let (target, action) = place._withUnsafeGuaranteedRef { ($0.target, $0.action) }
+        let (target, action) = binding._withUnsafeGuaranteedRef { ($0.target, $0.action) }
         return try self.call(target, action, request.entries, call, thread, record)
     }
 

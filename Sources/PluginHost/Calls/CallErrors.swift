@@ -24,8 +24,8 @@ extension PluginError {
     static func revoked(_ type: ObjectTypeEntry) -> PluginError {
         PluginError(
             .generationRetired,
-            "The \(type.name) was made by \(type.generation.label), which was replaced or removed; the time that its "
-                + "objects had after that is over. Ask for a new one.")
+            "The object of type \(type.name) belongs to \(type.generation.label), which was replaced or removed, and "
+                + "the time limit for its objects has passed. Get a new object.")
     }
 
     static func notRemote(_ endpoint: Endpoint) -> PluginError {
@@ -68,7 +68,8 @@ extension PluginError {
 
     static func tooManyArguments(_ count: Int, _ endpoint: Endpoint) -> PluginError {
         PluginError(
-            .unknownParameter, "\(endpoint.title) takes \(endpoint.parameters.count) parameters; \(count) were given.")
+            .unknownParameter,
+            "\(count) parameters were given to \(endpoint.title), which declares only \(endpoint.parameters.count).")
     }
 
     static func givenTwice(_ name: String, _ endpoint: Endpoint) -> PluginError {

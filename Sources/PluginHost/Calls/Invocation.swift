@@ -53,7 +53,7 @@ extension Calls {
 
     // MARK: On this thread
 
-    /// The fast path of almost every call, as a single function: an action that runs on this thread at once, with
+    /// The fast path of almost every call, as a single function: an action that runs immediately on this thread, with
     /// parameters that match its declaration exactly. The caller has checked that the call comes from this process and
     /// sets no timeout (`isPlain`), and has occupied its record.
     ///
@@ -228,7 +228,7 @@ extension Calls {
     }
 
     /// Passes on the result to a caller that provides memory for it. The receiver need not be called, so the call is
-    /// over at once.
+    /// over immediately.
     ///
     /// - Returns: Whether `result` was written. If not, it is unchanged: the receiver may store the outcome there.
     @inline(__always)

@@ -7,9 +7,9 @@ public struct HostConfiguration: Sendable {
     /// Whether subfolders are searched as well, whatever their names, except hidden ones. Links to folders are
     /// followed. Default: no.
     public var includesSubfolders = false
-    /// The time without changes in the folders after which the host looks at what has changed, so that files which a
-    /// tool writes bit by bit count as one change. At most 100 ms, and never later than 100 ms after the first change.
-    /// Default: 5 ms.
+    /// How long nothing must have changed in the folders before the host handles their changes, so that files which a
+    /// tool writes one after another count as one change. At most 100 ms; the host begins at the latest 100 ms after
+    /// the first change. Default: 5 ms.
     public var quietTime: Duration = .milliseconds(5)
     /// A function that decides by its path whether a file in the folders is considered; `nil` if all are. For
     /// `pluginhost check`.
@@ -23,11 +23,11 @@ public struct HostConfiguration: Sendable {
     /// runtime, and behave unpredictably where the two toolchains differ.
     public var allowsOtherToolchains = false
     /// Whether the modules that are linked into the program are loaded. Default: yes. They exist only once: if there
-    /// are several hosts at a time, the first one has them, and the others report that in ``PluginHost/problems``.
+    /// are several hosts at a time, the first one gets them, and the others report that in ``PluginHost/problems``.
     public var takesLinkedModules = true
     /// Whether the folders are watched, so that files that appear while the host runs are loaded. Default: yes.
     public var watches = true
-    /// The schemes of URLs that address `scheme://target/action`, in lower case.
+    /// The schemes of URLs of the form `scheme://target/action`, in lower case.
     public var schemes: Set<String> = ["app"]
     /// The maximum length in bytes of a URL that is opened or asked about, 256 to 262,144; a longer one is refused with
     /// ``/PluginABI/PluginError/Code/invalidURL``. The work of finding a URL's route is bounded for URLs of 16 KiB (see

@@ -18,11 +18,11 @@ public struct RemoteCall: Sendable {
 
 /// A guard's decision about a remote call.
 public enum RemoteDecision: Sendable {
-    /// Make the call. It can still reach remote actions only.
+    /// Make the call. It still reaches only actions that are declared remote.
     case pass
-    /// End it with ``/PluginABI/PluginError/Code/refused`` and this message.
+    /// End the call with ``/PluginABI/PluginError/Code/refused`` and this message.
     case refuse(String)
-    /// Open this URL instead, as a remote call; the guard is not asked again.
+    /// Open this URL instead, as a remote call; the guard is not called again.
     case redirect(String)
 }
 

@@ -9,8 +9,8 @@ extension PluginHost {
     ///     print(try host.remove("Accounts", dryRun: true))
     ///     try host.remove("Accounts")
     ///
-    /// Either all of it is done or nothing. Modules that can serve in its place (a version of it that is linked into the
-    /// program), or that can start only without it, do so.
+    /// Either all of this is done or none of it. Modules that can serve in its place (a version of it that is linked
+    /// into the program), or that can start only without it, do so.
     ///
     /// - Parameters:
     ///   - name: The name of a module in a plugins folder.

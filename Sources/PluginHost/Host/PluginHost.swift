@@ -108,7 +108,7 @@ extension PluginHost {
     ///   - action: The name of the action.
     ///   - parameters: Parameters by name or by position.
     ///   - timeout: The time after which the call ends with ``/PluginABI/PluginError/Code/deadlineExceeded``; the action
-    ///     itself is notified and goes on. Default: ``HostConfiguration/asyncTimeout``, for asynchronous actions.
+    ///     itself is notified and continues. Default: ``HostConfiguration/asyncTimeout``, for asynchronous actions.
     /// - Throws: The error of the host or the action; ``/PluginABI/PluginError/Code/cancelled`` if this task is
     ///   cancelled.
     @discardableResult

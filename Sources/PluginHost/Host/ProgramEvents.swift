@@ -37,7 +37,7 @@ extension PluginHost {
         try await program.post(event, parameters, sticky: sticky, timeout: timeout)
     }
 
-    /// Subscribes the program to an event. A sticky event that was posted before is delivered at once.
+    /// Subscribes the program to an event. A sticky event that was posted before is delivered immediately.
     ///
     /// - Parameters:
     ///   - event: The event's name.

@@ -13,7 +13,7 @@ public struct ModuleStatus: Sendable {
     /// The path of the file in the plugins folder; `(linked) NAME` for a module that is linked into the program, and
     /// `(program)` for one that the program has registered.
     public var file: String
-    /// The number of the generation that serves, counted over all modules of the process; `nil` if none serves.
+    /// The number of the generation that serves, counted across all modules of the process; `nil` if none serves.
     public var generation: Int?
     /// The names of the module's targets.
     public var targets: [String] = []
@@ -30,7 +30,7 @@ public struct ModuleStatus: Sendable {
     public enum State: String, Sendable, CaseIterable {
         /// The module can be called.
         case active
-        /// The module was loaded, and nothing is decided about it yet.
+        /// The module was loaded; the host has not yet decided whether it serves.
         case loaded
         /// Another file of the same module serves.
         case superseded

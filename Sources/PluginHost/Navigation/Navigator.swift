@@ -112,13 +112,13 @@ extension Navigator {
         guard let isWilling = answer.bool else {
             throw PluginError(
                 .invalidResult,
-                "The \(page.type) was asked whether it should open, and returned a value of type \(answer.kind), not bool.",
+                "shouldOpen of the page \(page.type) returned a value of type \(answer.kind); a bool is expected.",
                 source: page.module)
         }
         guard isWilling else {
             throw PluginError(
                 .pageRefused,
-                "The \(page.type) of \(page.module) does not want to be opened\(page.url.map { " by “\($0.shortened)”" } ?? "")."
+                "The page \(page.type) of \(page.module) refused to be opened\(page.url.map { " by “\($0.shortened)”" } ?? "")."
             )
         }
     }

@@ -11,7 +11,7 @@ extension [PageLayer] {
     func opening(_ page: OpenPage, by transition: Transition) throws(PluginError) -> [PageLayer] {
         guard !contains(where: { $0.pages.contains(page) }) else {
             throw PluginError(
-                .pageOpen, "The \(page.type) of \(page.module) is already open; it cannot be opened twice.")
+                .pageOpen, "The page \(page.type) of \(page.module) is already open; it cannot be opened twice.")
         }
         var layers = self
         switch transition {
@@ -28,7 +28,7 @@ extension [PageLayer] {
     /// - Throws: `noStack` if no page can be pushed.
     func checkStack() throws(PluginError) {
         guard last?.isStack != true else { return }
-        let present = top.map { "The \($0.type) of \($0.module) is presented alone" } ?? "No page is open"
+        let present = top.map { "The page \($0.type) of \($0.module) is presented alone" } ?? "No page is open"
         throw PluginError(
             .noStack, "\(present): there is no stack to push onto. Open the page in a new stack.")
     }
@@ -38,11 +38,11 @@ extension [PageLayer] {
     /// - Throws: `pageNotOpen`.
     func pages(above object: Object) throws(PluginError) -> Int {
         let pages = flatMap(\.pages)
-        guard let place = pages.firstIndex(where: { $0.object == object }) else {
+        guard let index = pages.firstIndex(where: { $0.object == object }) else {
             throw PluginError(
                 .pageNotOpen, "The page is not open: it was closed before, or belongs to another navigator.")
         }
-        return pages.count - place - 1
+        return pages.count - index - 1
     }
 
     /// Returns how many pages to close in order to pop `count` pages of the topmost stack.

@@ -41,7 +41,8 @@ struct Automaton: Sendable {
         largest = Self.largest
         try emit(parts, delimiter, pattern)
         guard let sets = PositionSets(program, isBounded: true) else {
-            throw .tooLarge(pattern, "more than \(PositionSets.mostPositions) states or too many transitions")
+            throw .tooLarge(
+                pattern, "more than \(PositionSets.mostPositions) states, or too many transitions between them")
         }
         self.sets = sets
         guard work.steps <= SearchWork.most else {
@@ -60,11 +61,11 @@ struct Automaton: Sendable {
         sets = PositionSets(program, isBounded: false) ?? sets
     }
 
-    /// The most work that a match takes. To find the captures, the input is read a second time, followed by a walk,
+    /// The maximum work that a match takes. To find the captures, the input is read a second time, followed by a walk,
     /// which computes once for each position what can follow it, and also follows instructions where a group begins or
     /// ends.
     var work: SearchWork {
-        let once = (sets.ways + sets.longestWay * (groupCount * 2 + 2)) * SearchWork.instruction
+        let once = (sets.transitions + sets.longestTransition * (groupCount * 2 + 2)) * SearchWork.instruction
         return SearchWork(
             perScalar: sets.stepsPerScalar,
             walk: sets.stepsPerScalar + SearchWork.move + sets.mostFollowing * SearchWork.following
@@ -148,9 +149,9 @@ struct Automaton: Sendable {
         try append(.fail, pattern)
         let second = program.count
         try emit(expression, pattern)
-        for place in first..<second {
-            if case .take(let set, let next) = program[place] {
-                program[place] = .take(set, next: next - first + second)
+        for index in first..<second {
+            if case .take(let set, let next) = program[index] {
+                program[index] = .take(set, next: next - first + second)
             }
         }
     }

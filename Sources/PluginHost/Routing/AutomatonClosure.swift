@@ -4,7 +4,7 @@ extension PositionSets {
         private let program: [Automaton.Instruction]
         private var marks: [Int]
         private var generation = 0
-        private var stack: [(place: Int, saves: Bool)] = []
+        private var stack: [(instruction: Int, saves: Bool)] = []
         /// The reached instructions that consume a scalar, in order of preference.
         private(set) var takes: [Int] = []
         /// Whether a group begins or ends before each of the instructions in ``takes``.
@@ -25,42 +25,42 @@ extension PositionSets {
         /// Finds all instructions that are reached from an instruction.
         ///
         /// - Parameter isStart: Whether this is the beginning of the input.
-        mutating func follow(from place: Int, isStart: Bool) {
+        mutating func follow(from instruction: Int, isStart: Bool) {
             visited = 0
             acceptsAtStart = false
             acceptsElsewhere = false
             takes.removeAll(keepingCapacity: true)
             saves.removeAll(keepingCapacity: true)
             // After an end of the input, no scalar can be consumed.
-            if run(from: place, isStart: isStart, isEnd: false) {
+            if run(from: instruction, isStart: isStart, isEnd: false) {
                 let count = takes.count
-                _ = run(from: place, isStart: isStart, isEnd: true)
+                _ = run(from: instruction, isStart: isStart, isEnd: true)
                 takes.removeLast(takes.count - count)
                 saves.removeLast(saves.count - count)
             }
         }
 
         /// Visits the instructions. Returns whether one of them requires the end of the input.
-        private mutating func run(from place: Int, isStart: Bool, isEnd: Bool) -> Bool {
+        private mutating func run(from instruction: Int, isStart: Bool, isEnd: Bool) -> Bool {
             var hasEnd = false
             generation += 1
-            stack.append((place, false))
-            while let (place, saved) = stack.popLast() {
-                guard marks[place] != generation else { continue }
-                marks[place] = generation
+            stack.append((instruction, false))
+            while let (instruction, saved) = stack.popLast() {
+                guard marks[instruction] != generation else { continue }
+                marks[instruction] = generation
                 visited += 1
-                switch program[place] {
+                switch program[instruction] {
                 case .jump(let target): stack.append((target, saved))
                 case .split(let one, let other):
                     stack.append((other, saved))
                     stack.append((one, saved))
-                case .save: stack.append((place + 1, true))
-                case .start: if isStart { stack.append((place + 1, saved)) }
+                case .save: stack.append((instruction + 1, true))
+                case .start: if isStart { stack.append((instruction + 1, saved)) }
                 case .end:
                     hasEnd = true
-                    if isEnd { stack.append((place + 1, saved)) }
+                    if isEnd { stack.append((instruction + 1, saved)) }
                 case .take:
-                    takes.append(place)
+                    takes.append(instruction)
                     saves.append(saved)
                 case .accept: if isStart { acceptsAtStart = true } else { acceptsElsewhere = true }
                 case .fail: break

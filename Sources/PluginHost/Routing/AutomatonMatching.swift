@@ -55,29 +55,31 @@ extension Automaton {
             self.automaton = automaton
             captures = Array(repeating: -1, count: groupCount * 2)
             marks = Array(repeating: -1, count: automaton.program.count)
-            following = Array(repeating: nil, count: automaton.sets.places.count + 1)
+            following = Array(repeating: nil, count: automaton.sets.instructions.count + 1)
             closure = .init(automaton.program)
         }
 
         mutating func run(_ count: Int, _ kept: UnsafeBufferPointer<UInt64>) -> [Range<Int>?]? {
-            let (places, words) = (automaton.sets.places, automaton.sets.words)
-            var position = places.count  // Stands for the beginning of the input.
+            let (instructions, words) = (automaton.sets.instructions, automaton.sets.words)
+            var position = instructions.count  // Stands for the beginning of the input.
             for index in 0..<count {
                 let next = next(behind: position, kept, index * words)
                 guard let next else { return nil }
-                if next.saves { save(from: place(behind: position), to: places[Int(next.position)], index, count) }
+                if next.saves {
+                    save(from: instruction(behind: position), to: instructions[Int(next.position)], index, count)
+                }
                 position = Int(next.position)
             }
-            save(from: place(behind: position), to: nil, count, count)
+            save(from: instruction(behind: position), to: nil, count, count)
             return stride(from: 0, to: captures.count, by: 2).map { slot in
                 let (from, to) = (captures[slot], captures[slot + 1])
                 return from >= 0 && to >= from ? from..<to : nil
             }
         }
 
-        private func place(behind position: Int) -> Int {
-            guard position < automaton.sets.places.count,
-                case .take(_, let next) = automaton.program[automaton.sets.places[position]]
+        private func instruction(behind position: Int) -> Int {
+            guard position < automaton.sets.instructions.count,
+                case .take(_, let next) = automaton.program[automaton.sets.instructions[position]]
             else { return 0 }
             return next
         }
@@ -97,7 +99,7 @@ extension Automaton {
         }
 
         private mutating func findFollowing(_ position: Int) -> [Following] {
-            closure.follow(from: place(behind: position), isStart: position == automaton.sets.places.count)
+            closure.follow(from: instruction(behind: position), isStart: position == automaton.sets.instructions.count)
             steps += closure.visited * SearchWork.instruction
             return zip(closure.takes, closure.saves).map {
                 Following(position: automaton.sets.positions[$0], saves: $1)
@@ -110,14 +112,14 @@ extension Automaton {
             moves.removeAll(keepingCapacity: true)
             moves.append(.go(start))
             while let move = moves.popLast() {
-                guard case .go(let place) = move else {
+                guard case .go(let instruction) = move else {
                     if case .restore(let slot, let old) = move { captures[slot] = old }
                     continue
                 }
-                guard marks[place] != index else { continue }
-                marks[place] = index
+                guard marks[instruction] != index else { continue }
+                marks[instruction] = index
                 steps += SearchWork.instruction
-                switch automaton.program[place] {
+                switch automaton.program[instruction] {
                 case .jump(let target): moves.append(.go(target))
                 case .split(let first, let second):
                     moves.append(.go(second))
@@ -125,10 +127,10 @@ extension Automaton {
                 case .save(let slot):
                     moves.append(.restore(slot: slot, captures[slot]))
                     captures[slot] = index
-                    moves.append(.go(place + 1))
-                case .start: if index == 0 { moves.append(.go(place + 1)) }
-                case .end: if index == count { moves.append(.go(place + 1)) }
-                case .take: if place == target { return }
+                    moves.append(.go(instruction + 1))
+                case .start: if index == 0 { moves.append(.go(instruction + 1)) }
+                case .end: if index == count { moves.append(.go(instruction + 1)) }
+                case .take: if instruction == target { return }
                 case .accept: if target == nil { return }
                 case .fail: break
                 }

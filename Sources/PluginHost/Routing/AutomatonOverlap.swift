@@ -1,5 +1,5 @@
 extension Automaton {
-    /// Whether two patterns have a common input, which both match.
+    /// Whether there is an input that two patterns both match.
     enum Overlap { case some, none, unknown }
 
     /// Runs two automata side by side, from the end of a common input to its beginning, since most patterns without a
@@ -15,7 +15,7 @@ extension Automaton {
 
     /// Returns the scalars that a position consumes.
     fileprivate func set(of position: Int) -> ScalarSet {
-        if case .take(let set, _) = program[sets.places[position]] { set } else { ScalarSet([]) }
+        if case .take(let set, _) = program[sets.instructions[position]] { set } else { ScalarSet([]) }
     }
 }
 
@@ -37,19 +37,19 @@ private struct OverlapSearch {
 
     init(_ one: Automaton, _ other: Automaton) {
         (self.one, self.other, words) = (one, other, other.sets.words)
-        found = Array(repeating: 0, count: one.sets.places.count * words)
+        found = Array(repeating: 0, count: one.sets.instructions.count * words)
         fresh = found
-        isWaiting = Array(repeating: false, count: one.sets.places.count)
+        isWaiting = Array(repeating: false, count: one.sets.instructions.count)
     }
 
     mutating func run(_ budget: inout Int) -> Automaton.Overlap {
-        budget -= found.count + other.sets.places.count
+        budget -= found.count + other.sets.instructions.count
         guard budget >= 0 else { return .unknown }
-        for position in other.sets.places.indices {
+        for position in other.sets.instructions.indices {
             let none = [UInt64](repeating: 0, count: words)
             otherSets[other.set(of: position), default: none][position / 64] |= 1 << UInt64(position % 64)
         }
-        for position in one.sets.places.indices where one.sets.last.hasBit(position) {
+        for position in one.sets.instructions.indices where one.sets.last.hasBit(position) {
             if enter(other.sets.last, at: position, &budget) { return .some }
         }
         while budget >= 0, let position = waiting.popLast() {
@@ -78,11 +78,11 @@ private struct OverlapSearch {
         let compatible = compatible(with: one.set(of: position), &budget)
         let isFirst = one.sets.first.hasBit(position)
         for word in 0..<words {
-            let place = position * words + word
-            let new = others[word] & compatible[word] & ~found[place]
+            let index = position * words + word
+            let new = others[word] & compatible[word] & ~found[index]
             guard new != 0 else { continue }
-            found[place] |= new
-            fresh[place] |= new
+            found[index] |= new
+            fresh[index] |= new
             if isFirst, new & other.sets.first[word] != 0 { return true }
             if !isWaiting[position] {
                 isWaiting[position] = true

@@ -57,14 +57,14 @@ extension [ModuleManifest.Route] {
     ) throws(PluginError) -> [RoutePattern] {
         var patterns: [RoutePattern] = []
         patterns.reserveCapacity(count)
-        var ways = 0
+        var transitions = 0
         var taken: [RoutePattern.Shape: Element] = [:]
         for route in self {
             do throws(PluginError) {
                 let pattern = try RoutePattern(route.pattern, after: patterns.last)
                 // Transitions count again even if a host shares its automaton with the previous one.
-                ways += (pattern.host?.ways ?? 0) + (pattern.path?.ways ?? 0)
-                guard ways <= RoutePattern.mostWaysTogether else { throw .tooManyWays(route.pattern) }
+                transitions += (pattern.host?.transitions ?? 0) + (pattern.path?.transitions ?? 0)
+                guard transitions <= RoutePattern.mostTransitions else { throw .tooManyTransitions(route.pattern) }
                 patterns.append(pattern)
             } catch {
                 throw wrong(route, error)
@@ -80,15 +80,15 @@ extension [ModuleManifest.Route] {
 extension RoutePattern {
     /// How many transitions between states the expressions of a module's or a file's routes may have together.
     /// Registering more would delay all other changes.
-    fileprivate static let mostWaysTogether = 2_000_000
+    fileprivate static let mostTransitions = 2_000_000
 }
 
 extension PluginError {
-    fileprivate static func tooManyWays(_ pattern: String) -> PluginError {
+    fileprivate static func tooManyTransitions(_ pattern: String) -> PluginError {
         PluginError(
             .invalidPattern,
             "With the pattern “\(pattern.shortened)”, the expressions of all routes together have more than "
-                + "\(RoutePattern.mostWaysTogether) transitions between their states. Use fewer repetitions in them, "
+                + "\(RoutePattern.mostTransitions) transitions between their states. Use fewer repetitions in them, "
                 + "or register fewer of them.")
     }
 }

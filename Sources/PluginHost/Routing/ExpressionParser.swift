@@ -27,8 +27,8 @@ struct ExpressionParser {
         return expression
     }
 
-    private func refused(_ what: String, at place: Int? = nil) -> PluginError {
-        .invalidPattern(pattern, at: offset + (place ?? index), what)
+    private func refused(_ what: String, at position: Int? = nil) -> PluginError {
+        .invalidPattern(pattern, at: offset + (position ?? index), what)
     }
 
     private var next: UnicodeScalar? { index < text.count ? UnicodeScalar(text[index]) : nil }
@@ -57,7 +57,7 @@ struct ExpressionParser {
     }
 
     private mutating func repetition() throws(PluginError) -> Expression {
-        let place = index
+        let position = index
         let repeated = try atom()
         let bounds: (Int, Int?)?
         switch next {
@@ -68,7 +68,7 @@ struct ExpressionParser {
         default: bounds = nil
         }
         guard let (atLeast, atMost) = bounds else { return repeated }
-        if repeated == .start || repeated == .end { throw refused("a repetition of “^” or “$”", at: place) }
+        if repeated == .start || repeated == .end { throw refused("a repetition of “^” or “$”", at: position) }
         let isLazy = take("?")
         if let next, "*+?{".unicodeScalars.contains(next) { throw refused("a repetition of a repetition") }
         return .repetition(repeated, atLeast: atLeast, atMost: atMost, isLazy: isLazy)
@@ -76,16 +76,16 @@ struct ExpressionParser {
 
     /// Parses `{2}`, `{2,}` or `{2,5}`.
     private mutating func braces() throws(PluginError) -> (Int, Int?) {
-        let place = index
+        let position = index
         index += 1
-        guard let atLeast = number() else { throw refused("a “{” that is not a valid repetition", at: place) }
+        guard let atLeast = number() else { throw refused("a “{” that is not a valid repetition", at: position) }
         var atMost: Int? = atLeast
         if take(",") { atMost = next == "}" ? nil : number() ?? -1 }
         guard take("}"), atMost.map({ $0 >= atLeast }) ?? true else {
-            throw refused("a “{” that is not a valid repetition", at: place)
+            throw refused("a “{” that is not a valid repetition", at: position)
         }
         guard max(atLeast, atMost ?? 0) <= Self.mostRepetitions else {
-            throw refused("more than \(Self.mostRepetitions) repetitions", at: place)
+            throw refused("more than \(Self.mostRepetitions) repetitions", at: position)
         }
         return (atLeast, atMost)
     }
@@ -97,39 +97,39 @@ struct ExpressionParser {
     }
 
     private mutating func atom() throws(PluginError) -> Expression {
-        let place = index
+        let position = index
         guard let scalar = next else { throw refused("an unexpected end") }
         index += 1
         switch scalar {
         case ".": return .scalars(ScalarSet.lineEnds.inverted)
         case "^": return .start
         case "$": return .end
-        case "(": return try group(at: place)
-        case "[": return .scalars(try set(at: place))
-        case "\\": return .scalars(try escape(at: place, inSet: false))
-        case "*", "+", "?", "{", "}", "]": throw refused("a “\(scalar)” with nothing before it", at: place)
+        case "(": return try group(at: position)
+        case "[": return .scalars(try set(at: position))
+        case "\\": return .scalars(try escape(at: position, inSet: false))
+        case "*", "+", "?", "{", "}", "]": throw refused("a “\(scalar)” with nothing before it", at: position)
         default: return .scalars(.scalar(scalar.value))
         }
     }
 
-    private mutating func group(at place: Int) throws(PluginError) -> Expression {
-        guard take("?") else { throw refused("a group inside a group: write (?:…)", at: place) }
+    private mutating func group(at position: Int) throws(PluginError) -> Expression {
+        guard take("?") else { throw refused("a group inside a group: write (?:…)", at: position) }
         guard take(":") else {
-            throw refused("look-around or a named group, which cannot be matched in linear time", at: place)
+            throw refused("look-around or a named group, which cannot be matched in linear time", at: position)
         }
         let inner = try alternation()
-        guard take(")") else { throw refused("a “(” without a matching “)”", at: place) }
+        guard take(")") else { throw refused("a “(” without a matching “)”", at: position) }
         return inner
     }
 
     // MARK: Classes
 
     /// Parses a class after its `[`, including its `]`: a union of members, or operands of the operators `&&` or `--`.
-    private mutating func set(at place: Int) throws(PluginError) -> ScalarSet {
+    private mutating func set(at position: Int) throws(PluginError) -> ScalarSet {
         depth += 1
         defer { depth -= 1 }
         guard depth <= Self.mostLevels + 1 else {
-            throw refused("classes nested more than \(Self.mostLevels) levels deep", at: place)
+            throw refused("classes nested more than \(Self.mostLevels) levels deep", at: position)
         }
         let isInverted = take("^")
         // Adjacent members are collected and sorted once.
@@ -137,7 +137,7 @@ struct ExpressionParser {
         while let scalar = next, scalar != "]" {
             let start = index
             if let operation = takeOperation() {
-                guard start > place + (isInverted ? 2 : 1), next != "]" else {
+                guard start > position + (isInverted ? 2 : 1), next != "]" else {
                     throw refused("a class operator with a missing operand", at: start)
                 }
                 let (set, other) = (ScalarSet(ranges), try operand())
@@ -150,7 +150,7 @@ struct ExpressionParser {
                 ranges += try operand().ranges
             }
         }
-        guard take("]") else { throw refused("a “[” without a matching “]”", at: place) }
+        guard take("]") else { throw refused("a “[” without a matching “]”", at: position) }
         let set = ScalarSet(ranges)
         return isInverted ? set.inverted : set
     }
@@ -183,15 +183,15 @@ struct ExpressionParser {
         return ScalarSet([from...to])
     }
 
-    private mutating func member(at place: Int) throws(PluginError) -> ScalarSet {
+    private mutating func member(at position: Int) throws(PluginError) -> ScalarSet {
         guard index < text.count else { throw refused("a “[” without a matching “]”") }
         let scalar = text[index]
         index += 1
-        return scalar == 0x5C ? try escape(at: place, inSet: true) : .scalar(scalar)
+        return scalar == 0x5C ? try escape(at: position, inSet: true) : .scalar(scalar)
     }
 
-    private mutating func escape(at place: Int, inSet: Bool) throws(PluginError) -> ScalarSet {
-        guard let scalar = next else { throw refused("a “\\” at the end", at: place) }
+    private mutating func escape(at position: Int, inSet: Bool) throws(PluginError) -> ScalarSet {
+        guard let scalar = next else { throw refused("a “\\” at the end", at: position) }
         index += 1
         switch scalar {
         case "d": return .digits
@@ -206,29 +206,29 @@ struct ExpressionParser {
         case "f": return .scalar(0x0C)
         case "v": return .scalar(0x0B)
         case "0" where next.map({ !("0"..."9").contains($0) }) ?? true: return .scalar(0)
-        case "x": return try hexadecimal(2, at: place)
+        case "x": return try hexadecimal(2, at: position)
         case "u":
             if take("{") {
                 let start = index
                 while let next, next != "}" { index += 1 }
                 let digits = PathScalars.text(text[start..<index])
                 guard take("}"), let value = UInt32(digits, radix: 16), value <= 0x10FFFF else {
-                    throw refused("an escape that does not denote a character", at: place)
+                    throw refused("an escape that does not denote a character", at: position)
                 }
                 return .scalar(value)
             }
-            return try hexadecimal(4, at: place)
-        case "1"..."9", "k": throw refused("a back-reference, which cannot be matched in linear time", at: place)
-        case "b", "B": throw refused("a word boundary, which requires look-around", at: place)
-        case "a"..."z", "A"..."Z", "0": throw refused("the unknown escape “\\\(scalar)”", at: place)
+            return try hexadecimal(4, at: position)
+        case "1"..."9", "k": throw refused("a back-reference, which cannot be matched in linear time", at: position)
+        case "b", "B": throw refused("a word boundary, which requires look-around", at: position)
+        case "a"..."z", "A"..."Z", "0": throw refused("the unknown escape “\\\(scalar)”", at: position)
         default: return .scalar(scalar.value)
         }
     }
 
-    private mutating func hexadecimal(_ count: Int, at place: Int) throws(PluginError) -> ScalarSet {
+    private mutating func hexadecimal(_ count: Int, at position: Int) throws(PluginError) -> ScalarSet {
         let digits = PathScalars.text(text[index...].prefix(count))
         guard digits.utf8.count == count, let value = UInt32(digits, radix: 16) else {
-            throw refused("an escape that does not denote a character", at: place)
+            throw refused("an escape that does not denote a character", at: position)
         }
         index += count
         return .scalar(value)

@@ -12,33 +12,33 @@ struct Overlaps {
     /// - Parameter budget: How many steps the comparisons may take. The remaining patterns are not compared.
     init(_ patterns: [RoutePattern], within budget: Int = Overlaps.mostSteps) {
         var budget = budget
-        var groups: [Place: [Int]] = [:]
-        var order: [Place] = []
+        var groups: [TreePosition: [Int]] = [:]
+        var order: [TreePosition] = []
         for (index, pattern) in patterns.enumerated() {
             guard let path = pattern.path else { continue }
-            let place = Place(scheme: pattern.scheme, host: pattern.host?.text, path: path)
-            if groups[place] == nil { order.append(place) }
-            groups[place, default: []].append(index)
+            let position = TreePosition(scheme: pattern.scheme, host: pattern.host?.text, path: path)
+            if groups[position] == nil { order.append(position) }
+            groups[position, default: []].append(index)
         }
-        for place in order { compare(groups[place]!, patterns, &budget) }
+        for position in order { compare(groups[position]!, patterns, &budget) }
     }
 
     private mutating func compare(_ group: [Int], _ patterns: [RoutePattern], _ budget: inout Int) {
         guard group.count > 1 else { return }
         let automata = group.map { patterns[$0].path!.automaton }
-        for place in group.indices {
-            for other in group.indices[(place + 1)...] {
+        for index in group.indices {
+            for other in group.indices[(index + 1)...] {
                 budget -= 1
-                let overlap = budget < 0 ? .unknown : automata[place].overlaps(automata[other], within: &budget)
+                let overlap = budget < 0 ? .unknown : automata[index].overlaps(automata[other], within: &budget)
                 switch overlap {
                 case .none: continue
                 case .some:
-                    pairs[group[place], default: []].append(group[other])
-                    pairs[group[other], default: []].append(group[place])
-                case .unknown: unfinished.formUnion([group[place], group[other]])
+                    pairs[group[index], default: []].append(group[other])
+                    pairs[group[other], default: []].append(group[index])
+                case .unknown: unfinished.formUnion([group[index], group[other]])
                 }
             }
-            if budget < 0 { return unfinished.formUnion(group[place...]) }
+            if budget < 0 { return unfinished.formUnion(group[index...]) }
         }
     }
 
@@ -47,7 +47,7 @@ struct Overlaps {
     /// Returns whether a pattern was compared with all others of its rank.
     func isComplete(_ index: Int) -> Bool { !unfinished.contains(index) }
 
-    private struct Place: Hashable {
+    private struct TreePosition: Hashable {
         let scheme: String?
         let host: String?
         let segments: [Segment]

@@ -69,11 +69,11 @@ final class PathPattern: Sendable {
         names = written.map(\.name).filter { !$0.isEmpty }
     }
 
-    /// The most work that matching a component and finding its captures takes.
+    /// The maximum work that matching a component and finding its captures takes.
     var work: SearchWork { preparedAutomaton?.work ?? SearchWork() }
 
     /// How many transitions were followed to create the automaton.
-    var ways: Int { preparedAutomaton?.sets.ways ?? 0 }
+    var transitions: Int { preparedAutomaton?.sets.transitions ?? 0 }
 
     var automaton: Automaton { preparedAutomaton ?? Automaton(bounded: parts, delimiter: delimiter) }
 

@@ -48,7 +48,7 @@ final class PathTree: PathNode, @unchecked Sendable {
     @exclusivity(unchecked) private(set) var general: [Edge] = []
     /// The entry of the path that ends here.
     @exclusivity(unchecked) private(set) var end: RouteEntry?
-    /// The most work that a search takes here and below. It may include routes below literals that were removed.
+    /// The maximum work that a search takes here and below. It may include routes below literals that were removed.
     @exclusivity(unchecked) private(set) var work = SearchWork(fixed: SearchWork.visit)
     /// The part of ``work`` that is below literals, of which a URL matches one.
     @exclusivity(unchecked) private(set) var literalWork = SearchWork()
@@ -118,8 +118,8 @@ extension PathTree {
             let shape = parts.shape
             var child: PathNode?
             var (automaton, before): (Automaton?, String?)
-            if let place = tree.specific.firstIndex(where: { $0.step.isSegment(shape) }) {
-                let old = tree.specific.remove(at: place)
+            if let index = tree.specific.firstIndex(where: { $0.step.isSegment(shape) }) {
+                let old = tree.specific.remove(at: index)
                 before = old.text
                 if case .segment(_, let known, let node) = old.step { (automaton, child) = (known, node) }
             }
@@ -178,8 +178,8 @@ extension PathTree {
     }
 
     private func takeRest(_ shape: PathPattern.Shape, from edges: inout [Edge]) -> RouteEntry? {
-        let place = edges.firstIndex { if case .rest(shape, _) = $0.step { true } else { false } }
-        guard let place, case .rest(_, let entry) = edges.remove(at: place).step else { return nil }
+        let index = edges.firstIndex { if case .rest(shape, _) = $0.step { true } else { false } }
+        guard let index, case .rest(_, let entry) = edges.remove(at: index).step else { return nil }
         return entry
     }
 
@@ -188,8 +188,8 @@ extension PathTree {
     }
 
     private static func insert(_ edge: Edge, into edges: inout [Edge]) {
-        let place = edges.firstIndex { (edge.rank, edge.text) < ($0.rank, $0.text) }
-        edges.insert(edge, at: place ?? edges.endIndex)
+        let index = edges.firstIndex { (edge.rank, edge.text) < ($0.rank, $0.text) }
+        edges.insert(edge, at: index ?? edges.endIndex)
     }
 }
 

@@ -14,7 +14,7 @@ struct RouteMatch {
 extension PathTree {
     /// Returns the most specific entry that matches.
     ///
-    /// - Parameter steps: Increased by the number of steps taken, which are at most those of ``work``.
+    /// - Parameter steps: Increased by the number of steps taken, which is at most that of ``work``.
     @inline(__always)
     static func match(_ url: URLText, in tree: Unmanaged<PathTree>, counting steps: inout Int) -> RouteMatch? {
         var search = Search(path: url.path, segments: url.segments, steps: steps)
@@ -88,7 +88,7 @@ extension PathTree {
             _ entry: Unmanaged<RouteEntry>, _ destination: Unmanaged<RouteDestination>
         ) -> Bool {
             self.destination = destination
-            return destination._withUnsafeGuaranteedRef { $0.hasPlaces }
+            return destination._withUnsafeGuaranteedRef { $0.capturesWholeSegments }
                 || matches(entry.takeUnretainedValue().pattern)
         }
 

@@ -26,7 +26,7 @@ extension PathTree {
 }
 
 extension PathNode {
-    /// The most work that a search takes here and below.
+    /// The maximum work that a search takes here and below.
     var nodeWork: SearchWork { entry?.work ?? tree?.work ?? .init() }
     fileprivate var exactNodeWork: SearchWork { entry?.work ?? tree?.exactWork() ?? .init() }
 }
@@ -34,7 +34,7 @@ extension PathNode {
 extension RouteEntry {
     /// The work to find the captures of its groups in a path that it matches.
     var work: SearchWork {
-        let path = destination.hasPlaces ? SearchWork() : pattern.path?.work ?? SearchWork()
+        let path = destination.capturesWholeSegments ? SearchWork() : pattern.path?.work ?? SearchWork()
         // The path was decided segment by segment, so this is done once, for the route that is found.
         return SearchWork(fixed: SearchWork.visit + destination.segmentCount, walk: path.perScalar + path.walk)
     }

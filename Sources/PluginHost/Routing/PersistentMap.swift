@@ -66,7 +66,7 @@ struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
         case .one(let page): return Page.find(TextKey(text), in: page)
         case .many(let pages):
             let key = TextKey(text)
-            return Page.find(key, in: pages[key.place(among: pages.count)])
+            return Page.find(key, in: pages[key.pageIndex(among: pages.count)])
         }
     }
 
@@ -76,7 +76,7 @@ struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
         var added = 0
         change(key) { page in
             if !isKnownUniquelyReferenced(&page) { page = Page.copy(page, room: page.header + 1) }
-            let known = page.place(of: key)
+            let known = page.index(of: key)
             // The object is taken out while it is changed, so that it has one owner.
             var value = known.map { page.take($0) }
             body(&value)
@@ -107,10 +107,10 @@ struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
             body(&page)
             pages = .one(.passRetained(page))
         case .many(let pages):
-            let place = key.place(among: pages.count)
-            var page = pages[place].takeRetainedValue()
+            let index = key.pageIndex(among: pages.count)
+            var page = pages[index].takeRetainedValue()
             body(&page)
-            pages[place] = .passRetained(page)
+            pages[index] = .passRetained(page)
         }
     }
 
@@ -127,11 +127,11 @@ struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
             old = pages
         }
         let new = UnsafeMutableBufferPointer<Unmanaged<Page>>.allocate(capacity: old.count * 2)
-        for (place, page) in old.enumerated() {
+        for (index, page) in old.enumerated() {
             let page = page.takeRetainedValue()
             for half in 0..<2 {
-                let target = place + half * old.count
-                let part = Page.copy(page, room: page.header) { $0.place(among: new.count) == target }
+                let target = index + half * old.count
+                let part = Page.copy(page, room: page.header) { $0.pageIndex(among: new.count) == target }
                 new.initializeElement(at: target, to: .passRetained(part))
             }
         }
@@ -146,11 +146,11 @@ struct PersistentMap<Reference: PersistentMapReference>: ~Copyable {
         return switch pages {
         case .none: 0
         case .one(let page): page.takeUnretainedValue().work
-        case .many(let pages): pages[key.place(among: pages.count)].takeUnretainedValue().work
+        case .many(let pages): pages[key.pageIndex(among: pages.count)].takeUnretainedValue().work
         }
     }
 
-    /// The most steps that a search for any text takes.
+    /// The maximum number of steps that a search for any text takes.
     var work: Int {
         switch pages {
         case .none: 0
@@ -217,7 +217,7 @@ private final class TextPage<Reference: PersistentMapReference>: ManagedBuffer<I
         }
     }
 
-    func place(of key: TextKey) -> Int? {
+    func index(of key: TextKey) -> Int? {
         withUnsafeMutablePointers { count, slots in
             for index in 0..<count.pointee where slots[index].key == key { return index }
             return nil
@@ -232,12 +232,12 @@ private final class TextPage<Reference: PersistentMapReference>: ManagedBuffer<I
     }
 
     /// Takes the object out of a slot. ``put(_:_:)`` or ``remove(_:)`` must follow.
-    func take(_ place: Int) -> Value {
-        withUnsafeMutablePointerToElements { $0[place].value.object.takeRetainedValue() }
+    func take(_ index: Int) -> Value {
+        withUnsafeMutablePointerToElements { $0[index].value.object.takeRetainedValue() }
     }
 
-    func put(_ value: Value, _ place: Int) {
-        withUnsafeMutablePointerToElements { $0[place].value = Self.retained(value) }
+    func put(_ value: Value, _ index: Int) {
+        withUnsafeMutablePointerToElements { $0[index].value = Self.retained(value) }
     }
 
     private static func retained(_ value: Value) -> Reference {
@@ -246,11 +246,11 @@ private final class TextPage<Reference: PersistentMapReference>: ManagedBuffer<I
         return reference
     }
 
-    func remove(_ place: Int) {
+    func remove(_ index: Int) {
         withUnsafeMutablePointers { count, slots in
-            slots[place].key.free()
+            slots[index].key.free()
             count.pointee -= 1
-            if place < count.pointee { slots[place] = slots[count.pointee] }
+            if index < count.pointee { slots[index] = slots[count.pointee] }
         }
     }
 
@@ -262,7 +262,7 @@ private final class TextPage<Reference: PersistentMapReference>: ManagedBuffer<I
         }
     }
 
-    /// The most steps that a search on this page takes.
+    /// The maximum number of steps that a search on this page takes.
     var work: Int {
         withUnsafeMutablePointers { count, slots in
             UnsafeBufferPointer(start: slots, count: count.pointee).reduce(0) { $0 + 4 + $1.key.longCount / 8 }

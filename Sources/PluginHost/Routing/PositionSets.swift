@@ -6,7 +6,7 @@
 /// end can be reached. The captures of the groups are decided by these.
 struct PositionSets: Sendable {
     /// The instruction of each position, as an index in the program.
-    private(set) var places: [Int] = []
+    private(set) var instructions: [Int] = []
     /// The position of each instruction; -1 if the instruction does not consume a scalar.
     private(set) var positions: [Int32] = []
     /// The number of words of 64 positions.
@@ -25,13 +25,13 @@ struct PositionSets: Sendable {
     /// The positions that an input can end with.
     private(set) var last: [UInt64] = [0]
     private(set) var takesNothing = false
-    /// The most positions that may follow another one.
+    /// The largest number of positions that can follow a position.
     private(set) var mostFollowing = 0
-    /// The most instructions that are followed between two scalars.
-    private(set) var longestWay = 0
+    /// The largest number of instructions that are followed between two scalars.
+    private(set) var longestTransition = 0
     /// The number of instructions that are followed for all positions together.
-    private(set) var ways = 0
-    /// The most steps that each scalar of the input takes.
+    private(set) var transitions = 0
+    /// The largest number of steps that a scalar of the input takes.
     private(set) var stepsPerScalar = 0
 
     private struct Joint {
@@ -46,7 +46,7 @@ struct PositionSets: Sendable {
     /// The most positions that a program may have. More would make a match too slow, whatever their transitions.
     static let mostPositions = 2_048
     /// The most instructions that are followed to create the sets.
-    private static let mostWays = 500_000
+    private static let mostTransitions = 500_000
 
     init() {}
 
@@ -57,14 +57,14 @@ struct PositionSets: Sendable {
     init?(_ program: [Automaton.Instruction], isBounded: Bool) {
         positions = Array(repeating: -1, count: program.count)
         var sets: [ScalarSet] = []
-        for (place, instruction) in program.enumerated() {
+        for (index, instruction) in program.enumerated() {
             guard case .take(let set, _) = instruction else { continue }
-            positions[place] = Int32(places.count)
-            places.append(place)
+            positions[index] = Int32(instructions.count)
+            instructions.append(index)
             sets.append(set)
         }
-        if isBounded, places.count > Self.mostPositions { return nil }
-        words = max(1, (places.count + 63) / 64)
+        if isBounded, instructions.count > Self.mostPositions { return nil }
+        words = max(1, (instructions.count + 63) / 64)
         let none = [UInt64](repeating: 0, count: words)
         (chained, looped, first, last) = (none, none, none, none)
         classes = ScalarClasses(sets, words: words)
@@ -72,18 +72,18 @@ struct PositionSets: Sendable {
         var closure = Closure(program)
         closure.follow(from: 0, isStart: true)
         takesNothing = closure.accepts(isStart: true)
-        for place in closure.takes { first.insert(Int(positions[place])) }
-        (longestWay, ways, mostFollowing) = (closure.visited, closure.visited, closure.takes.count)
-        var earlier = [[UInt64]](repeating: none, count: places.count)
-        for (position, place) in places.enumerated() {
-            guard case .take(_, let next) = program[place] else { continue }
+        for instruction in closure.takes { first.insert(Int(positions[instruction])) }
+        (longestTransition, transitions, mostFollowing) = (closure.visited, closure.visited, closure.takes.count)
+        var earlier = [[UInt64]](repeating: none, count: instructions.count)
+        for (position, instruction) in instructions.enumerated() {
+            guard case .take(_, let next) = program[instruction] else { continue }
             closure.follow(from: next, isStart: false)
-            ways += closure.visited
-            if isBounded, ways > Self.mostWays { return nil }
-            longestWay = max(longestWay, closure.visited)
+            transitions += closure.visited
+            if isBounded, transitions > Self.mostTransitions { return nil }
+            longestTransition = max(longestTransition, closure.visited)
             mostFollowing = max(mostFollowing, closure.takes.count)
             if closure.accepts(isStart: false) { last.insert(position) }
-            for place in closure.takes { earlier[Int(positions[place])].insert(position) }
+            for instruction in closure.takes { earlier[Int(positions[instruction])].insert(position) }
         }
         divide(earlier)
         if words == 1 {
@@ -99,19 +99,19 @@ struct PositionSets: Sendable {
     private mutating func divide(_ earlier: [[UInt64]]) {
         var shared: [[UInt64]: [UInt64]] = [:]
         var order: [[UInt64]] = []
-        for (position, ways) in earlier.enumerated() {
-            var ways = ways
-            if position > 0, ways.remove(position - 1) { chained.insert(position) }
-            if ways.remove(position) { looped.insert(position) }
-            guard ways.contains(where: { $0 != 0 }) else { continue }
-            if shared[ways] == nil { order.append(ways) }
-            shared[ways, default: Array(repeating: 0, count: words)].insert(position)
+        for (position, predecessors) in earlier.enumerated() {
+            var predecessors = predecessors
+            if position > 0, predecessors.remove(position - 1) { chained.insert(position) }
+            if predecessors.remove(position) { looped.insert(position) }
+            guard predecessors.contains(where: { $0 != 0 }) else { continue }
+            if shared[predecessors] == nil { order.append(predecessors) }
+            shared[predecessors, default: Array(repeating: 0, count: words)].insert(position)
         }
-        for ways in order {
-            let these = shared[ways]!
-            let joint = Joint(these: these.used, earlier: ways.used, offset: jointWords.count)
+        for predecessors in order {
+            let these = shared[predecessors]!
+            let joint = Joint(these: these.used, earlier: predecessors.used, offset: jointWords.count)
             joints.append(joint)
-            jointWords += these[joint.these] + ways[joint.earlier]
+            jointWords += these[joint.these] + predecessors[joint.earlier]
         }
     }
 
@@ -140,7 +140,7 @@ struct PositionSets: Sendable {
                 defer { steps += (input.count - index) * stepsPerScalar }
                 while true {
                     index &-= 1
-                    state &= masks.start[masks.place(of: input[index])]
+                    state &= masks.start[masks.offset(of: input[index])]
                     kept?[index] = state
                     if index == 0 || state == 0 { return index == 0 && state & first[0] != 0 }
                     var before = (state & chained) &>> 1 | state & looped
@@ -166,7 +166,7 @@ struct PositionSets: Sendable {
                 for word in 0..<words { state[word] = last[word] }
                 while true {
                     index &-= 1
-                    let mask = masks.start + masks.place(of: input[index])
+                    let mask = masks.start + masks.offset(of: input[index])
                     var any: UInt64 = 0
                     for word in 0..<words {
                         state[word] &= mask[word]

@@ -17,7 +17,7 @@ final class RouteDestination: ManagedBuffer<RouteDestination.Header, RouteDestin
 
     struct Facts: Equatable {
         let segmentCount: Int
-        let hasPlaces: Bool
+        let capturesWholeSegments: Bool
         let hasDefaults: Bool
     }
 
@@ -26,7 +26,7 @@ final class RouteDestination: ManagedBuffer<RouteDestination.Header, RouteDestin
         /// The name of the group, which is a number if the pattern has none.
         let name: plugin_string
         /// The index of the segment that the group captures, if all groups are whole segments.
-        let place: Int
+        let segment: Int
     }
 
     /// Returns the destination of a route.
@@ -36,10 +36,11 @@ final class RouteDestination: ManagedBuffer<RouteDestination.Header, RouteDestin
         _ target: String, _ action: String, _ pattern: RoutePattern, hasDefaults: Bool,
         after previous: RouteDestination?
     ) -> RouteDestination {
-        let (names, places) = (pattern.names, pattern.places)
+        let (names, segments) = (pattern.names, pattern.capturedSegments)
         let facts = Facts(
-            segmentCount: pattern.path?.segments.count ?? 0, hasPlaces: pattern.hasPlaces, hasDefaults: hasDefaults)
-        if let previous, previous.header.facts == facts, previous.isSame(target, action, names, places) {
+            segmentCount: pattern.path?.segments.count ?? 0,
+            capturesWholeSegments: pattern.capturesWholeSegments, hasDefaults: hasDefaults)
+        if let previous, previous.header.facts == facts, previous.isSame(target, action, names, segments) {
             return previous
         }
         let header = Header(
@@ -53,14 +54,14 @@ final class RouteDestination: ManagedBuffer<RouteDestination.Header, RouteDestin
             _ = plugin_string(copying: target, to: &end)
             _ = plugin_string(copying: action, to: &end)
             for (index, name) in names.enumerated() {
-                let place = index < places.count ? places[index] : 0
-                (groups + index).initialize(to: Group(name: plugin_string(copying: name, to: &end), place: place))
+                let segment = index < segments.count ? segments[index] : 0
+                (groups + index).initialize(to: Group(name: plugin_string(copying: name, to: &end), segment: segment))
             }
         }
         return made
     }
 
-    private func isSame(_ target: String, _ action: String, _ names: [String], _ places: [Int]) -> Bool {
+    private func isSame(_ target: String, _ action: String, _ names: [String], _ segments: [Int]) -> Bool {
         func isText(_ text: String, _ other: plugin_string) -> Bool { text.withPluginString { $0 == other } }
         let address = address
         guard groups.count == names.count, isText(target, address.target), isText(action, address.action) else {
@@ -68,7 +69,7 @@ final class RouteDestination: ManagedBuffer<RouteDestination.Header, RouteDestin
         }
         return groups.indices.allSatisfy { index in
             isText(names[index], groups[index].name)
-                && groups[index].place == (index < places.count ? places[index] : 0)
+                && groups[index].segment == (index < segments.count ? segments[index] : 0)
         }
     }
 
@@ -78,7 +79,7 @@ final class RouteDestination: ManagedBuffer<RouteDestination.Header, RouteDestin
 
     /// Whether all groups are whole segments of the path.
     @inline(__always)
-    var hasPlaces: Bool { withUnsafeMutablePointerToHeader { $0.pointee.facts.hasPlaces } }
+    var capturesWholeSegments: Bool { withUnsafeMutablePointerToHeader { $0.pointee.facts.capturesWholeSegments } }
 
     /// Whether there are values for parameters that neither the caller nor the URL gives.
     @inline(__always)

@@ -58,7 +58,7 @@ final class RouteEntry: PathNode, @unchecked Sendable {
     /// Returns the captures of the groups in a URL that the route matches, if all groups are whole segments; otherwise
     /// an empty array.
     func taken(_ url: URLText) -> [RawText?] {
-        destination.hasPlaces ? destination.groups.map { url.segments[$0.place] } : []
+        destination.capturesWholeSegments ? destination.groups.map { url.segments[$0.segment] } : []
     }
 
     /// Returns the same route as one that overrides the route of another owner.

@@ -18,7 +18,7 @@ final class RoutePattern: Sendable {
     /// The offset of the path in bytes.
     private let pathStart: Int
     /// Whether all groups are whole segments of the path.
-    let hasPlaces: Bool
+    let capturesWholeSegments: Bool
 
     /// How many segments a path may have. Each may be a node, and the search of nodes recurses on the caller's stack.
     static let mostSegments = 256
@@ -40,7 +40,7 @@ final class RoutePattern: Sendable {
         {
             scheme = previous.scheme
             self.host = host
-            (path, hasPlaces) = try Self.path(of: text, from: end, at: position(end), host)
+            (path, capturesWholeSegments) = try Self.path(of: text, from: end, at: position(end), host)
             return
         }
         if let schemeEnd {
@@ -56,7 +56,7 @@ final class RoutePattern: Sendable {
         if scheme != nil, start == text.utf8.count {
             host = nil
             path = nil
-            hasPlaces = false
+            capturesWholeSegments = false
             return
         }
         guard start < text.utf8.count else { throw .invalidPattern(text, at: 0, "nothing in it") }
@@ -66,7 +66,7 @@ final class RoutePattern: Sendable {
             let written = Self.withoutDefaultPort(Self.escapePort(part(start, end)), scheme)
             host = try PathPattern(written, at: position(start), of: text, delimiter: ".")
         }
-        (path, hasPlaces) = try Self.path(of: text, from: end, at: position(end), host)
+        (path, capturesWholeSegments) = try Self.path(of: text, from: end, at: position(end), host)
     }
 
     /// Returns the pattern of the path, and whether all groups are whole segments of it.
@@ -93,8 +93,8 @@ final class RoutePattern: Sendable {
     }
 
     /// The indices of the segments that the groups capture, if all groups are whole segments; otherwise empty.
-    var places: [Int] {
-        guard hasPlaces, let segments = path?.segments else { return [] }
+    var capturedSegments: [Int] {
+        guard capturesWholeSegments, let segments = path?.segments else { return [] }
         return segments.indices.filter { segments[$0].rank == .name }
     }
 

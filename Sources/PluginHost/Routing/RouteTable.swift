@@ -137,8 +137,8 @@ struct RouteTable: Sendable {
     mutating func insert(_ entry: RouteEntry, isKnown: Bool = false) -> Conflict? {
         if let name = entry.name, let other = named(name) { return .name(other) }
         var conflict: Conflict?
-        update(entry.pattern) { place in
-            if let place { conflict = .pattern(place) } else { place = entry }
+        update(entry.pattern) { existing in
+            if let existing { conflict = .pattern(existing) } else { existing = entry }
         }
         if conflict != nil { return conflict }
         if !isKnown, let steps = excess(with: entry.pattern) {
@@ -153,9 +153,9 @@ struct RouteTable: Sendable {
     /// Removes a route if the table contains it.
     mutating func remove(_ entry: RouteEntry) {
         var isThere = false
-        update(entry.pattern) { place in
-            isThere = place === entry
-            if isThere { place = nil }
+        update(entry.pattern) { existing in
+            isThere = existing === entry
+            if isThere { existing = nil }
         }
         guard isThere else { return }
         if let name = entry.name { name.withRawText { root.names.update($0) { $0 = nil } } }
@@ -246,14 +246,14 @@ extension RouteTable.Hosts {
             return
         }
         let shape = host.shape
-        var place = patterns.firstIndex { $0.0.shape == shape }
-        if place == nil {
-            place = patterns.firstIndex { host.text < $0.0.text } ?? patterns.endIndex
-            patterns.insert((host, PathTree()), at: place!)
+        var index = patterns.firstIndex { $0.0.shape == shape }
+        if index == nil {
+            index = patterns.firstIndex { host.text < $0.0.text } ?? patterns.endIndex
+            patterns.insert((host, PathTree()), at: index!)
         }
-        PathTree.update(&patterns[place!].1, path, change)
-        if host.text < patterns[place!].0.text {
-            patterns[place!].0 = host
+        PathTree.update(&patterns[index!].1, path, change)
+        if host.text < patterns[index!].0.text {
+            patterns[index!].0 = host
             patterns.sort { $0.0.text < $1.0.text }
         }
     }

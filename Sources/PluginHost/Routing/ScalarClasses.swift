@@ -5,7 +5,7 @@ struct ScalarClasses: Sendable {
     /// The scalars at which a new class begins.
     private var bounds: [UInt32] = [0]
     /// The offset of the mask of each class in `bounds`.
-    private var places: [Int32] = [0]
+    private var offsets: [Int32] = [0]
     /// The positions that consume each class.
     private var masks: [UInt64] = [0]
 
@@ -41,20 +41,20 @@ struct ScalarClasses: Sendable {
                 for word in 0..<words { mask[word] ^= bits[start + word] }
                 index += 1
             }
-            let place = known[mask] ?? Int32(masks.count)
-            if known.updateValue(place, forKey: mask) == nil { masks += mask }
+            let offset = known[mask] ?? Int32(masks.count)
+            if known.updateValue(offset, forKey: mask) == nil { masks += mask }
             if bounds[bounds.count - 1] == scalar {
-                places[places.count - 1] = place
+                offsets[offsets.count - 1] = offset
             } else {
                 bounds.append(scalar)
-                places.append(place)
+                offsets.append(offset)
             }
         }
         for scalar in 0..<128 { ascii[scalar] = search(UInt32(scalar)) }
     }
 
     private func search(_ scalar: UInt32) -> Int32 {
-        Masks.search(scalar, bounds.count, { bounds[$0] }, { places[$0] })
+        Masks.search(scalar, bounds.count, { bounds[$0] }, { offsets[$0] })
     }
 
     /// The most steps, for each byte of a URL, that finding the class of a scalar takes. A scalar that is searched for
@@ -65,26 +65,26 @@ struct ScalarClasses: Sendable {
         let start: UnsafePointer<UInt64>
         fileprivate let ascii: UnsafePointer<Int32>
         fileprivate let bounds: UnsafeBufferPointer<UInt32>
-        fileprivate let places: UnsafePointer<Int32>
+        fileprivate let offsets: UnsafePointer<Int32>
 
         /// Returns the offset of the mask of a scalar.
         @inline(__always)
-        func place(of scalar: UInt32) -> Int {
+        func offset(of scalar: UInt32) -> Int {
             if scalar < 128 { return Int(ascii[Int(scalar)]) }
-            return Int(Self.search(scalar, bounds.count, { bounds[$0] }, { places[$0] }))
+            return Int(Self.search(scalar, bounds.count, { bounds[$0] }, { offsets[$0] }))
         }
 
         /// Returns the offset of the mask for the last bound that is not above the scalar. The first bound is 0.
         @inline(__always)
         fileprivate static func search(
-            _ scalar: UInt32, _ count: Int, _ bound: (Int) -> UInt32, _ place: (Int) -> Int32
+            _ scalar: UInt32, _ count: Int, _ bound: (Int) -> UInt32, _ offset: (Int) -> Int32
         ) -> Int32 {
             var (low, high) = (0, count)
             while high - low > 1 {
                 let middle = (low + high) / 2
                 if bound(middle) <= scalar { low = middle } else { high = middle }
             }
-            return place(low)
+            return offset(low)
         }
     }
 
@@ -94,11 +94,11 @@ struct ScalarClasses: Sendable {
         masks.withUnsafeBufferPointer { masks in
             ascii.withUnsafeBufferPointer { ascii in
                 bounds.withUnsafeBufferPointer { bounds in
-                    places.withUnsafeBufferPointer { places in
+                    offsets.withUnsafeBufferPointer { offsets in
                         body(
                             Masks(
                                 start: masks.baseAddress!, ascii: ascii.baseAddress!, bounds: bounds,
-                                places: places.baseAddress!))
+                                offsets: offsets.baseAddress!))
                     }
                 }
             }

@@ -64,7 +64,7 @@ struct TextKey {
     /// Returns the index of the text's page among `count` pages, a power of two. The texts in a map are chosen by the
     /// code that registers them, not by the clients that open URLs, so no client can cause collisions.
     @inline(__always)
-    func place(among count: Int) -> Int {
+    func pageIndex(among count: Int) -> Int {
         let hash: UInt64
         if let long {
             hash = long.hash

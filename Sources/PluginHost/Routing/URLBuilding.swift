@@ -51,7 +51,7 @@ extension RoutePattern {
         guard taken?.filter({ expected[$0.key] != nil }) == expected else {
             throw PluginError(
                 .mistypedParameter,
-                "A value does not fit its group in “\(text.shortened)”: the URL “\(url.shortened)” would not yield it.")
+                "A value does not fit its group in “\(text.shortened)”: opening “\(url.shortened)” would change it.")
         }
     }
 

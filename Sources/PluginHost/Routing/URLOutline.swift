@@ -140,10 +140,10 @@ extension PluginError {
     }
 
     fileprivate static func hasBlank(_ url: RawText) -> PluginError {
-        let place = url.firstIndex { $0 <= 0x20 || $0 == 0x7F } ?? 0
+        let offset = url.firstIndex { $0 <= 0x20 || $0 == 0x7F } ?? 0
         return PluginError(
             .invalidURL,
-            "“\(url.string.shortened)” has a space or control character at byte \(place): write it as %XX.")
+            "“\(url.string.shortened)” has a space or control character at byte \(offset): write it as %XX.")
     }
 
     fileprivate static func namesUser(_ url: RawText, _ end: Int) -> PluginError {

@@ -40,13 +40,13 @@ package enum ProcessLimits {
             + ". End threads or processes, or raise the limit that is reached."
     }
 
-    /// The limits of memory.
+    /// The limits on memory, as text for a message.
     static var ofMemory: String {
         let maps = mapsLimit.map { "vm.max_map_count \($0) (\(countMaps() ?? 0) used), " } ?? ""
         return "\(maps)RLIMIT_AS \(soft(RLIMIT_AS)) (ulimit -v)"
     }
 
-    /// The limit of open files.
+    /// A sentence that states the limit on open files.
     package static var ofDescriptors: String {
         "The limit is RLIMIT_NOFILE, \(soft(RLIMIT_NOFILE)) (ulimit -n), or fs.file-max for all processes."
     }
@@ -56,7 +56,7 @@ package enum ProcessLimits {
         if reason.contains("Too many open files") { return " \(ofDescriptors)" }
         let signs = ["failed to map", "allocate memory", "cannot create", "out of memory", "cannot map"]
         guard signs.contains(where: reason.localizedCaseInsensitiveContains) else { return "" }
-        return " The process has no memory left, or no memory maps. Limits: \(ofMemory). Restart the host, which frees "
+        return " The process has no memory or no memory maps left. Limits: \(ofMemory). Restart the host, which frees "
             + "the memory of replaced modules, or raise the limit that is reached."
     }
 

@@ -120,9 +120,9 @@ package final class SerialThread: Sendable {
     package func async(at due: Int64, _ work: @escaping @Sendable () -> Void) -> Int {
         state.withLock { state in
             state.lastNumber += 1
-            let place = state.delayed.firstIndex { $0.due > due } ?? state.delayed.endIndex
-            state.delayed.insert(Delayed(due: due, number: state.lastNumber, work: work), at: place)
-            if place == 0 { wake(&state) }
+            let index = state.delayed.firstIndex { $0.due > due } ?? state.delayed.endIndex
+            state.delayed.insert(Delayed(due: due, number: state.lastNumber, work: work), at: index)
+            if index == 0 { wake(&state) }
             return state.lastNumber
         }
     }

@@ -94,10 +94,10 @@ package final class ThreadPool: Sendable {
                 keeps ? worker.isWanted.wait(timeout: .distantFuture) : worker.isWanted.wait(timeout: .now() + 1)
             if let work = worker.work.withLock({ $0.take() }) { return work }
             let ends = state.withLock { state in
-                guard let place = state.idle.firstIndex(where: { $0 === worker }) else { return false }
-                guard state.users == 0 || place > 0 else { return false }
+                guard let index = state.idle.firstIndex(where: { $0 === worker }) else { return false }
+                guard state.users == 0 || index > 0 else { return false }
                 guard isWanted == .timedOut || state.users == 0 else { return false }
-                state.idle.remove(at: place)
+                state.idle.remove(at: index)
                 state.count -= 1
                 return true
             }

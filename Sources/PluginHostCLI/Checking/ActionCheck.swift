@@ -209,8 +209,8 @@ struct ActionCheck: Sendable {
             examine(outcome, call, &result)
             if case .failure(let error) = outcome, error.code == .deadlineExceeded {
                 result.fail(
-                    "\(call.title) did not reply within \(inSeconds(timeout)). Answer every call; if it "
-                        + "intentionally takes longer, pass a longer '--timeout'; one call gets a quarter of it.")
+                    "\(call.title) did not reply within \(inSeconds(timeout)). Answer every call. If the action "
+                        + "intentionally takes longer, pass a longer '--timeout', of which each call gets a quarter.")
             }
             if log.staleReplies > before {
                 result.fail(

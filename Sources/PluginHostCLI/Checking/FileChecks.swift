@@ -25,10 +25,10 @@ enum FileChecks {
         let besides = elf.texts("staged").map { $0.split(separator: "/").last.map(String.init) ?? $0 }
         for library in needed where !besides.contains(library) && !isInProgram(library) {
             if systemFolders.contains(where: { access("\($0)/\(library)", R_OK) == 0 }) { continue }
-            let places = elf.texts("runpath").filter { !$0.hasPrefix("$ORIGIN") }
-            let place = places.first { access("\($0)/\(library)", R_OK) == 0 }
+            let runpath = elf.texts("runpath").filter { !$0.hasPrefix("$ORIGIN") }
+            let location = runpath.first { access("\($0)/\(library)", R_OK) == 0 }.map { "in \($0)" } ?? "by chance"
             result.warn(
-                "\(library) is found \(place.map { "in \($0)" } ?? "by chance"), and may be missing on other machines. Put it "
+                "\(library) is found \(location), and may be missing on other machines. Put it "
                     + "next to the module (\(folder)), and link with -Wl,-rpath,'$ORIGIN'.")
         }
         return result

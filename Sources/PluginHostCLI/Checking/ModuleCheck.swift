@@ -4,7 +4,7 @@ internal import PluginFile
 internal import PluginHost
 
 /// All checks of one file. Each step that runs code of the module runs in a process of its own: if the module crashes
-/// or hangs, that step has failed, and the others go on.
+/// or hangs, that step has failed, and the others continue.
 struct ModuleCheck: Sendable {
     static let defaultDeadline = Duration.seconds(30)
 
@@ -135,20 +135,20 @@ struct ModuleCheck: Sendable {
             return (CheckResult(step.rawValue, told: last), hasStarted)
         }
         let call = last?["at"]?.string
-        let place = call.map { " at \($0)" } ?? ""
+        let location = call.map { " at \($0)" } ?? ""
         let advice = call != nil || step == .lifecycle ? " \(step.advice)" : ""
         switch ending {
         case .killed(let signal):
-            result.fail("It crashes the process\(place): \(SignalName.of(signal)).\(advice)")
+            result.fail("It crashes the process\(location): \(SignalName.of(signal)).\(advice)")
         case .overdue:
             let count = lines.count { $0.hasPrefix("{\"at\":") }
             let progress = call.map { ", after \(counted(count, "call")); the last to begin was \($0)" } ?? ""
             result.fail(
-                "It did not end within the \(inSeconds(deadline)) that each check may take\(progress). If the calls "
+                "The check did not end within \(inSeconds(deadline)), its deadline\(progress). If the calls "
                     + "intentionally take longer, pass a longer '--timeout'.\(advice)")
         case .exited(let code):
             result.fail(
-                "It ends the process with exit code \(code)\(place): this would end the host, too. Never call exit.")
+                "It ends the process with exit code \(code)\(location): this would end the host, too. Never call exit.")
         }
         return (result, hasStarted)
     }

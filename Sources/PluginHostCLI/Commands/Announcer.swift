@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import PluginABI
 internal import PluginHost
 
-/// Prints the changes of a running host: as lines with the time for people, as JSON objects for programs.
+/// Prints the changes of a running host: for people as lines of text with the time, for programs as JSON objects.
 struct Announcer: Sendable {
     let console: Console
     let asJSON: Bool

@@ -2,15 +2,15 @@ internal import PluginABI
 
 /// `pluginhost remove NAME`
 enum Remove: Question {
-    static let force = OptionSpecification(name: "--force", help: "Do it even if other modules depend on it.")
+    static let force = OptionSpecification(name: "--force", help: "Proceed even if other modules depend on the module.")
     static let dryRun = OptionSpecification(name: "--dry-run", help: "Print what would be done, without doing it.")
 
     static let specification = CommandSpecification(
         name: "remove",
         overview: "Move a module out of its folder into the version store.",
         discussion:
-            "This is refused, with the reason, while other modules depend on it. Either everything is done or nothing. "
-            + "'rollback' puts the module back.",
+            "The command is refused, with the reason, while other modules depend on the module. Either all of it is "
+            + "done or none of it. 'rollback' puts the module back.",
         arguments: [ArgumentSpecification(name: "name", help: "The name of the module.")],
         options: OptionSpecification.hosting + [force, dryRun, .attach, .json])
 

@@ -3,7 +3,7 @@ internal import PluginABI
 /// `pluginhost rollback NAME`
 enum Rollback: Question {
     static let version = OptionSpecification(
-        name: "--to", value: "version", help: "Another kept version (see 'versions') instead of the previous one.")
+        name: "--to", value: "version", help: "The kept version (see 'versions'), if not the previous one.")
 
     static let specification = CommandSpecification(
         name: "rollback",

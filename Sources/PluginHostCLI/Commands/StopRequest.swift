@@ -5,8 +5,8 @@ internal import PluginHost
 
 /// The request to end the program: by SIGINT, by SIGTERM, or at the prompt.
 ///
-/// A second signal ends the program at once, even if something hangs. A separate thread does the same if the orderly
-/// end has not begun within ``patience`` of the first signal.
+/// A second signal ends the program immediately, even if something hangs. A separate thread does the same if the
+/// orderly end has not begun within ``patience`` of the first signal.
 struct StopRequest: Sendable {
     /// The number of seconds after a signal within which the orderly end must have begun.
     static let patience: UInt32 = 5

@@ -6,9 +6,9 @@ internal import Synchronization
 ///
 /// A client's first call always runs, in a slot of the client's own. All other calls share ``Limits/shared`` slots, of
 /// which one client gets at most half. If no slot is free, a call waits for ``Limits/patience`` (the clients take
-/// turns), and then fails with `overloaded`. It fails at once if too many calls are waiting.
+/// turns), and then fails with `overloaded`. It fails immediately if too many calls are waiting.
 ///
-/// A call whose client has disconnected goes on, because code is never interrupted, and uses a shared slot from then
+/// A call whose client has disconnected continues, because code is never interrupted, and uses a shared slot from then
 /// on. While ``Limits/orphans`` such calls run, new calls are refused, because the code of their modules apparently
 /// never returns.
 final class CallSlots: Sendable {
@@ -56,7 +56,7 @@ final class CallSlots: Sendable {
             set { clients[number] = newValue.running == 0 && newValue.waiters.isEmpty ? nil : newValue }
         }
 
-        func hasPlace(_ client: Int) -> Bool {
+        func hasSlot(_ client: Int) -> Bool {
             guard orphans < limits.orphans else { return false }
             let running = self[client].running
             return running == 0 || running < limits.perClient && sharedRunning < limits.shared
@@ -94,20 +94,20 @@ final class CallSlots: Sendable {
             self[client].waiters.append(waiter)
         }
 
-        mutating func removeWaiter(of client: Int, at place: Int) -> Waiter {
+        mutating func removeWaiter(of client: Int, at index: Int) -> Waiter {
             waiting -= 1
             defer { if self[client].waiters.isEmpty { turns.removeAll { $0 == client } } }
-            return self[client].waiters.remove(at: place)
+            return self[client].waiters.remove(at: index)
         }
 
         /// Admits waiting calls while there are free slots. The clients take turns.
         mutating func admitNext() -> [Waiter] {
             var admitted: [Waiter] = []
-            while let client = turns.first(where: hasPlace) {
+            while let client = turns.first(where: hasSlot) {
                 admitted.append(removeWaiter(of: client, at: 0))
                 begin(client)
                 // A client with more waiting calls moves behind the others.
-                if let place = turns.firstIndex(of: client) { turns.append(turns.remove(at: place)) }
+                if let index = turns.firstIndex(of: client) { turns.append(turns.remove(at: index)) }
             }
             return admitted
         }
@@ -159,7 +159,7 @@ final class CallSlots: Sendable {
     /// Resumes the continuation with whether a call may begin, or makes the call wait.
     private func ask(_ client: Int, _ continuation: UnsafeContinuation<Bool, Never>) {
         let (answer, number): (Bool?, Int) = state.withLock { state in
-            if state[client].waiters.isEmpty, state.hasPlace(client) {
+            if state[client].waiters.isEmpty, state.hasSlot(client) {
                 state.begin(client)
                 return (true, 0)
             }
@@ -174,8 +174,8 @@ final class CallSlots: Sendable {
 
     private func giveUp(_ number: Int, of client: Int) {
         let waiter: Waiter? = state.withLock { state in
-            let place = state[client].waiters.firstIndex { $0.number == number }
-            return place.map { state.removeWaiter(of: client, at: $0) }
+            let index = state[client].waiters.firstIndex { $0.number == number }
+            return index.map { state.removeWaiter(of: client, at: $0) }
         }
         waiter?.continuation.resume(returning: false)
     }

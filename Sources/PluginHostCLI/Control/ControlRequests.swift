@@ -89,7 +89,7 @@ final class ControlRequests: Sendable {
         do throws(PluginError) { try await slots.enter(client) } catch { throw .host(error) }
         if Task.isCancelled {  // The client has gone, and its running calls are already counted: no more may begin.
             slots.leave(client)
-            throw .host(PluginError(.cancelled, "The client has gone."))
+            throw .host(PluginError(.cancelled, "The client has disconnected."))
         }
         guard callThreads.hasThread else {
             slots.leave(client)

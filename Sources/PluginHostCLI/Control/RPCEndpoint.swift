@@ -93,10 +93,10 @@ struct RPCEndpoint: Sendable {
         guard case .map(let fields) = request else { throw .invalidRequest("A request must be an object.") }
         guard fields["jsonrpc"] == "2.0" else { throw .invalidRequest("The request lacks \"jsonrpc\": \"2.0\".") }
         if let id = fields["id"], !id.isRequestID { throw .invalidRequest("An id must be a string, a number or null.") }
-        guard let method = fields["method"]?.string else { throw .invalidRequest("The request lacks a method.") }
+        guard let method = fields["method"]?.string else { throw .invalidRequest("The request lacks a \"method\".") }
         switch fields["params"] {
         case nil, .map, .list: return (method, fields["params"])
-        default: throw .invalidRequest("The params must be an object or an array.")
+        default: throw .invalidRequest("\"params\" must be an object or an array.")
         }
     }
 }

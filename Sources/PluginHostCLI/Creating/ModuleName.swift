@@ -19,7 +19,7 @@ struct ModuleName: Sendable {
         }
         guard !Self.taken.contains(text.lowercased()), !text.lowercased().hasPrefix("plugin_") else {
             throw .usage(
-                "'\(text.shortened)' already means something in Swift or in PluginHost. '\(text)Module' would do.")
+                "'\(text.shortened)' is a reserved name of Swift or PluginHost. '\(text)Module' would do.")
         }
         self.text = text
     }

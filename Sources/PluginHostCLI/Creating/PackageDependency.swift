@@ -16,7 +16,7 @@ enum PackageDependency: Sendable {
         }
         guard let text else {
             guard let clone = Self.cloneOfThisProgram else {
-                throw .usage("Say where PluginHost is: '--dependency PATH' for a clone, or '--dependency URL'.")
+                throw .usage("Pass the location of PluginHost: '--dependency PATH' for a clone, or '--dependency URL'.")
             }
             self = .path(clone)
             return

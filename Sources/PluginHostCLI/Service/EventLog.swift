@@ -47,7 +47,7 @@ final class EventLog: Sendable {
     ///
     /// - Parameters:
     ///   - number: The number of the last change that the client knows; `nil` if it knows none.
-    ///   - timeout: How long to wait for another change; `nil` to return at once.
+    ///   - timeout: How long to wait for another change; `nil` to return immediately.
     /// - Returns: `events`; the number of the `last` change; how many changes were `missed`; whether the log is `over`.
     func events(after number: Int?, waitingAtMost timeout: Duration?) async -> Value {
         if let timeout, let number { await waitForChange(after: number, timeout) }

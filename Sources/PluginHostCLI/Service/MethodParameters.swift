@@ -8,10 +8,10 @@ struct MethodParameters {
     /// - Throws: `invalidParameters` if the parameters are not an object, or if an entry is not among `known`.
     init(_ parameters: Value?, known: [String]) throws(RPCError) {
         guard let fields = parameters.map(\.map) ?? [:] else {
-            throw .invalidParameters("The params must be an object with named entries.")
+            throw .invalidParameters("\"params\" must be an object with named entries.")
         }
         if let unknown = fields.keys.sorted().first(where: { !known.contains($0) }) {
-            throw .invalidParameters("There is no param '\(unknown.shortened)'.\(didYouMean(unknown, known))")
+            throw .invalidParameters("The method has no parameter '\(unknown.shortened)'.\(didYouMean(unknown, known))")
         }
         self.fields = fields
     }
@@ -39,7 +39,7 @@ struct MethodParameters {
         _ name: String, _ what: String, _ read: (Value) -> Result?
     ) throws(RPCError) -> Result {
         guard let result = fields[name].flatMap(read) else {
-            throw .invalidParameters("The param '\(name)' must be \(what).")
+            throw .invalidParameters("The parameter '\(name)' must be \(what).")
         }
         return result
     }

@@ -88,7 +88,7 @@ struct FixtureModule: Module {
                 }
             }
             Action("occupy") { () async in
-                // Each priority has threads of its own.
+                // Each priority has its own threads.
                 for priority in [TaskPriority.high, .low] { Task(priority: priority) { sleepOnThread(600) } }
                 begun.add(1, ordering: .relaxed)
                 sleepOnThread(600)
@@ -169,7 +169,7 @@ struct FixtureModule: Module {
                 context.log(.info, "sync \(item ?? "nothing")")
             }
             Action("fixture.async", .context(), .optional("item", String.self)) { context, item in
-                // A path is that of a file that must be there first.
+                // A path names a file that must exist first.
                 repeat {
                     try await Task.sleep(for: .milliseconds(10))
                 } while item?.first == "/" && access(item!, F_OK) != 0
@@ -222,7 +222,7 @@ enum Color: String, ValueCodable { case red, green }
 
 enum PlainError: Error { case bad }
 
-/// Counts how many were made.
+/// Counts how many instances were made.
 final class Made: Sendable {
     let number: Int
     private static let count = Atomic(0)
@@ -238,7 +238,7 @@ let begun = Atomic(0)
 let cancelled = Atomic(0)
 let overlap = Overlap()
 
-/// Takes a thread of the pool away from all other tasks.
+/// Keeps a thread of the pool from all other tasks.
 func sleepOnThread(_ seconds: UInt32) { sleep(seconds) }
 
 func takeKept() -> [Reply<Int>] {
@@ -248,11 +248,11 @@ func takeKept() -> [Reply<Int>] {
     }
 }
 
-/// Finds calls that run at the same time.
+/// Detects calls that run at the same time.
 final class Overlap: Sendable {
     private let inside = Atomic(0)
 
-    /// How many were inside already.
+    /// How many calls were inside already.
     func begin() -> Int { inside.add(1, ordering: .acquiringAndReleasing).oldValue }
     func end() { inside.subtract(1, ordering: .acquiringAndReleasing) }
 

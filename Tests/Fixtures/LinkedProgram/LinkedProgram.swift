@@ -1,7 +1,7 @@
 import PluginABI
 import PluginHost
 
-/// A program with modules inside: says what is there, and who answers.
+/// A program with linked modules: prints which modules there are, and which ones answer.
 ///
 ///     LinkedProgram [--register NAME] [--unlinked] [--again] --plugins FOLDER
 @main
@@ -35,7 +35,7 @@ struct LinkedProgram {
         if arguments.contains("--again") { try startOthers() }
     }
 
-    /// Two hosts beside the one that there is, or one after the other.
+    /// Two hosts beside the existing one, or one after the other.
     static func startOthers() throws {
         let (second, third) = (PluginHost(.init(folders: [])), PluginHost(.init(folders: [])))
         for host in [second, third] {
@@ -62,7 +62,7 @@ struct Linked: Module {
 @section("plugin_modules") @used
 private let linked: ModuleRecord = { Linked.export() }
 
-/// Has the name of the other one.
+/// Has the same name as the other module.
 struct Namesake: Module {
     static let manifest = Manifest("Linked", version: "3.0.0") {
         Target("Namesake") {

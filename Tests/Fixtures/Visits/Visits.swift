@@ -1,7 +1,7 @@
 import PluginABI
 import Synchronization
 
-/// Counts visits, and goes on counting when it is replaced by another build.
+/// Counts visits, and continues counting when it is replaced by another build.
 struct Visits: Module {
     static let manifest = Manifest("Visits", version: "1.0.0") {
         Target("Visits") {
@@ -35,5 +35,5 @@ final class Ticket: Sendable {
 }
 
 let visits = Atomic(0)
-/// Never let go of: what the tests look for.
+/// Never released: what the tests look for.
 let kept = Mutex<[Callback]>([])

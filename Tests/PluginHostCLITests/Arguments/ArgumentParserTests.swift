@@ -29,7 +29,7 @@ import Testing
         #expect(try parser.parse(["--", "--flag", "--"]).positionals == ["--flag", "--"])
     }
 
-    @Test func `a value may begin with one dash, not with two`() throws {
+    @Test func `a value may begin with one dash, but not with two`() throws {
         #expect(try parser.parse(["a", "--number", "-5"]).value(of: Self.number) == "-5")
         #expect(throws: PluginError(.usage, "Missing value for '--number <n>'.")) {
             try parser.parse(["a", "--number", "--flag"])
@@ -44,7 +44,7 @@ import Testing
         #expect(try parser.parse(["a", "--number=1", "--number=2"]).value(of: Self.number) == "2")
     }
 
-    @Test func `whole numbers lie in their range, and a long value is repeated in few words`() throws {
+    @Test func `whole numbers must be in their range, and the error shortens a long value`() throws {
         func number(_ text: String) throws -> Int? {
             try parser.parse(["a", "--number=\(text)"]).wholeNumber(of: Self.number, "bytes", in: 2...40)
         }
@@ -78,7 +78,7 @@ import Testing
         #expect(throws: PluginError(.usage, "Unexpected argument 'x'.")) { try narrow.parse(["x"]) }
     }
 
-    @Test(arguments: ["-h", "--help"]) func `help wins over what is missing`(option: String) throws {
+    @Test(arguments: ["-h", "--help"]) func `help takes precedence over missing arguments`(option: String) throws {
         #expect(try parser.parse([option]).has(.help))
     }
 
@@ -110,7 +110,7 @@ import Testing
         #expect(try good.configuration(environment: [:]) { _ in }.schemes == ["x-1", "y"])
     }
 
-    @Test func `parameters are JSON where they can be, else text`() throws {
+    @Test func `parameters are read as JSON if possible, otherwise as text`() throws {
         let words = ["A", "b", "n=2", "s=x", "q=\"2\"", "e=", "l=[1,true]", "x=a=b", "z=null"]
         let call = try Call.parameters(ArgumentParser(command: Call.specification).parse(words))
         let expected: [String: Value] = [
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(arguments: [["x"], ["=1"], ["a=1", "a=2"]])
-    func `a word that is no parameter, or comes twice, is a usage error`(words: [String]) throws {
+    func `a malformed or repeated parameter is a usage error`(words: [String]) throws {
         let parsed = try ArgumentParser(command: Call.specification).parse(["A", "b"] + words)
         let error = #expect(throws: PluginError.self) { try Call.parameters(parsed) }
         #expect(error?.code == .usage)
@@ -134,11 +134,11 @@ import Testing
             ("call A b n='x y' m=\"z \\\"q\\\"\"", ["call", "A", "b", "n=x y", "m=z \"q\""]),
             ("'' \"\"", ["", ""]), ("a\\ b", ["a b"]), ("'a\\b'", ["a\\b"]), ("\"a\\nb\"", ["a\\nb"]),
         ] as [(String, [String])])
-    func `a line is split as a shell does`(line: String, words: [String]) throws {
+    func `a line is split into words as in a shell`(line: String, words: [String]) throws {
         #expect(try shellWords(line) == words)
     }
 
-    @Test(arguments: ["'a", "\"a", "a\\"]) func `an open end is an error`(line: String) {
+    @Test(arguments: ["'a", "\"a", "a\\"]) func `an unterminated quote or escape is an error`(line: String) {
         #expect(throws: PluginError.self) { try shellWords(line) }
     }
 }

@@ -3,16 +3,16 @@ import Testing
 
 @testable import TestSupport
 
-/// A module in C that breaks one rule, and the check that has to find it.
+/// A module in C that breaks one rule, and the check that must catch it.
 struct BadModule: Sendable, CustomTestStringConvertible {
     let rule: String
     let check: String
     let isFailure: Bool
-    /// Words of what is said about it.
+    /// Words that the finding must contain.
     let words: [String]
-    /// The seconds that each check gets: few where one never ends.
+    /// The seconds that each check may take: few for a module that never ends.
     var deadline = 120
-    /// Makes the library at a path, or elsewhere, and returns where.
+    /// Builds the library at a path, or elsewhere, and returns its path.
     let make: @Sendable (_ folder: TemporaryFolder) throws -> String
 
     var testDescription: String { "\(check): \(rule)" }
@@ -37,7 +37,7 @@ struct BadModule: Sendable, CustomTestStringConvertible {
         make = { folder in try folder.copy(module().build(), as: "libbad.so") }
     }
 
-    /// Needs a library that is not there when it is loaded, or only in a folder of this machine.
+    /// Needs a library that is missing when the module is loaded, or exists only in a folder of this machine.
     init(_ rule: String, _ check: String, isFailure: Bool = true, _ words: String..., needing library: String) {
         (self.rule, self.check, self.isFailure, self.words) = (rule, check, isFailure, words)
         make = { folder in
@@ -66,22 +66,22 @@ struct BadModule: Sendable, CustomTestStringConvertible {
     }
 
     static let all: [BadModule] = [
-        // What it says.
+        // Its description and manifest.
         BadModule("no description", "description", "null") { $0.entry = "return NULL;" },
         BadModule("another magic number", "description", "PLUGIN_ABI_MAGIC") { $0.magic = "7" },
         BadModule("a crash in the entry function", "description", "SIGSEGV") { $0.entry = "*(volatile int *)8 = 1;" },
         BadModule("an entry function that hangs", "description", "--timeout") { $0.entry = "for (;;) usleep(1000);" }
             .within(15),
         BadModule("an entry function that exits", "description", "exit code 3") { $0.entry = "_exit(3);" },
-        BadModule("a manifest that is no JSON", "manifest", "JSON") { $0.manifest = "{" },
+        BadModule("a manifest that is not JSON", "manifest", "JSON") { $0.manifest = "{" },
         BadModule("an unknown key in the manifest", "manifest", "remotee") {
             $0.manifest = manifest("{\"name\": \"a\", \"remotee\": true}")
         },
         BadModule("a function that is missing", "manifest", "there is no function") {
             $0.manifest = manifest("{\"name\": \"missing\"}")
         },
-        // What it needs and exports.
-        BadModule("a library that is nowhere", "libraries", "liblost.so", needing: "liblost.so"),
+        // Its libraries, symbols and names.
+        BadModule("a library that does not exist", "libraries", "liblost.so", needing: "liblost.so"),
         BadModule(
             "a library that is on this machine by chance", "libraries", isFailure: false, "libchance.so", "$ORIGIN",
             needing: "libchance.so"),
@@ -91,27 +91,27 @@ struct BadModule: Sendable, CustomTestStringConvertible {
         BadModule("a function that others may have, too", "symbols", isFailure: false, "do_it_all") {
             $0.code = "int do_it_all(void) { return 1; }"
         },
-        BadModule("a file that no host looks at", "names", ".so", name: "libbad.so.1") { _ in },
-        BadModule("names that differ in case only", "names", isFailure: false, "fetch", "Fetch") {
+        BadModule("a file that no host considers", "names", ".so", name: "libbad.so.1") { _ in },
+        BadModule("names that differ only in case", "names", isFailure: false, "fetch", "Fetch") {
             $0.actions = [("fetch", "reply(call, \"\");"), ("Fetch", "reply(call, \"\");")]
         },
-        BadModule("a name that is no identifier", "names", isFailure: false, "fetch-it") {
+        BadModule("a name that is not an identifier", "names", isFailure: false, "fetch-it") {
             $0.manifest = manifest("{\"name\": \"fetch-it\"}")
             $0.code = fetchIt
             $0.moreFunctions = "{TEXT(\"Bad/fetch-it\"), fetch_it, NULL},"
         },
-        // How it starts and ends.
+        // Its start and end.
         BadModule("an activation that fails", "lifecycle", "activate") { $0.activate = "return 7;" },
         BadModule("a crash on activation", "lifecycle", "SIGABRT") { $0.activate = "abort();" },
-        BadModule("something that is not given back", "lifecycle", "second time", "tearDown") {
-            // The process has one environment, as it has one of each port.
+        BadModule("a resource that is not released", "lifecycle", "second time", "tearDown") {
+            // The environment stands for any resource that a process has once, such as a port.
             $0.activate = "if (getenv(\"BAD_MODULE_USED\")) return 1; setenv(\"BAD_MODULE_USED\", \"1\", 1);"
         },
         BadModule("files that stay open", "lifecycle", isFailure: false, "open") {
             $0.activate = "if (open(\"/dev/null\", O_RDONLY) < 0) return 1;"
         },
         BadModule("a tearDown that crashes", "lifecycle", "SIGSEGV") { $0.tearDown = "*(volatile int *)8 = 1;" },
-        // What it does when it is called.
+        // Its actions.
         BadModule("a notFound that crashes", "unknown", "SIGSEGV", "Bad/unknown") {
             $0.manifest = manifest(
                 """
@@ -181,7 +181,7 @@ struct BadModule: Sendable, CustomTestStringConvertible {
                     parameters: ["at": "int"])
             }),
         BadModule(
-            "an object that bears one thread only", "concurrent", "SIGABRT", "serial",
+            "an object that tolerates only one thread", "concurrent", "SIGABRT", "serial",
             making: {
                 thing(
                     """
@@ -193,7 +193,7 @@ struct BadModule: Sendable, CustomTestStringConvertible {
                     """)
             }),
         BadModule(
-            "an object's result of another type than declared", "replies", "Thing#look is declared to return string",
+            "an object's result of an undeclared type", "replies", "Thing#look is declared to return string",
             making: {
                 thing("reply_int(call->token, 1);", manifest: "\"result\": \"string\",")
             }),
@@ -212,7 +212,7 @@ struct BadModule: Sendable, CustomTestStringConvertible {
             $0.actions = [("mute", "refuse(call, \"\");")]
         },
         BadModule(
-            "objects that nobody releases", "objects", "object_create",
+            "objects that are never released", "objects", "object_create",
             making: {
                 thing("reply_int(call->token, 1);", release: "")
             }),
@@ -244,7 +244,7 @@ struct BadModule: Sendable, CustomTestStringConvertible {
         """
     }
 
-    /// A module with an action that gives an object with one action, `look`.
+    /// A module with an action that returns an object with one action, `look`.
     private static func thing(
         _ look: String, manifest: String = "", parameters: KeyValuePairs<String, String> = [:],
         release: String = "host->object_release(host, thing);"

@@ -6,7 +6,7 @@ import Testing
 @testable import TestSupport
 
 @Suite(.timeLimit(.minutes(30))) struct CheckTests {
-    /// The built program, which is not told a plugins folder.
+    /// The built program, without a plugins folder in its arguments.
     private func program() throws -> HostProgram {
         var program = try HostProgram()
         program.namesFolder = false
@@ -46,7 +46,7 @@ import Testing
         for result in report["checks"]?.list ?? [] { #expect(result["outcome"] == "pass", "\(result)") }
     }
 
-    @Test func `one line a check says what was done, and the seed by which it can be done again`() throws {
+    @Test func `the output has a line for each check, and the seed with which to repeat them`() throws {
         let file = try CModule().build()
         let outcome = try program().run("check", file, "--trust", "--seed", "77")
         let lines = outcome.output.split(separator: "\n")
@@ -56,7 +56,7 @@ import Testing
         #expect(again.output == outcome.output)
     }
 
-    @Test func `a failure is said in words, with an exit code of its own`() throws {
+    @Test func `a failure is described in words, with its own exit code`() throws {
         var module = CModule()
         module.actions = [("silent", "")]
         let outcome = try program().run(["check", module.build(), "--trust"])
@@ -64,7 +64,7 @@ import Testing
         #expect(outcome.errors.contains("fails 1 of 12 checks. Run it again with '--seed "))
     }
 
-    @Test func `no action is performed when that is not wanted`() throws {
+    @Test func `no action is performed with '--no-calls'`() throws {
         let folder = try TemporaryFolder()
         var module = CModule()
         module.body = "note(\"\(folder.path)/called\", \"x\\n\");"
@@ -86,7 +86,7 @@ import Testing
         #expect(try check(file, "--with", helper).outcome.code == 0)
     }
 
-    @Test func `a file of '--with' that is of no use is named`() throws {
+    @Test func `an unusable file for '--with' is named`() throws {
         let folder = try TemporaryFolder()
         let good = try folder.copy(CModule().build(), as: "good.so")
         func run(_ other: String) throws -> ProgramProcess.Outcome {
@@ -105,7 +105,7 @@ import Testing
         #expect(outcome.code == 65 && outcome.output.contains("--with \(other)"), "\(outcome)")
     }
 
-    @Test func `what does not start fails once, and is not tried again`() throws {
+    @Test func `a module that does not start fails one check, and is not started again`() throws {
         var module = CModule()
         module.activate = "return 7;"
         let (outcome, report) = try check(module.build())
@@ -119,7 +119,7 @@ import Testing
         #expect(told.errors.contains("fails 1 of 12 checks.") && !told.errors.contains("--seed"))
     }
 
-    @Test func `all that a check finds is said, and how far it came`() throws {
+    @Test func `a check reports all that it finds, and how far it got`() throws {
         var module = CModule()
         module.actions = [("silent", ""), ("mute", "refuse(call, \"\");"), ("endless", "for (;;) usleep(1000);")]
         let outcome = try program().run(["check", module.build(), "--trust", "--timeout", "3"])
@@ -130,7 +130,7 @@ import Testing
         #expect(both.output.contains("Good/silent") && both.output.contains("Good/mute"), "\(both)")
     }
 
-    @Test func `symbols that are weak are nobody's mistake`() throws {
+    @Test func `weak symbols are not reported`() throws {
         var module = CModule()
         module.code = """
             __attribute__((weak)) char *setlocale(int category, const char *locale) { return (char *)locale + category; }
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test(arguments: [SIGINT, SIGTERM, SIGKILL])
-    func `a check that is ended leaves nothing behind`(signal: Int32) throws {
+    func `an interrupted check leaves nothing behind`(signal: Int32) throws {
         let program = try program()
         var module = CModule()
         module.body = """
@@ -153,7 +153,7 @@ import Testing
         running.signal(signal)
         #expect(try running.wait().signal == signal)
         let process = try String(contentsOfFile: "\(program.folder.path)/process", encoding: .utf8)
-        // A process that has ended and that nobody has collected has no command line.
+        // A process that has ended and has not been reaped has no command line.
         #expect(eventually { (FileManager.default.contents(atPath: "/proc/\(process)/cmdline") ?? Data()).isEmpty })
         // It may have been between two of its children.
         #expect(
@@ -163,7 +163,7 @@ import Testing
             })
     }
 
-    @Test func `other modules of the folder have no part in it`() throws {
+    @Test func `other modules in the folder are ignored`() throws {
         let folder = try TemporaryFolder()
         var crashing = CModule(name: "Crashing")
         crashing.entry = "abort();"
@@ -173,13 +173,13 @@ import Testing
     }
 
     @Test(arguments: [".//good.so", "./../plugins/good.so"])
-    func `a file is found however it is named`(path: String) throws {
+    func `a file is found by any form of its path`(path: String) throws {
         let program = try HostProgram()
         try program.folder.copy(CModule().build(), as: "plugins/good.so")
         #expect(try check("\(program.plugins)/\(path)").outcome.code == 0)
     }
 
-    @Test func `a module whose manifest is longer than an argument may be passes every check`() throws {
+    @Test func `a module whose manifest exceeds the length of an argument passes every check`() throws {
         var module = CModule()
         module.moreManifest = "\"summary\": \"\(String(repeating: "long ", count: 40_000))\", "
         let (outcome, report) = try check(module.build())
@@ -187,7 +187,7 @@ import Testing
         for result in report["checks"]?.list ?? [] { #expect(result["outcome"] == "pass", "\(result)") }
     }
 
-    @Test func `a file that is not there, and a seed that is none, are told apart`() throws {
+    @Test func `a missing file and an invalid seed have different exit codes`() throws {
         let folder = try TemporaryFolder()
         symlink("/nonexistent.so", "\(folder.path)/link.so")
         #expect(try program().run("check", "/nonexistent.so").code == 66)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// The examples in other languages pass, where there is a compiler for them.
+/// The examples in other languages pass, if there is a compiler for them.
 @Suite(.timeLimit(.minutes(30))) struct CheckedSamplesTests {
     private func check(_ compiler: String, _ arguments: [String]) throws {
         let folder = try TemporaryFolder()

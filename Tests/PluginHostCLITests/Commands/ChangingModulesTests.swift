@@ -7,7 +7,7 @@ import Testing
 @testable import PluginHostCLI
 @testable import TestSupport
 
-/// Modules that are removed, rolled back and followed, by the program as it is built.
+/// Modules that are removed, rolled back and followed with the built program.
 @Suite(.timeLimit(.minutes(30))) struct ChangingModulesTests {
     private let folder: TemporaryFolder
     private let plugins: String
@@ -21,7 +21,7 @@ import Testing
         try add("0.9.0")
     }
 
-    /// Module C, whose manifest is text in its file, as any version of five characters.
+    /// Module C, whose manifest is text in its file, with any version of five characters.
     private func add(_ version: String) throws {
         var library = try Data(contentsOf: URL(filePath: built("libModuleC.so")))
         while let place = library.range(of: Data("\"0.9.0\"".utf8)), version != "0.9.0" {
@@ -50,7 +50,7 @@ import Testing
         (try? FileManager.default.contentsOfDirectory(atPath: plugins).sorted()) ?? []
     }
 
-    @Test func `versions says how many are left out, and why, also of a running host`() throws {
+    @Test func `versions says how many versions are left out, and why, also for a running host`() throws {
         #expect(try run("remove", "ModuleC").code == 0)
         let kept = try #require(
             FileManager.default.enumerator(atPath: state)?.compactMap { $0 as? String }
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `a state folder that cannot be made is told once, with the reason`() throws {
+    @Test func `a state folder that cannot be created is reported once, with the reason`() throws {
         try Data().write(to: URL(filePath: state))
         let errors = try run("list").errors
         #expect(errors.components(separatedBy: "Crashes of modules will not be remembered").count == 2, "\(errors)")
@@ -96,7 +96,7 @@ import Testing
         #expect(names == ["C.so"])
     }
 
-    @Test func `a running host goes back and forward, and shows its generations`() throws {
+    @Test func `a running host rolls back and forward, and shows its generations`() throws {
         let host = try start()
         try add("0.9.1")
         #expect(host.line { $0.contains("\"replaced\"") } != nil)
@@ -146,11 +146,11 @@ import Testing
     }
 }
 
-/// Changes that are asked for again and again.
+/// Changes that are requested again and again.
 @Suite struct EventLogTests {
     private func problem(_ text: String) -> HostChange { .problem(PluginError("x", text)) }
 
-    @Test func `What has come since is given, in order, and what was lost is counted`() async {
+    @Test func `A reader gets later events in order, and the number of lost ones`() async {
         let log = EventLog()
         for number in 1...EventLog.limit + 5 { log.add(problem("\(number)")) }
         let all = await log.events(after: nil, waitingAtMost: nil)
@@ -162,7 +162,7 @@ import Testing
         #expect(last["events"]?.list?.map { $0["text"] } == [.string("\(EventLog.limit + 5)")])
     }
 
-    @Test func `A waiting reader gets the next event, the end, or nothing in time`() async {
+    @Test func `A waiting reader gets the next event, the end, or nothing at its timeout`() async {
         let log = EventLog()
         async let next = log.events(after: 0, waitingAtMost: .seconds(60))
         log.add(problem("first"))

@@ -7,7 +7,7 @@ import Testing
 @testable import PluginHostCLI
 @testable import TestSupport
 
-/// `--config`, `--log` and `--log-level`, of the program as it is built.
+/// `--config`, `--log` and `--log-level` of the built program.
 @Suite(.timeLimit(.minutes(30))) struct ConfigurationAndLogTests {
     private let folder: TemporaryFolder
 
@@ -17,7 +17,7 @@ import Testing
         try text.write(toFile: folder.path + "/c.json", atomically: true, encoding: .utf8)
     }
 
-    @Test func `run follows its configuration, and keeps it where the file is broken`() throws {
+    @Test func `run follows its configuration file, and keeps the last configuration if the file is broken`() throws {
         try write(#"{"ModuleA": {"a": 1}}"#)
         let host = try ProgramProcess([
             "run", "--plugins", folder.path, "--config", folder.path + "/c.json", "--json", "--log", "json",
@@ -38,7 +38,7 @@ import Testing
         #expect(try host.wait().errors.isEmpty)
     }
 
-    @Test func `a configuration beyond its limit is refused, also when it comes from a pipe`() throws {
+    @Test func `a configuration over the size limit is refused, even if its size is not known`() throws {
         func error(_ path: String) -> PluginError? {
             #expect(throws: PluginError.self) { try ConfigurationFile(path: path).read() }
         }
@@ -55,7 +55,7 @@ import Testing
         #expect(error(folder.path)?.code == .unreadable)
     }
 
-    @Test func `the log is text or JSON, from a level on`() throws {
+    @Test func `the log is text or JSON, from a minimum level on`() throws {
         let missing = folder.path + "/none"
         let json = try ProgramProcess.run("list", "--plugins", missing, "--log", "json")
         #expect(try Value(json: json.errors)["level"] == "warning")

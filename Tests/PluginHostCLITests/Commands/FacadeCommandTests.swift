@@ -15,7 +15,7 @@ import Testing
         return program
     }
 
-    @Test func `a façade is printed of a file, and of a module by its name`() throws {
+    @Test func `a façade is printed for a file, and for a module by its name`() throws {
         let program = try program(with: "ModuleA", "ModuleB")
         let byFile = try program.run("facade", "\(program.plugins)/libModuleA.so")
         let byName = try program.run("facade", "ModuleA")
@@ -25,14 +25,14 @@ import Testing
         #expect(byName.code == 0 && byName.output == expected)
     }
 
-    @Test func `its name and its access can be chosen`() throws {
+    @Test func `the name and the access level of a façade can be chosen`() throws {
         let program = try program(with: "ModuleB")
         let output = try program.run("facade", "ModuleB", "--name", "Calls", "--public").output
         #expect(output.contains("\npublic enum Calls {") && output.contains("        public func greet("))
         #expect(try program.run("facade", "ModuleB", "--name", "no name").code == 65)
     }
 
-    @Test func `a module that is not there, and a file that is none, are told apart`() throws {
+    @Test func `an unknown module, a missing file and a file that is not a module have different exit codes`() throws {
         let program = try program(with: "ModuleA")
         let unknown = try program.run("facade", "ModulA")
         #expect(unknown.code == 69 && unknown.errors.contains("Did you mean “ModuleA”?"))

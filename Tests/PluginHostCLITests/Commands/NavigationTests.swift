@@ -43,7 +43,7 @@ import Testing
             ])
     }
 
-    @Test func `Layers are presented and dismissed, and the end of the input is the end`() throws {
+    @Test func `Layers are presented and dismissed, and the program ends with its input`() throws {
         let outcome = try navigate(
             "open B/basket", "do look key=apple", "present app://shop/article/pear", "stack A/article key=apricot",
             "dismiss 2", "root", "root", "show", "emit shop.choose key=x", "emit nothing.else", "dismiss", "show")
@@ -59,7 +59,7 @@ import Testing
         #expect(outcome.code == 0)
     }
 
-    @Test func `What cannot be done is said, and the next command is taken`() throws {
+    @Test func `A command that fails is reported, and the next one is read`() throws {
         let outcome = try navigate(
             "push app://basket", "pop", "dismiss", "open app://shop/article/lead", "open app://A/nativeSecret",
             "opne app://basket", "open basket", "pop x", "do choose", "open 'x", "open app://basket")
@@ -71,7 +71,7 @@ import Testing
         #expect(pages(outcome).first == "[Basket]" && outcome.code == 0)
     }
 
-    @Test func `For programs everything is JSON, line by line`() throws {
+    @Test func `For programs, all output is JSON, line by line`() throws {
         let outcome = try navigate(
             "open app://basket", "emit shop.choose key=pear", "pop", "do nothing", "dismiss", options: ["--json"])
         let lines = outcome.output.split(separator: "\n").compactMap { try? Value(json: String($0)) }

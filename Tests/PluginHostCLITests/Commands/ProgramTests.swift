@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: Program.commands.map { $0.specification.name })
-    func `each command has a help page, in three ways`(command: String) throws {
+    func `each command shows its help page in three ways`(command: String) throws {
         let pages = try [["help", command], [command, "-h"], [command, "--help", "--bogus"]].map {
             try ProgramProcess($0).wait()
         }
@@ -41,7 +41,7 @@ import Testing
             (["call", "A"], "'<action>'"), (["call", "A", "b", "c"], "name=value"), (["help", "opne"], "“open”"),
             (["list", "--attach", "/x", "--trust"], "'--trust'"), (["open", "u", "--timeout", "x"], "'--timeout'"),
         ] as [([String], String)])
-    func `a usage error says what, suggests, and exits with 64`(arguments: [String], text: String) throws {
+    func `a usage error has a reason and a suggestion, and exits with 64`(arguments: [String], text: String) throws {
         let outcome = try ProgramProcess(arguments).wait()
         #expect(outcome.code == 64)
         #expect(outcome.output.isEmpty)
@@ -58,13 +58,13 @@ import Testing
         #expect(outcome.output.filter { $0 == "\n" }.count == 1)
     }
 
-    @Test func `an empty folder is an empty list`() throws {
+    @Test func `an empty folder gives an empty list`() throws {
         let outcome = try ProgramProcess.run("list", "--json", "--plugins", folder.path)
         #expect(outcome.code == 0 && outcome.output == "[]\n" && outcome.errors.isEmpty)
         #expect(try ProgramProcess.run("list", "--plugins", folder.path).output == "No modules.\n")
     }
 
-    @Test func `a missing folder is reported, and the list goes on`() throws {
+    @Test func `a missing folder is reported, and the rest is still listed`() throws {
         let missing = folder.path + "/none"
         let outcome = try ProgramProcess.run("list", "--json", "--plugins", missing, "--plugins", folder.path)
         #expect(outcome.code == 0 && outcome.output == "[]\n")
@@ -78,13 +78,13 @@ import Testing
     }
 
     @Test(arguments: [("{", 78), ("[]", 78), (nil, 66)] as [(String?, Int32)])
-    func `a configuration that cannot be used is an error`(text: String?, code: Int32) throws {
+    func `an unusable configuration is an error`(text: String?, code: Int32) throws {
         let file = folder.path + "/c.json"
         try text?.write(toFile: file, atomically: false, encoding: .utf8)
         #expect(try ProgramProcess.run("list", "--plugins", folder.path, "--config", file).code == code)
     }
 
-    @Test func `exit codes tell bad URLs, missing files and unreachable hosts apart`() throws {
+    @Test func `exit codes distinguish bad URLs, missing files and unreachable hosts`() throws {
         #expect(try ProgramProcess.run("open", "--plugins", folder.path, "::").code == 65)
         #expect(try ProgramProcess.run("inspect", folder.path + "/none.so").code == 66)
         #expect(try ProgramProcess.run("list", "--attach", folder.path + "/none").code == 69)
@@ -92,7 +92,7 @@ import Testing
         #expect(try ProgramProcess.run("run", "--plugins", folder.path, "--socket", long).code == 73)
     }
 
-    @Test func `a file that is no module is bad data, in words and as JSON`() throws {
+    @Test func `a file that is not a module is bad data, in words and as JSON`() throws {
         let file = folder.path + "/text.so"
         try writeFile(Data("text".utf8), to: file)
         let words = try ProgramProcess.run("inspect", file)
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test(arguments: [SIGINT, SIGTERM])
-    func `run serves on its socket until a signal, and ends in order`(signal: Int32) throws {
+    func `run serves on its socket until a signal, and ends in an orderly way`(signal: Int32) throws {
         let socket = folder.path + "/s"
         let host = try ProgramProcess(["run", "--plugins", folder.path, "--socket", socket, "--json"])
         let listening = host.line { $0.contains("\"listening\"") }

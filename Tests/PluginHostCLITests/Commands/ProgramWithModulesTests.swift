@@ -7,7 +7,7 @@ import Testing
 @testable import PluginHostCLI
 @testable import TestSupport
 
-/// The program with the sample modules A and B, as they lie beside the test executable.
+/// The program with the sample modules A and B, which lie beside the test executable.
 @Suite(.timeLimit(.minutes(30))) struct ProgramWithModulesTests {
     private let folder: TemporaryFolder
 
@@ -26,7 +26,7 @@ import Testing
         try ProgramProcess(arguments + ["--plugins", folder.path]).wait()
     }
 
-    @Test func `list shows the modules, and what failed with its reason`() throws {
+    @Test func `list shows the modules, and failed ones with the reason`() throws {
         try writeFile(Data("text".utf8), to: folder.path + "/broken.so")
         let outcome = try run("list", "--json")
         #expect(outcome.code == 0)
@@ -44,7 +44,7 @@ import Testing
         #expect(table.output.hasPrefix("MODULE ") && table.output.contains("\nModuleA "))
     }
 
-    @Test func `match says what a pattern takes, and where it is wrong`() throws {
+    @Test func `match says what a pattern matches, and where it is invalid`() throws {
         func match(_ pattern: String, _ url: String) throws -> ProgramProcess.Outcome {
             try ProgramProcess.run("match", pattern, url, "--json")
         }
@@ -69,7 +69,7 @@ import Testing
         #expect(wrong.json?["error"]?["message"]?.string?.contains("at position 3") == true)
     }
 
-    @Test func `URLs are as long as the configuration or the option says`() throws {
+    @Test func `URLs may be as long as the configuration or the option says`() throws {
         let file = folder.path + "/configuration.json"
         func open(_ length: Int, _ arguments: String...) throws -> ProgramProcess.Outcome {
             let url = "app://B/greet?name=" + String(repeating: "x", count: length - 19)
@@ -85,7 +85,7 @@ import Testing
         #expect(try open(30, "--config", file).output.contains("invalidConfiguration"))
     }
 
-    @Test func `A module is as long as --max-file-size says, and what is no length is told in few words`() throws {
+    @Test func `A module may be as large as --max-file-size says, and the error shortens an invalid size`() throws {
         let size = try FileManager.default.attributesOfItem(atPath: folder.path + "/ModuleA.so")[.size] as? Int ?? 0
         for (bytes, isTaken) in [(size, true), (size - 1, false)] {
             let outcome = try run("call", "A", "fetchDetail", "key=lamp", "--json", "--max-file-size", "\(bytes)")
@@ -180,7 +180,7 @@ import Testing
         #expect(modules.contains { $0["file"]?.string?.hasSuffix("/below/Fixture.so") == true })
     }
 
-    @Test func `services shows what implements them`() throws {
+    @Test func `services shows what implements each service`() throws {
         let services = try run("services", "--json").json?.list ?? []
         #expect(services.map { $0["name"] } == ["HomeService"])
         #expect(services.first?["module"] == "ModuleA" && services.first?["version"] == "1.2.0")
@@ -209,7 +209,7 @@ import Testing
         _ = try host.wait()
     }
 
-    @Test func `Objects that a running host has returned can be called, and released`() throws {
+    @Test func `Objects that a running host has returned can be called and released`() throws {
         let socket = folder.path + "/socket"
         let host = try ProgramProcess(["run", "--plugins", folder.path, "--socket", socket, "--json"])
         #expect(host.line { $0.contains("\"listening\"") } != nil)
@@ -230,7 +230,7 @@ import Testing
         _ = try host.wait()
     }
 
-    @Test func `post tells how many got an event, and which failed`() throws {
+    @Test func `post says how many subscribers got an event, and which failed`() throws {
         try add("FixtureModule")
         let people = try run("post", "fixture.sync", "item=tea")
         #expect(people.code == 0 && people.output == "1 subscriber\n")
@@ -239,7 +239,7 @@ import Testing
         #expect(program.json?["failures"]?.list?.first?["source"] == "FixtureModule")
     }
 
-    @Test func `run posts that it is suspended, stops, and posts that it goes on`() throws {
+    @Test func `run posts an event before it is suspended and another when it continues`() throws {
         try add("FixtureModule")
         let host = try ProgramProcess(["run", "--plugins", folder.path])
         #expect(host.line { $0.contains("Watching") } != nil)
@@ -292,13 +292,13 @@ import Testing
             (["call", "HomeService", "fetchDetail", "--from=1.0.0"], 64, "usage"),
             (["open", "app://A/nativeSecret"], 77, "notRemote"), (["open", "app://B/greet"], 65, "missingParameter"),
         ] as [([String], Int32, String)])
-    func `each refusal has its code and exit code`(arguments: [String], exit: Int32, code: String) throws {
+    func `each refusal has its own error code and exit code`(arguments: [String], exit: Int32, code: String) throws {
         let outcome = try ProgramProcess(arguments + ["--json", "--plugins", folder.path]).wait()
         #expect(outcome.code == exit)
         #expect(outcome.json?["error"]?["code"] == .string(code))
     }
 
-    @Test func `open is a remote caller unless told otherwise`() throws {
+    @Test func `open makes remote calls unless told otherwise`() throws {
         #expect(try run("open", "app://B/greet?name=a%20b").output == "Hello, a b!\n")
         #expect(try run("open", "app://A/nativeSecret").code == 77)
         #expect(try run("open", "--local", "app://A/nativeSecret").code == 0)
@@ -313,7 +313,7 @@ import Testing
         #expect(try ProgramProcess.run("inspect", file).output.contains("ModuleA"))
     }
 
-    @Test func `a running host answers as a local one does, and takes modules while it runs`() throws {
+    @Test func `a running host answers like a local one, and loads modules while it runs`() throws {
         try FileManager.default.removeItem(atPath: folder.path + "/ModuleB.so")
         let socket = folder.path + "/s"
         let host = try ProgramProcess(["run", "--plugins", folder.path, "--socket", socket, "--json"])

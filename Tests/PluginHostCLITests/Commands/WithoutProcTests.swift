@@ -3,7 +3,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Where `/proc` is not mounted, as in some containers. Only who may make a mount namespace can try it.
+/// Without `/proc`, as in some containers. Only a user that may create a mount namespace can test this.
 @Suite(.timeLimit(.minutes(30))) struct WithoutProcTests {
     private static func run(_ command: String) -> (isSuccess: Bool, output: String)? {
         let arguments = ["-m", "sh", "-c", "umount -l /proc && exec \(command)"]
@@ -20,7 +20,8 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test(.enabled(if: isPossible)) func `The program knows what it was asked, and says what it misses`() throws {
+    @Test(.enabled(if: isPossible))
+    func `The program understands its arguments without procfs, and says that it is missing`() throws {
         let state = "env XDG_STATE_HOME=\(folder.path)"
         #expect(Self.run("\(program) --version").map { $0.output.count < 20 } == true)
         let list = try #require(Self.run("\(state) \(program) list --json --plugins \(folder.path)"))

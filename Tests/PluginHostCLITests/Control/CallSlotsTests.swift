@@ -6,7 +6,7 @@ import Testing
 
 /// Which calls of the control socket run, which wait, and which are refused. Clients are numbers.
 @Suite(.timeLimit(.minutes(10))) struct CallSlotsTests {
-    /// What became of the calls that asked for a place, in order.
+    /// The outcomes of the calls that requested a slot, in order.
     private final class Outcomes: Sendable {
         private let texts = Mutex<[String]>([])
 
@@ -14,7 +14,7 @@ import Testing
 
         func add(_ text: String) { texts.withLock { $0.append(text) } }
 
-        /// As soon as there are so many; all that there are after a minute.
+        /// The first outcomes, as soon as there are so many; all outcomes after a minute.
         func first(_ count: Int) async throws -> [String] {
             for _ in 0..<6000 where all.count < count { try await Task.sleep(for: .milliseconds(10)) }
             return all
@@ -27,7 +27,7 @@ import Testing
         CallSlots(.init(shared: shared, waiting: waiting, patience: patience))
     }
 
-    /// Asks for a place. Where there is none the call stands in the queue when this returns.
+    /// Requests a slot. If none is free, the call is in the queue when this returns.
     private func ask(_ slots: CallSlots, _ client: Int, _ name: String) {
         Task.immediate { [outcomes] in
             do throws(PluginError) {
@@ -39,14 +39,14 @@ import Testing
         }
     }
 
-    @Test func `The first call of a client runs, however many of others do`() {
+    @Test func `The first call of a client runs, however many calls of other clients run`() {
         let slots = slots(shared: 2)
         for client in 1...2 { for _ in 0..<2 { ask(slots, client, "\(client)") } }
         for client in 3...100 { ask(slots, client, "\(client)") }
         #expect(outcomes.all == ["1", "1", "2", "2"] + (3...100).map { "\($0)" })
     }
 
-    @Test func `One client gets half of the shared places, and the other half is for others`() async throws {
+    @Test func `One client gets at most half of the shared slots`() async throws {
         let slots = slots(shared: 4, waiting: 1)
         for _ in 0..<3 { ask(slots, 1, "runs") }
         ask(slots, 1, "waits")
@@ -58,7 +58,7 @@ import Testing
         #expect(try await outcomes.first(8).last == "waits")
     }
 
-    @Test func `Calls that wait get places by turns among their clients`() async throws {
+    @Test func `Waiting calls get slots in turn among their clients`() async throws {
         let slots = slots(shared: 4)
         for client in 1...2 { for _ in 0..<3 { ask(slots, client, "runs") } }
         for client in 3...4 { ask(slots, client, "runs") }
@@ -80,7 +80,7 @@ import Testing
         #expect(try await outcomes.first(5).suffix(2) == ["waits", "waits"])
     }
 
-    @Test func `A call that has waited in vain is refused, and stands in nobody's way`() async throws {
+    @Test func `A call that has waited too long is refused, and does not block the next one`() async throws {
         let slots = slots(shared: 1, waiting: 1, patience: .milliseconds(10))
         for name in ["runs", "runs", "waits"] { ask(slots, 1, name) }
         #expect(try await outcomes.first(3) == ["runs", "runs", "waits is overloaded"])
@@ -89,7 +89,7 @@ import Testing
         #expect(outcomes.all.last == "next")
     }
 
-    @Test func `Calls of clients that have gone take shared places, and leave others their own`() async throws {
+    @Test func `Calls of disconnected clients take shared slots, and leave other clients their own`() async throws {
         let slots = slots(shared: 2, waiting: 0)
         for client in 1...3 {
             ask(slots, client, "gone")
@@ -103,7 +103,7 @@ import Testing
         #expect(outcomes.all.last == "third")
     }
 
-    @Test func `Calls of clients that have gone are bounded, and the error says so`() async throws {
+    @Test func `Calls of disconnected clients are limited, and the error says so`() async throws {
         var limits = CallSlots.Limits(shared: 1, waiting: 0)
         limits.orphans = 2
         let slots = CallSlots(limits)
@@ -117,7 +117,7 @@ import Testing
         try await slots.enter(3)
     }
 
-    @Test func `What waits for a client that goes is refused`() async throws {
+    @Test func `Waiting calls of a client that disconnects are refused`() async throws {
         let slots = slots(shared: 1)
         ask(slots, 1, "runs")
         ask(slots, 1, "second")

@@ -46,12 +46,12 @@ import Testing
         gate.wait()
     }
 
-    /// Returns when so many requests have begun.
+    /// Returns when this many requests have begun.
     private func begin(_ count: Int) { for _ in 0..<count { hasBegun.wait() } }
 
     private func open(_ count: Int) { for _ in 0..<count { gate.signal() } }
 
-    @Test func `the socket belongs to its user alone, and goes with the server`() async throws {
+    @Test func `only its user can access the socket, which is removed with the server`() async throws {
         let server = try server()
         var status = stat()
         try #require(lstat(path, &status) == 0)
@@ -61,11 +61,11 @@ import Testing
         server.stop()
     }
 
-    @Test func `a living socket is not replaced, a dead one is, a file never`() async throws {
+    @Test func `a socket in use and a file are not replaced, but a dead socket is`() async throws {
         let first = try server()
         #expect(throws: PluginError.self) { try server() }
         first.stop()
-        // A socket that nobody listens on any more.
+        // A socket on which nothing listens any more.
         let dead = UnixSocket.make()
         try #require(UnixSocket.bind(dead, to: path) == 0)
         close(dead)
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: ["", String(repeating: "x", count: 200), "/nonexistent/s"])
-    func `a path that cannot be is an error`(path: String) {
+    func `an impossible path is an error`(path: String) {
         let error = #expect(throws: PluginError.self) {
             try ControlServer(path: path) { _, _ async throws(RPCError) in nil }
         }
@@ -96,7 +96,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `more requests than may be in flight wait for their turn`() async throws {
+    @Test func `requests over the limit wait for their turn`() async throws {
         var limits = ControlServer.Limits()
         limits.requestsInFlight = 2
         limits.pendingBytes = 100
@@ -112,7 +112,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `a request beyond those that may be in flight is not begun before one of them has ended`() async throws {
+    @Test func `a request over the limit begins only after another one has ended`() async throws {
         var limits = ControlServer.Limits()
         limits.requestsInFlight = 2
         let server = try server(limits: limits)
@@ -128,7 +128,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `no request is begun for a client that leaves its answers lying, until it reads them`() async throws {
+    @Test func `no request of a client begins until it reads its earlier answers`() async throws {
         var limits = ControlServer.Limits()
         limits.pendingBytes = 100 << 10
         let server = try server(limits: limits)
@@ -146,7 +146,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `the bytes of lines whose requests run are bounded, for a client and for all`() async throws {
+    @Test func `the bytes of lines whose requests run are limited, per client and in total`() async throws {
         for isOfOne in [true, false] {
             var limits = ControlServer.Limits()
             limits.smallLineBytes = 1 << 10
@@ -159,7 +159,7 @@ import Testing
             let waiting = isOfOne ? clients[0] : clients[1]
             waiting.send(#"{"jsonrpc":"2.0","id":2,"method":"echo","params":["\#(long)"]}"#)
             #expect(!waiting.hasAnswer(within: .milliseconds(200)), "of one client: \(isOfOne)")
-            // Small ones of others do not wait.
+            // Small lines of other clients do not wait.
             clients[2].send(#"{"jsonrpc":"2.0","id":3,"method":"echo"}"#)
             #expect(clients[2].answer()?["id"] == 3)
             open(1)
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    @Test func `a client that does not read its answers blocks nobody`() async throws {
+    @Test func `a client that does not read its answers blocks no other client`() async throws {
         let server = try server()
         let deaf = try SocketClient(path)
         let long = String(repeating: "x", count: 1 << 20)
@@ -184,7 +184,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `a client that reads nothing is closed, and the log says so`() async throws {
+    @Test func `a client that reads nothing is disconnected, and the log says so`() async throws {
         var limits = ControlServer.Limits()
         limits.readTime = .milliseconds(300)
         let entries = Mutex<[String]>([])
@@ -200,13 +200,13 @@ import Testing
         server.stop()
     }
 
-    @Test func `answers that a client does not read are bounded`() async throws {
+    @Test func `the unread answers of a client are limited`() async throws {
         var limits = ControlServer.Limits()
         limits.unreadBytes = 3 << 20
         limits.pendingBytes = 1 << 30
         let server = try server(limits: limits)
         let deaf = try SocketClient(path)
-        // Each answer is longer than what the socket takes, so that all but the beginning of the first one waits.
+        // Each answer is larger than the socket's buffer, so that all but the beginning of the first one waits.
         let long = String(repeating: "x", count: 1 << 20)
         for id in 0..<20 {
             deaf.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"echo","params":["\#(long)"]}"#)
@@ -219,7 +219,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `an answer that has no room is refused when it comes, and a small one always has room`() async throws {
+    @Test func `an answer over the limit is replaced by an error, and a small one is always sent`() async throws {
         var limits = ControlServer.Limits()
         limits.unreadBytes = 5 << 20
         limits.unreadBytesInAll = 5 << 20
@@ -253,7 +253,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `answers that nobody reads are bounded in all, but for the only one of a client`() async throws {
+    @Test func `unread answers are limited in total, except the only one of a client`() async throws {
         var limits = ControlServer.Limits()
         limits.unreadBytesInAll = 1 << 20
         let requests = ControlRequests(limits: limits) { _, parameters async throws(RPCError) in parameters ?? nil }
@@ -276,20 +276,20 @@ import Testing
         #expect(try await ask()?["error"] == nil)
     }
 
-    @Test func `calls past the limit are refused at once, and the first of another client never`() async throws {
+    @Test func `calls over the limit are refused at once, but never the first call of another client`() async throws {
         var limits = ControlServer.Limits()
         limits.calls.shared = 2
         let server = try server(limits: limits)
         let client = try SocketClient(path)
         for id in 0..<5 { client.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"block"}"#) }
-        // Its own place and half of the shared ones.
+        // Its own slot and half of the shared ones.
         begin(2)
         let refused = (0..<3).compactMap { _ in client.answer()?["error"]?["data"]?["code"]?.string }
         #expect(refused == ["overloaded", "overloaded", "overloaded"])
         let other = try SocketClient(path)
         other.send(#"{"jsonrpc":"2.0","id":1,"method":"echo"}"#)
         #expect(other.answer()?["id"] == 1)
-        // The host's own methods need no place.
+        // The host's own methods need no slot.
         client.send(#"{"jsonrpc":"2.0","id":9,"method":"list"}"#)
         let list = client.answer()
         #expect(list?["id"] == 9 && list?["result"] == [["name": "A"]])
@@ -298,7 +298,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `a call that waits gets the place of one that ends`() async throws {
+    @Test func `a waiting call gets the slot of one that ends`() async throws {
         var limits = ControlServer.Limits()
         limits.calls.shared = 1
         limits.calls.patience = .seconds(600)
@@ -311,7 +311,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `lines without an end are bounded in all: the one that began first is refused`() async throws {
+    @Test func `unterminated lines are limited in total, and the oldest one is refused`() async throws {
         var limits = ControlServer.Limits()
         limits.receivedBytesInAll = 1 << 20
         let server = try server(limits: limits)
@@ -321,7 +321,7 @@ import Testing
             usleep(100_000)
         }
         #expect(clients[0].answer()?["error"]?["message"]?.string?.contains("1048576 bytes") == true)
-        // The others have not lost anything.
+        // The other clients have lost nothing.
         clients[3].write("\n")
         #expect(clients[3].answer()?["error"]?["code"] == -32700)
         server.stop()
@@ -338,7 +338,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1])
-    func `one client more than there may be takes the place of an idle one, or of the reserve, or is told`(reserve: Int)
+    func `a client over the limit replaces an idle one, uses the reserve, or is refused`(reserve: Int)
         async throws
     {
         var limits = ControlServer.Limits()
@@ -364,7 +364,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `of several idle clients the one that has been idle for longest makes room`() async throws {
+    @Test func `of several idle clients, the one that has been idle for longest is disconnected`() async throws {
         var limits = ControlServer.Limits()
         limits.connections = 3
         let server = try server(limits: limits)
@@ -380,7 +380,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `a last line without an end is answered, also after the client has sent all`() async throws {
+    @Test func `an unterminated last line is answered after the client has closed its output`() async throws {
         let server = try server()
         let client = try SocketClient(path)
         client.send(#"{"jsonrpc":"2.0","id":1,"method":"block"}"#)
@@ -393,7 +393,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `a line in pieces, blank lines, and bytes that are no text`() async throws {
+    @Test func `lines in pieces, blank lines and control characters are handled`() async throws {
         let server = try server()
         let client = try SocketClient(path)
         client.write("\n \r\n\t\n{\"jsonrpc\":\"2.0\",")
@@ -407,7 +407,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `a line beyond the limit is refused and ends the connection`() async throws {
+    @Test func `a line over the limit is refused and ends the connection`() async throws {
         var limits = ControlServer.Limits()
         limits.lineBytes = 1_000
         limits.linger = .milliseconds(200)
@@ -422,7 +422,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `stopping waits for what runs, and not for ever`() async throws {
+    @Test func `stopping waits for running requests, but not forever`() async throws {
         let server = try server()
         let client = try SocketClient(path)
         client.send(#"{"jsonrpc":"2.0","id":1,"method":"block"}"#)
@@ -436,7 +436,7 @@ import Testing
         #expect(client.answer() == nil)
     }
 
-    @Test func `the client side gives results and errors as the host did`() async throws {
+    @Test func `the client side returns the host's results and errors`() async throws {
         let server = try server()
         let host = try AttachedHost(path: path)
         #expect(try await host.request("list", [:]) == [["name": "A"]])
@@ -449,7 +449,7 @@ import Testing
         #expect(throws: PluginError.self) { try AttachedHost(path: path) }
     }
 
-    @Test func `The client side does not wait for ever, and takes no endless answer`() async throws {
+    @Test func `The client side does not wait forever, and refuses an endless answer`() async throws {
         let server = try ControlServer(path: path) { method, _ async throws(RPCError) in
             if method == "stats" { return .string(String(repeating: "x", count: 100_000)) }
             try? await Task.sleep(for: .seconds(600))

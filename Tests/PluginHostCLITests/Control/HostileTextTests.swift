@@ -7,7 +7,7 @@ import Testing
 @testable import PluginHostCLI
 @testable import TestSupport
 
-/// What comes to the program as text: on its control socket, its command line, and in the file of --config.
+/// Text from outside: on the control socket, on the command line, and in the file of --config.
 @Suite(.timeLimit(.minutes(30))) struct HostileTextTests {
     private let folder: TemporaryFolder
 
@@ -18,7 +18,7 @@ import Testing
         let text: String
     }
 
-    /// Text that ends decoders, or keeps them for ever.
+    /// Text that crashes decoders, or makes them run forever.
     private static let lines: [Line] = {
         var lines: [Line] = []
         for count in [511, 512, 513, 514, 1000, 100_000] {
@@ -39,7 +39,7 @@ import Testing
         return lines
     }()
 
-    @Test func `No line on the control socket ends the host, or keeps others from it`() async throws {
+    @Test func `No line on the control socket crashes the host or blocks other clients`() async throws {
         let path = folder.path + "/s"
         let host = try ProgramProcess(["run", "--plugins", folder.path, "--socket", path, "--json"])
         try #require(host.line { $0.contains("\"listening\"") } != nil)
@@ -52,14 +52,14 @@ import Testing
         #expect(try host.wait().code == 0)
     }
 
-    /// Sends one line, and reads one.
+    /// Sends a line and reads the answer.
     private static func answer(to line: String, on path: String) throws -> Value? {
         let client = try SocketClient(path)
         client.send(line)
         return client.answer()
     }
 
-    @Test(arguments: [511, 512, 513, 514, 1000, 10_000]) func `No parameter on the command line ends the program`(
+    @Test(arguments: [511, 512, 513, 514, 1000, 10_000]) func `No parameter on the command line crashes the program`(
         count: Int
     ) throws {
         for text in [String(repeating: "[", count: count), String(repeating: "{\"a\":[", count: count)] {
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [512, 513, 514, 100_000]) func `No configuration ends the program`(count: Int) throws {
+    @Test(arguments: [512, 513, 514, 100_000]) func `No configuration crashes the program`(count: Int) throws {
         let file = folder.path + "/c.json"
         for text in [String(repeating: "[", count: count), String(repeating: "{\"a\":[", count: count)] {
             try Data(text.utf8).write(to: URL(filePath: file))
@@ -81,23 +81,23 @@ import Testing
         #expect(outcome.json?["error"]?["message"]?.string?.contains("has a name twice: “A”") == true)
     }
 
-    /// What carries a value of the greatest depth nests deeper than that.
-    @Test func `An answer whose result is as deep as values can be is read`() throws {
+    /// The message around a value of the maximum depth is nested deeper than the value.
+    @Test func `An answer with a result of the maximum depth is read`() throws {
         let value = String(repeating: "[", count: 128) + String(repeating: "]", count: 128)
         let answer = Array("[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"result\":\(value)}}]".utf8)
         #expect(try Value(jsonMessage: answer)[0]?["id"] == 1)
     }
 
-    // MARK: What reaches a terminal
+    // MARK: Output to a terminal
 
-    /// A title for the terminal, in the forms of 7 and 8 bits, and letters in another order.
+    /// A sequence that sets the title of the terminal, in its 7-bit and 8-bit forms, and a change of direction.
     private static let evil = "\u{1B}]0;owned\u{7}\u{9B}2J\u{202E}x"
 
     private func isHarmless(_ text: String) -> Bool {
         !text.unicodeScalars.contains { $0.isTerminalControl && $0 != "\n" && $0 != "\t" }
     }
 
-    @Test func `No name of a file, target, module or option reaches the terminal as it is`() throws {
+    @Test func `No name of a file, target, module or option reaches the terminal unescaped`() throws {
         let name = "\(Self.evil).so"
         try Data("no library".utf8).write(to: URL(filePath: "\(folder.path)/\(name)"))
         try Data("{".utf8).write(to: URL(filePath: "\(folder.path)/\(Self.evil).routes.json"))
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func `Colours pass, and no other sequence`() {
+    @Test func `Only escape sequences for colours reach the terminal`() {
         let style = Style(isEnabled: true)
         let line = "a\tb\n" + style("c", .red)
         #expect(line.harmless == line)

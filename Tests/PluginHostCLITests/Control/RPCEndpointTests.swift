@@ -34,11 +34,12 @@ import Testing
         #expect(try await answer(#"{"jsonrpc":"2.0","method":"nothing"}"#) == nil)
     }
 
-    @Test(arguments: ["{", "x", "{\"a\":1", ""]) func `what is no JSON is a parse error`(line: String) async throws {
+    @Test(arguments: ["{", "x", "{\"a\":1", ""])
+    func `text that is not JSON is a parse error`(line: String) async throws {
         #expect(try await code(line) == -32700)
     }
 
-    @Test func `a line that is no UTF-8 is a parse error`() async throws {
+    @Test func `a line that is not UTF-8 is a parse error`() async throws {
         let answer = await endpoint.answer([0x22, 0xFF, 0x22])
         #expect(answer?.contains("-32700") == true)
     }
@@ -49,13 +50,13 @@ import Testing
             #"{"jsonrpc":"2.0","id":1}"#, #"{"jsonrpc":"2.0","id":1,"method":2}"#,
             #"{"jsonrpc":"2.0","id":[],"method":"echo"}"#, #"{"jsonrpc":"2.0","id":1,"method":"echo","params":3}"#,
         ])
-    func `what is no request is an invalid request`(line: String) async throws {
+    func `JSON that is not a request is an invalid request`(line: String) async throws {
         let answer = try await answer(line)
         let error = answer?.list?.first ?? answer
         #expect(error?["error"]?["code"] == -32600)
     }
 
-    @Test func `an unknown method and a failing one are told apart`() async throws {
+    @Test func `an unknown method and a failing one have different error codes`() async throws {
         #expect(try await code(#"{"jsonrpc":"2.0","id":1,"method":"nothing"}"#) == -32601)
         let error = try await answer(#"{"jsonrpc":"2.0","id":1,"method":"fail"}"#)?["error"]
         #expect(error == ["code": -32000, "message": "It failed.", "data": ["code": "own", "source": "A"]])
@@ -142,7 +143,7 @@ import Testing
             ("call", ["target": "A", "action": "b", "parametres": [:]]), ("open", ["url": "u", "local": 1]),
             ("list", ["x": 1]), ("remove", nil), ("rollback", ["name": "A", "version": 1]), ("events", ["after": "x"]),
         ] as [(String, Value?)])
-    func `parameters that do not fit are refused`(method: String, parameters: Value?) async {
+    func `invalid parameters are refused`(method: String, parameters: Value?) async {
         defer { service.end() }
         #expect(await error(method, parameters)?.code == -32602)
     }

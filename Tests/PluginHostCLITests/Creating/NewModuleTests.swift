@@ -45,9 +45,8 @@ import Testing
         try SwiftSource.check([text("Hello/Tests/HelloTests/HelloTests.swift")], features: [])
     }
 
-    @Test(arguments: ["swift", "c"]) func `its manifest finds the dependency by a path or by a URL`(language: String)
-        throws
-    {
+    @Test(arguments: ["swift", "c"])
+    func `the package manifest refers to the dependency by a path or by a URL`(language: String) throws {
         #expect(
             try new("Near", "--language", language, "--at", "\(folder.path)/a/Near", "--dependency", repository).code
                 == 0)
@@ -65,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `without a dependency it is the clone that the program was built in`() throws {
+    @Test func `the default dependency is the clone that the program was built in`() throws {
         #expect(try new("Hello", "--at", "\(folder.path)/Hello").code == 0)
         #expect(try text("Hello/Package.swift").contains(".package(name: \"PluginHost\", path: \"../"))
     }
@@ -88,13 +87,13 @@ import Testing
         ("Synchronization", "'SynchronizationModule' would do"), ("plugin_module", "'plugin_moduleModule' would do"),
         ("Module", "'ModuleModule' would do"), ("../x", "not a valid"),
     ])
-    func `a name that cannot be one is refused, with one that can`(name: String, words: String) throws {
+    func `an invalid name is refused, with a valid one as a suggestion`(name: String, words: String) throws {
         let outcome = try new("--at", "\(folder.path)/x", "--dependency", repository, "--", name)
         #expect(outcome.code == 64 && outcome.errors.contains(words), "\(outcome.errors)")
         #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/x"))
     }
 
-    @Test func `languages and folders that are none are refused`() throws {
+    @Test func `an unknown language and an invalid dependency are refused`() throws {
         #expect(try new("X", "--language", "cobol", "--at", "\(folder.path)/x", "--dependency", repository).code == 64)
         #expect(try new("X", "--at", "\(folder.path)/x", "--dependency", folder.path).code == 66)
     }

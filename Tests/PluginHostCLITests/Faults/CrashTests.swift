@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Modules that kill their host: what the dying host says, and what the next one does.
+/// Modules that kill their host: what the dying host reports, and what the next one does.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct CrashTests {
     let program: HostProgram
 
@@ -12,7 +12,7 @@ import Testing
 
     // MARK: While a module is loaded
 
-    /// A module that dies at one step of its loading.
+    /// A module that crashes at one step of its loading.
     private static func dying(in step: String) -> CModule {
         var module = CModule(name: "Dying")
         switch step {
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: steps)
-    func `No byte of its name reaches the terminal as it is`(step: String) throws {
+    func `The name of a crashed module reaches the terminal escaped`(step: String) throws {
         try Self.dying(in: step).build(into: program.plugins, as: "\u{1B}]0;owned\u{7}\u{9B}2J\u{202E}.so")
         let errors = try program.run("list", "--json").errors
         #expect(errors.contains("\(program.plugins)/\\u{1b}]0;owned\\u{7}\\u{9b}2J\\u{202e}.so"), "\(errors)")
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: steps)
-    func `The next start lists it as quarantined with the step, and loads the others`(step: String) throws {
+    func `The next start quarantines a crashed module, with the step, and loads the others`(step: String) throws {
         let file = try Self.dying(in: step).build(into: program.plugins, as: "dying.so")
         try CModule().build(into: program.plugins, as: "good.so")
         #expect(try program.run("list").signal != 0)
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `A quarantine holds however the folder is named`() throws {
+    @Test func `A quarantine applies whatever path names the folder`() throws {
         try Self.dying(in: "opening").build(into: program.plugins, as: "dying.so")
         #expect(try program.run("list").signal != 0)
         let link = "\(program.folder.path)/link"
@@ -88,7 +88,7 @@ import Testing
         #expect(try program.run("list", "--json").module("a.so")?["state"] == "active")
     }
 
-    @Test func `Several that kill are found one start after another`() throws {
+    @Test func `Several modules that kill the host are found one start after another`() throws {
         for step in Self.steps { try Self.dying(in: step).build(into: program.plugins, as: "\(step).so") }
         for _ in Self.steps { #expect(try program.run("list").signal != 0) }
         let outcome = try program.run("list", "--json")
@@ -103,7 +103,7 @@ import Testing
 
     // MARK: While an action runs
 
-    /// Runs an action that dies, and returns what the program said.
+    /// Runs an action that crashes, and returns the output of the program.
     private func die(_ module: CModule) throws -> ProgramProcess.Outcome {
         try module.build(into: program.plugins, as: "crashing.so")
         return try program.run("call", module.target ?? module.name, "answer")
@@ -115,7 +115,7 @@ import Testing
         ("*(volatile int *)8 = 1;", SIGSEGV), ("abort();", SIGABRT), ("raise(SIGFPE);", SIGFPE),
         ("__builtin_trap();", SIGILL), ("raise(SIGBUS);", SIGBUS), ("raise(SIGTRAP);", SIGTRAP),
     ])
-    func `A crash in an action names module, generation and action, and dies of the signal`(
+    func `A crash in an action is reported with module, generation and action, and the host dies of the signal`(
         body: String, signal: Int32
     ) throws {
         let outcome = try die(CModule(name: "Crashing", version: "1.2.3", body: body))
@@ -124,7 +124,7 @@ import Testing
         #expect(outcome.output.isEmpty)
     }
 
-    @Test func `A crash in a thread of the module's own names the module`() throws {
+    @Test func `A crash in a thread that a module has created is reported with the module`() throws {
         var module = CModule(name: "Crashing", version: "1.2.3")
         module.code = "static void *run(void *data) { (void)data; *(volatile int *)8 = 1; return NULL; }"
         module.body = "pthread_t thread; pthread_create(&thread, NULL, run, NULL); pthread_join(thread, NULL);"
@@ -146,7 +146,7 @@ import Testing
         #expect(outcome.errors.contains(Self.report), "\(outcome.errors)")
     }
 
-    @Test func `The chain of callers is in the report`() throws {
+    @Test func `The crash report contains the chain of callers`() throws {
         try CModule(name: "Last", body: "abort();").build(into: program.plugins, as: "last.so")
         var first = CModule(name: "First")
         first.body = """
@@ -161,12 +161,12 @@ import Testing
         #expect(outcome.errors[chain.upperBound...].contains("called by First/answer of First 1.0.0 (generation "))
     }
 
-    @Test func `A crash in an action is not held against the file`() throws {
+    @Test func `A crash in an action does not quarantine the file`() throws {
         _ = try die(CModule(name: "Crashing", version: "1.2.3", body: "abort();"))
         #expect(try program.run("list", "--json").module("crashing.so")?["state"] == "active")
     }
 
-    @Test func `Many threads that crash at once leave one whole report`() throws {
+    @Test func `Many threads that crash at once leave one complete report`() throws {
         var module = CModule(name: "Crashing", version: "1.2.3")
         module.code = "static void *run(void *data) { (void)data; *(volatile int *)8 = 1; return NULL; }"
         module.body = """
@@ -180,7 +180,7 @@ import Testing
         #expect(outcome.errors.contains("in the code of Crashing 1.2.3 ("), "\(outcome.errors)")
     }
 
-    @Test func `A crash ends the program and is remembered, also where nobody reads what it says`() throws {
+    @Test func `A crash ends the program and is recorded, even if nobody reads the report`() throws {
         var module = CModule(name: "Crashing")
         module.code = """
             #include <fcntl.h>

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Programs and modules that would make a host deaf: to its clients, its folder, its signals.
+/// Programs and modules that could make a host deaf to its clients, its folder and signals.
 @Suite(.timeLimit(.minutes(30))) struct DeafHostTests {
     private func module(_ name: String, code: String = "") -> CModule {
         CModule(
@@ -29,7 +29,7 @@ import Testing
         return (program, try program.start("run", "--socket", socket), socket)
     }
 
-    /// A pipe that has a reader, who does not read, and is full.
+    /// A full pipe whose reader does not read.
     private func stalledPipe(in folder: TemporaryFolder) throws -> (path: String, reader: Int32) {
         let path = folder.path + "/pipe"
         try #require(mkfifo(path, 0o600) == 0)
@@ -49,14 +49,14 @@ import Testing
         ["target": .string(target), "action": .string(action)]
     }
 
-    @Test(arguments: [1, 5]) func `Calls that block keep no other client waiting, no file from being seen`(
+    @Test(arguments: [1, 5]) func `Blocking calls delay neither other clients nor changes of files`(
         clients: Int
     ) throws {
         let (program, host, socket) = try started(module("Sleeper"))
         defer { withExtendedLifetime(program) {} }
         let deaf = try (0..<clients).map { _ in try SocketClient(socket) }
         for client in deaf { client.request("call", call("Sleeper", "sleep"), count: 255 / clients) }
-        // What found no place is told: all of the others sleep.
+        // Calls without a slot get an error: all of the others sleep.
         for client in deaf { #expect(client.answer()?["error"]?["data"]?["code"] == "overloaded") }
 
         let other = try SocketClient(socket)
@@ -76,9 +76,7 @@ import Testing
         #expect(try host.wait().code == 128 + SIGTERM)
     }
 
-    @Test func `A module that blocks all threads of tasks keeps no client waiting, no file from being seen, no signal`()
-        throws
-    {
+    @Test func `A module that blocks all threads of tasks delays neither clients nor files nor signals`() throws {
         let program = try HostProgram()
         try program.folder.copy(built("libFixtureModule.so"), as: "plugins/FixtureModule.so")
         try copy(module("Quick"), to: program)
@@ -86,7 +84,7 @@ import Testing
         let host = try program.start("run", "--socket", socket)
         let deaf = try SocketClient(socket)
         let threads = ProcessInfo.processInfo.activeProcessorCount
-        // Half of the places of a client's are enough.
+        // Half of a client's slots are enough.
         try #require(threads <= 30)
         deaf.request("call", call("Later", "occupy"), count: threads + 2)
 
@@ -103,7 +101,7 @@ import Testing
         #expect(outcome.code == 0 && outcome.errors.contains("was still running calls"), "\(outcome)")
     }
 
-    @Test func `One signal ends a host in an orderly way although its calls block`() throws {
+    @Test func `One signal ends a host in an orderly way even if its calls block`() throws {
         let (program, host, socket) = try started(module("Sleeper"))
         defer { withExtendedLifetime(program) {} }
         let client = try SocketClient(socket)
@@ -122,7 +120,7 @@ import Testing
             let (program, host, _) = try started(hanging)
             defer { withExtendedLifetime(program) {} }
             usleep(1_000_000)
-            // Two that come before the first is taken are one: so the second is sent until there are two.
+            // Two signals before the first is handled are one, so the second is sent until there are two.
             for _ in 0..<(signals == 1 ? 1 : 20) {
                 host.signal(SIGTERM)
                 usleep(50_000)
@@ -136,7 +134,7 @@ import Testing
     @Test(
         .disabled(if: isSanitized, "A sanitizer reports from exit(3), which runs destructors."),
         arguments: ["*(volatile int *)0 = 1;", "sleep(600);"])
-    func `A destructor of a module does not run, and does not change how a command ends`(body: String) throws {
+    func `A module's destructors do not run, and do not affect how a command ends`(body: String) throws {
         let program = try HostProgram()
         try copy(module("Last", code: "__attribute__((destructor)) static void last(void) { \(body) }"), to: program)
         #expect(try program.run("list").code == 0)
@@ -147,7 +145,7 @@ import Testing
     @Test(
         .disabled(if: isSanitized, "A sanitizer reports from exit(3), which writes to standard output again."),
         arguments: [1, 2] as [Int32])
-    func `A host whose output or log nobody reads starts, serves, and ends, also when modules write to it`(
+    func `A host whose output or log nobody reads starts, serves and ends, even if modules write to it`(
         descriptor: Int32
     ) throws {
         let program = try HostProgram()
@@ -170,7 +168,7 @@ import Testing
         #expect(client.ask("call", call("Writer", "write"))?["result"] == 7)
         try copy(module("Late"), to: program)
         #expect(eventually { client.ask("list")?["result"]?.list?.count == 2 })
-        // The other stream is read.
+        // The other stream has a reader.
         #expect(eventually { descriptor == 1 ? host.errors.contains("said") : host.output.contains("added Late") })
         host.signal(SIGTERM)
         let outcome = try host.wait()
@@ -178,17 +176,15 @@ import Testing
     }
 
     @Test(.disabled(if: isSanitized, "A sanitizer needs more memory than the limit leaves."))
-    func `Without a thread for a call the caller is told at once, others are served, and a signal ends the host`()
-        throws
-    {
+    func `Without a thread, a call fails at once, other calls are served, and a signal ends the host`() throws {
         let (program, host, socket) = try started(module("Sleeper"))
         defer { withExtendedLifetime(program) {} }
         let (client, other) = (try SocketClient(socket), try SocketClient(socket))
         #expect(other.ask("call", call("Sleeper", "quick"))?["result"] == 7)
-        // Less than the stack of a thread.
+        // Less than the size of a thread's stack.
         try host.limitMemory(toFurther: 4 << 20)
         client.request("call", call("Sleeper", "sleep"), count: 4)
-        // Threads that were there before serve for a while.
+        // Existing threads serve for a while.
         var error: Value?
         #expect(
             eventually {
@@ -204,21 +200,21 @@ import Testing
     }
 
     @Test(.disabled(if: isSanitized, "A sanitizer needs more memory than the limit leaves."))
-    func `Without a thread inspections over the socket are answered all the same`() throws {
+    func `Without a thread, inspections over the socket are still answered`() throws {
         let (program, host, socket) = try started(module("Sleeper"))
         defer { withExtendedLifetime(program) {} }
         let client = try SocketClient(socket)
         #expect(client.ask("list")?["result"] != nil)
-        usleep(1_500_000)  // Threads without work end after a second.
+        usleep(1_500_000)  // Idle threads end after a second.
         try host.limitMemory(toFurther: 4 << 20)
         client.request("inspect", ["file": .string(program.plugins + "/Sleeper.so")], count: 4)
-        // Whatever the answers are: the processes may lack memory, too.
+        // The answers do not matter: the processes may lack memory, too.
         for _ in 0..<4 { #expect(client.answer() != nil) }
         host.signal(SIGTERM)
         #expect(try host.wait().signal == 0)
     }
 
-    @Test func `A file that may not grow is an error, not the end of the host`() throws {
+    @Test func `Exceeding the file size limit is an error, and does not end the host`() throws {
         let (program, host, socket) = try started(module("Small"))
         defer { withExtendedLifetime(program) {} }
         let client = try SocketClient(socket)
@@ -238,7 +234,7 @@ import Testing
     }
 
     @Test(.disabled(if: isSanitized, "A sanitizer needs more memory than the limit leaves."))
-    func `A module for which there is no memory fails, and the error names the limits`() throws {
+    func `A module for which memory is insufficient fails, and the error names the limits`() throws {
         let (program, host, socket) = try started(module("Small"))
         defer { withExtendedLifetime(program) {} }
         let client = try SocketClient(socket)
@@ -258,7 +254,7 @@ import Testing
         }
     }
 
-    @Test func `The option --max-calls says how many calls of the socket run at a time`() throws {
+    @Test func `The option --max-calls limits how many calls from the socket run at a time`() throws {
         let program = try HostProgram()
         try copy(module("Sleeper"), to: program)
         let socket = program.folder.path + "/s"
@@ -266,7 +262,7 @@ import Testing
         defer { withExtendedLifetime(host) {} }
         let client = try SocketClient(socket)
         client.request("call", call("Sleeper", "sleep"), count: 5)
-        // Its own place, and half of the two.
+        // Its own slot, and half of the two.
         for _ in 0..<3 {
             let error = client.answer()?["error"]
             #expect(error?["data"]?["code"] == "overloaded")
@@ -281,7 +277,7 @@ import Testing
     }
 
     @Test(arguments: ["SIGTERM", "SIGINT"])
-    func `A module that ignores the signals that end the program keeps it from ending by neither`(name: String) throws {
+    func `A module that ignores SIGINT and SIGTERM does not keep them from ending the program`(name: String) throws {
         let code = """
             #include <signal.h>
             __attribute__((constructor)) static void ignore(void) { signal(SIGTERM, SIG_IGN); signal(SIGINT, SIG_IGN); }
@@ -294,7 +290,7 @@ import Testing
         #expect(try host.wait().code == 0)
     }
 
-    @Test func `What a module starts can be ended by signals`() throws {
+    @Test func `A process that a module starts can be ended by signals`() throws {
         let (program, host, socket) = try started(module("Parent"))
         defer { withExtendedLifetime(program) {} }
         #expect(try SocketClient(socket).ask("call", call("Parent", "child"))?["result"] == .int(Int(SIGTERM)))
@@ -302,9 +298,7 @@ import Testing
         #expect(try host.wait().code == 0)
     }
 
-    @Test func `A client for whom there is no descriptor is told where all others are busy, and the log says it once`()
-        throws
-    {
+    @Test func `A client without a descriptor gets an error if all others are busy, and the log says so once`() throws {
         let (program, host, socket) = try started(module("Sleeper"))
         defer { withExtendedLifetime(program) {} }
         let first = try SocketClient(socket)
@@ -332,7 +326,7 @@ import Testing
         #expect(outcome.errors.split(separator: "\n").count { $0.contains("cannot accept a client") } == 1)
     }
 
-    @Test func `Idle clients that take all descriptors lock nobody out`() throws {
+    @Test func `Idle clients that use all descriptors lock no other client out`() throws {
         let (program, host, socket) = try started(module("Sleeper"))
         defer { withExtendedLifetime(program) {} }
         let first = try SocketClient(socket)

@@ -5,8 +5,8 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// System calls that fail while a host runs: each is told with the file and the cause, the host goes on, and what it could
-/// not take it takes when the fault is gone.
+/// System calls that fail while a host runs: each is reported with the file and the cause, the host continues, and it
+/// loads what it could not load before once the fault is gone.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct FaultTests {
     let program: HostProgram
     let faults: Faults
@@ -25,19 +25,19 @@ import Testing
         try program.run("list", "--json", environment: faults.environment)
     }
 
-    /// What is wrong with a file of the list.
+    /// The error of a file in the list.
     private func error(_ file: String, in outcome: ProgramProcess.Outcome) -> String {
         outcome.module(file)?["error"]?["message"]?.string ?? ""
     }
 
-    /// A host that watches, with its first module active.
+    /// A watching host whose first module is active.
     private func start() throws -> ProgramProcess {
         let running = try program.start("run", "--json", environment: faults.environment)
         #expect(eventually { running.output.contains("\"watching\"") }, "\(running.errors)")
         return running
     }
 
-    /// Whether the host has told that a module came.
+    /// Whether the host has reported that a module was added.
     private func isAdded(_ name: String, _ running: ProgramProcess) -> Bool {
         running.output.split(separator: "\n").contains { line in
             let change = try? Value(json: String(line))
@@ -51,12 +51,12 @@ import Testing
         #expect(outcome.signal == 0 && outcome.code == 0, "\(outcome.errors)")
     }
 
-    /// Touches a file, as people do to have it looked at again.
+    /// Touches a file, as people do so that it is examined again.
     private func touch(_ file: String) { utimensat(AT_FDCWD, "\(program.plugins)/\(file)", nil, 0) }
 
     private func staging(_ name: String = "") -> String { "\(program.folder.path)/pluginhost-\(geteuid())/\(name)" }
 
-    /// Takes one module while the fault lasts and one more when it is over.
+    /// Adds one module while the fault lasts and one more when it is over.
     private func expectRecovery(
         from fault: Faults.Fault, at place: String, telling words: [String]
     ) throws {
@@ -84,7 +84,7 @@ import Testing
         try stop(running)
     }
 
-    @Test func `The faults are there only while they are asked for`() throws {
+    @Test func `Faults occur only while they are requested`() throws {
         let outcome = try list()
         #expect(outcome.module("first.so")?["state"] == "active", "\(outcome.output) \(outcome.errors)")
     }
@@ -104,7 +104,7 @@ import Testing
         try expectRecovery(from: .read, at: "/second.so", telling: ["cannot be read completely: Input/output error"])
     }
 
-    @Test func `A file that changes while it is copied is not served until it has come to rest`() throws {
+    @Test func `A file that changes while it is copied is not served until it stops changing`() throws {
         let running = try start()
         try faults.begin(.change, "/second.so")
         try add("Second")
@@ -124,7 +124,7 @@ import Testing
         try #require(FileManager.default.attributesOfItem(atPath: path)[.size] as? Int)
     }
 
-    @Test func `A version that could not be kept for want of room is kept when there is some`() throws {
+    @Test func `A version that could not be kept on a full disk is kept once there is room`() throws {
         let running = try start()
         let file = "\(program.plugins)/first.so"
         let versions = "\(program.folder.path)/.local/state/pluginhost/versions"
@@ -133,7 +133,7 @@ import Testing
         unlink(file)
         let problem = "First 1.0.0 cannot be kept: No space left"
         #expect(eventually { running.output.contains(problem) }, "\(running.output)")
-        // It is torn down, and its copy is there all the same.
+        // It is torn down, but its copy still exists.
         #expect(eventually { running.output.contains("\"retired\"") }, "\(running.output)")
         faults.end(.full)
         let kept = eventually {
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(arguments: [Faults.Fault.instances, .watches])
-    func `Where the kernel watches no more, the host says so and looks once a second`(fault: Faults.Fault) throws {
+    func `If the kernel has no more watches, the host says so and checks once a second`(fault: Faults.Fault) throws {
         try faults.begin(fault)
         let running = try start()
         #expect(running.errors.components(separatedBy: "checked once a second").count == 2, "\(running.errors)")
@@ -159,7 +159,7 @@ import Testing
         try stop(running)
     }
 
-    @Test func `A host that watches again after the limit was raised takes what comes`() throws {
+    @Test func `A host that can watch again after the limit is raised loads new modules`() throws {
         try faults.begin(.watches)
         let running = try start()
         faults.end(.watches)

@@ -6,11 +6,11 @@ import Testing
 
 /// A host is killed at random moments while its folder changes, and started again.
 ///
-/// Three times; `PLUGINHOST_STRESS_KILLS` says how often instead.
+/// Three times, or as often as `PLUGINHOST_STRESS_KILLS` says.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct KillTests {
     private static let places = 4
 
-    @Test func `A host that is killed again and again comes up with what is in the folder, and leaves nothing behind`()
+    @Test func `A host that is killed again and again serves what is in the folder, and leaves nothing behind`()
         throws
     {
         let kills = ProcessInfo.processInfo.environment["PLUGINHOST_STRESS_KILLS"].flatMap { Int($0) } ?? 3
@@ -18,7 +18,7 @@ import Testing
         print("Kills: seed \(seed)")
         var random = SplitMix(seed: seed)
         let program = try HostProgram()
-        // It has a folder of its own, and shares the one for copies with those that are killed.
+        // It has its own plugins folder, and shares the staging folder with the hosts that are killed.
         let quiet = program.naming(try program.folder.folder("quiet"))
         try CModule().build(into: quiet.plugins, as: "good.so")
         let living = try quiet.start("run")
@@ -31,7 +31,7 @@ import Testing
             try StressModule(place: place, number: numbers[place]).put(into: program.plugins, as: "\(place).so")
         }
         for _ in 0..<kills {
-            // No content meets two kills: that would be no suspicion any more.
+            // No content is killed twice: it would no longer be only suspected.
             for place in 0..<Self.places { try change(place) }
             let running = try program.start("run")
             let end = ContinuousClock.now + .milliseconds(Int(random.next() % 800))
@@ -43,7 +43,7 @@ import Testing
             #expect(try running.wait().signal == SIGKILL)
         }
 
-        // It goes on running, and so tries again what the last one was killed in.
+        // It keeps running, and so tries again the file during which the last one was killed.
         let last = try program.start("run")
         var list = try program.run("list", "--json")
         let isComplete = try eventually {
@@ -73,16 +73,16 @@ import Testing
         return names.filter { $0.hasPrefix("host-") }.sorted().map { "\(base)/\($0)" }
     }
 
-    @Test func `What ends the host without a signal is tried once more by one that goes on running, and not again`()
+    @Test func `A file that ends the host without a signal is tried once more by a host that runs, and then never`()
         throws
     {
         let program = try HostProgram()
-        // The kernel's own call: the host knows nothing of it. _exit() would name the module.
+        // The system call itself, of which the host knows nothing. _exit() would name the module.
         try CModule(code: "#include <sys/syscall.h>", entry: "syscall(SYS_exit_group, 7);")
             .build(into: program.plugins, as: "leaving.so")
         try CModule().build(into: program.plugins, as: "good.so")
         #expect(try program.start("run").wait().code == 7)
-        // Everything else serves by then.
+        // All other modules serve by then.
         let second = try program.start("run").wait()
         #expect(second.code == 7)
         let third = try program.start("run")
@@ -93,7 +93,7 @@ import Testing
         #expect(try program.run("list", "--json").module("good.so")?["state"] == "active")
     }
 
-    @Test func `What kills the host by a signal of its own is not tried again`() throws {
+    @Test func `A module that kills the host by a signal of its own is not tried again`() throws {
         let program = try HostProgram()
         try CModule(setUp: "__builtin_trap();").build(into: program.plugins, as: "dying.so")
         #expect(try program.start("run").wait().signal == SIGILL)

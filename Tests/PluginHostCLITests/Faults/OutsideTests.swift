@@ -4,8 +4,8 @@ import Testing
 
 @testable import TestSupport
 
-/// What comes from outside (a version that is put back, a configuration, a subscriber, a limit) neither kills the program
-/// again and again, nor keeps it from ending, nor passes for success.
+/// Input from outside (a version that is put back, a configuration, a subscriber, a limit) neither kills the program
+/// again and again, nor keeps it from ending, nor counts as success.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct OutsideTests {
     let program: HostProgram
 
@@ -13,7 +13,7 @@ import Testing
 
     private var file: String { "\(program.plugins)/Bad.so" }
 
-    @Test func `A kept version that kills the program is quarantined after the first time, also beside another one`()
+    @Test func `A kept version that kills the program is quarantined the first time, even if another one serves`()
         throws
     {
         let die = "\(program.folder.path)/die"
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: ["exit(0)"] + (isSanitized ? [] : ["_exit(0)"]))
-    func `A module that ends the program while it is loaded makes no command succeed`(end: String) throws {
+    func `No command succeeds if a module ends the program while it is loaded`(end: String) throws {
         var module = CModule(name: "Leaver")
         module.code = "__attribute__((constructor)) static void begin(void) { \(end); }"
         try module.build(into: program.plugins, as: "Leaver.so")
@@ -53,7 +53,9 @@ import Testing
         #expect(outcome.signal == 0 && outcome.code != 0 && outcome.errors.contains(pipe), "\(outcome)")
     }
 
-    @Test func `A subscriber that hangs in configuration.changed keeps the program from ending by no signal`() throws {
+    @Test func `A subscriber that hangs in configuration.changed does not keep signals from ending the program`()
+        throws
+    {
         let noted = "\(program.folder.path)/noted"
         var module = CModule(name: "Hanging")
         module.code = "#include <unistd.h>\n#include <fcntl.h>\n"

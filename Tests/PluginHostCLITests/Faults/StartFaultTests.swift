@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestSupport
 
-/// What ends the host while modules start is found at the next start, wherever in the module it was, and nobody else is
+/// The module that ends the host while modules start is found at the next start, wherever its code was, and no other is
 /// blamed.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct StartFaultTests {
     let program: HostProgram
@@ -13,7 +13,7 @@ import Testing
 
     private var quarantineFile: String { "\(program.folder.path)/.local/state/pluginhost/quarantine.json" }
 
-    /// Runs the program, which dies, and again: then the culprit is quarantined and the other modules serve.
+    /// Runs the program, which dies, and runs it again: then the culprit is quarantined and the other modules serve.
     private func expectBlame(
         _ file: String, _ step: String, others: [String], environment: [String: String] = [:],
         location: SourceLocation = #_sourceLocation
@@ -34,7 +34,7 @@ import Testing
         #expect(!quarantine.contains("isSuspected"), "\(quarantine)", sourceLocation: location)
     }
 
-    /// Modules that come before and after the one that dies, with a start that is not over when it does.
+    /// Modules before and after the one that dies, whose start is not over when it does.
     private func buildOthers() throws {
         for name in ["Aaa", "Zzz"] {
             var module = CModule(name: name)
@@ -49,7 +49,7 @@ import Testing
         static void later(void) { pthread_t t; pthread_create(&t, NULL, run, NULL); }
         """
 
-    /// A module that dies in its own code at some place of a start.
+    /// A module that dies in its own code at a given step of a start.
     private func dying(_ place: String, by end: String) -> CModule {
         var module = CModule(name: "Dying")
         switch place {
@@ -60,7 +60,7 @@ import Testing
         case "init": module.hooks = ["init": "\(end);"]
         case "didStart": module.hooks = ["didStart": "\(end);"]
         default:
-            // The later part of an asynchronous init, on a thread of its own.
+            // The later part of an asynchronous init, on its own thread.
             module.code = "#define DIE \(end)\n" + Self.thread
             module.hooks = ["init": "later();"]
             module.asyncHooks = ["init"]
@@ -78,7 +78,7 @@ import Testing
         ["__builtin_trap()", "exit(0)", "quick_exit(3)"] + (isSanitized ? [] : ["_exit(0)"])
 
     @Test(arguments: steps.keys.sorted(), ends)
-    func `Whose code ends the host during a start is quarantined after the first time, and nobody else`(
+    func `A module whose code ends the host during a start is quarantined the first time, and no other`(
         place: String, end: String
     ) throws {
         try buildOthers()
@@ -91,7 +91,7 @@ import Testing
         ends.map { ("entry", $0) } + ends.filter { $0 != "exit(0)" }.map { ("opening", $0) }
 
     @Test(arguments: threads)
-    func `A thread of a module's own that ends the host before the module is known is held against it`(
+    func `A module is quarantined if its own thread ends the host before the module is known`(
         step: String, end: String
     ) throws {
         try buildOthers()
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(.disabled(if: isSanitized, "Sanitizers make threads themselves."), arguments: ["pthread", "C11"])
-    func `A thread that is ended in the C library's code is known by where it began`(kind: String) throws {
+    func `A thread that ends the host in the C library is attributed by its start function`(kind: String) throws {
         try buildOthers()
         var module = CModule(name: "Dying")
         module.code = """
@@ -125,15 +125,14 @@ import Testing
         try expectBlame("dying.so", "activation", others: ["Aaa.so", "Zzz.so"])
     }
 
-    @Test func `The message says when a module has ended the host by an exit`() throws {
+    @Test func `The message says that a module has ended the host by an exit`() throws {
         let file = try CModule(entry: "exit(0);").build(into: program.plugins, as: "leaving.so")
         _ = try program.run("list")
         let error = try program.run("list", "--json").module("leaving.so")?["error"]?["message"]?.string ?? ""
         #expect(error.contains("was ended by exit or _exit during the entry of \(file)"), "\(error)")
     }
 
-    @Test func `The end that a second signal asks for is not held against the module whose code it interrupts`() throws
-    {
+    @Test func `A module is not quarantined if a second signal ends the host during its code`() throws {
         let mark = try program.folder.file("mark")
         var module = CModule()
         module.code = """
@@ -153,7 +152,7 @@ import Testing
         #expect(error.contains("The host died during") && !error.contains("ended by exit"), "\(error)")
     }
 
-    @Test func `A child that a module has forked may end as it likes`() throws {
+    @Test func `A child that a module has forked may end in any way`() throws {
         var module = CModule()
         module.code = "#include <sys/wait.h>"
         module.activate = """
@@ -172,7 +171,7 @@ import Testing
         #expect(file.contains("isSuspected"), "\(file)")
     }
 
-    @Test func `A factory that dies while another module starts is to blame, not the caller`() throws {
+    @Test func `A factory that dies while another module starts is blamed, not its caller`() throws {
         var maker = CModule(name: "Maker")
         maker.manifest = """
             {"name": "Maker", "version": "1.0.0",
@@ -200,9 +199,7 @@ import Testing
         #expect(next.module("caller.so")?["state"] == "waiting", "\(next.output)")
     }
 
-    @Test func `A subscriber that dies of a sticky event of the same start is to blame, not the one that posted it`()
-        throws
-    {
+    @Test func `A subscriber that dies of a sticky event of the same start is blamed, not the poster`() throws {
         var poster = CModule(name: "Poster")
         poster.code = "static void ignore(void *data, const plugin_value *value, const plugin_error *error) {}"
         poster.hooks = [
@@ -219,7 +216,7 @@ import Testing
         try expectBlame("subscriber.so", "start", others: ["poster.so"])
     }
 
-    @Test func `The tearDown of a module whose start is given up is held against it`() throws {
+    @Test func `A module is quarantined if its tearDown dies after its start has failed`() throws {
         var module = CModule(name: "Dying", tearDown: "__builtin_trap();")
         module.setUp = ""
         module.hooks = ["init": "refuse(call, \"no\"); return;"]
@@ -228,9 +225,7 @@ import Testing
         try expectBlame("dying.so", "activation", others: ["good.so"])
     }
 
-    @Test func `A module that has started is not held responsible when it crashes during the start of another one`()
-        throws
-    {
+    @Test func `A module that has started is not quarantined if it crashes during the start of another one`() throws {
         let gate = "\(program.folder.path)/gate"
         var first = CModule(name: "First")
         first.code = """
@@ -277,7 +272,7 @@ import Testing
     ]
 
     @Test(arguments: wildEntries)
-    func `A description that leads to memory which cannot be read is refused, and the host lives`(
+    func `A description that points to unreadable memory is refused, and the host survives`(
         entry: String, field: String
     ) throws {
         try CModule(name: "Wild", entry: entry).build(into: program.plugins, as: "wild.so")
@@ -301,7 +296,7 @@ import Testing
     ]
 
     @Test(.disabled(if: isSanitized, "Sanitizers make threads themselves."), arguments: makers)
-    func `A stack overflow on a thread of a module's own is reported with the module`(maker: String) throws {
+    func `A stack overflow on a thread that a module has created is reported with the module`(maker: String) throws {
         var module = CModule(name: "Crashing", version: "1.2.3")
         module.code = """
             #include <threads.h>
@@ -333,7 +328,7 @@ import Testing
 
     // MARK: Memory maps
 
-    @Test func `When a module has used up the memory maps, files are refused with the limit, and the host goes on`()
+    @Test func `When a module has used up the memory maps, the host refuses files, names the limit, and continues`()
         throws
     {
         var hungry = CModule(name: "Hungry")

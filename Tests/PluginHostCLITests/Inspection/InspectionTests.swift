@@ -6,7 +6,7 @@ import Testing
 @testable import TestSupport
 
 @Suite(.timeLimit(.minutes(30))) struct InspectionTests {
-    /// Inspects with a shell script in place of the child; it finds the report descriptor as 3.
+    /// Inspects with a shell script in place of the child; its report descriptor is 3.
     private func inspect(_ script: String, deadline: Duration = .seconds(10)) async throws -> Value {
         var inspection = Inspection(file: "/dev/null", trustsEveryone: false, deadline: deadline)
         inspection.executable = "/bin/sh"
@@ -18,21 +18,21 @@ import Testing
         await #expect(throws: PluginError.self) { try await inspect(script, deadline: deadline) }
     }
 
-    @Test func `what the child reports is the result`() async throws {
+    @Test func `the child's report is the result`() async throws {
         #expect(try await inspect(#"echo printed; echo '{"report":{"a":1}}' >&3"#) == ["a": 1])
     }
 
-    @Test func `a long report arrives whole`() async throws {
+    @Test func `a long report arrives complete`() async throws {
         let script = #"printf '{"report":"' >&3; head -c 3000000 /dev/zero | tr '\0' x >&3; echo '"}' >&3"#
         #expect(try await inspect(script).string?.utf8.count == 3_000_000)
     }
 
-    @Test func `what the child refuses is the error`() async {
+    @Test func `the child's refusal is the error`() async {
         let script = #"echo '{"error":{"code":"invalidFile","message":"It is empty."}}' >&3"#
         #expect(await error(script) == PluginError(.invalidFile, "It is empty."))
     }
 
-    @Test func `a child that dies of a signal is named with it`() async {
+    @Test func `a child that dies of a signal is an error that names the signal`() async {
         let error = await error("kill -SEGV $$")
         #expect(error?.code == .inspectionCrashed)
         #expect(error?.message.contains("SIGSEGV") == true)
@@ -44,7 +44,7 @@ import Testing
         #expect(await error(script)?.code == .inspectionCrashed)
     }
 
-    @Test func `a child that hangs is killed with all that it started`() async throws {
+    @Test func `a child that hangs is killed with all processes that it started`() async throws {
         let folder = try TemporaryFolder()
         let start = ContinuousClock.now
         let error = await error("sleep 3600 & echo $! > \(folder.path)/pid; sleep 3600", deadline: .seconds(10))
@@ -59,13 +59,13 @@ import Testing
         #expect(!isRunning(process))
     }
 
-    @Test func `what a child leaves behind is killed, and does not delay the answer`() async throws {
+    @Test func `processes that a child leaves behind are killed, and do not delay the answer`() async throws {
         let start = ContinuousClock.now
         #expect(try await inspect(#"sleep 3600 & echo '{"report":1}' >&3"#) == 1)
         #expect(ContinuousClock.now - start < .seconds(1800))
     }
 
-    @Test func `a file that does not exist is told apart`() {
+    @Test func `a file that does not exist has its own exit code`() {
         let inspection = Inspection(file: "/nonexistent.so", trustsEveryone: false, deadline: nil)
         let error = #expect(throws: PluginError.self) { try inspection.run() }
         #expect(error.map(ExitCode.init) == .noInput)

@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test func `a help page has the sections that Swift users know`() {
+    @Test func `a help page has the sections that Swift users expect`() {
         let page = Self.help.page(of: Call.specification)
         #expect(page.hasPrefix("OVERVIEW: "))
         for section in ["\nUSAGE: pluginhost call ", "\nARGUMENTS:\n  <target>  ", "\nOPTIONS:\n  --plugins <dir>  "] {
@@ -39,14 +39,14 @@ import Testing
         #expect(table.split(separator: "\n").map(String.init) == expected)
     }
 
-    @Test func `a table on a terminal is cut and has colours`() {
+    @Test func `a table on a terminal is truncated and coloured`() {
         let module: Value = ["name": "A", "version": "1", "state": "active", "targets": [], "file": "/long/path/A.so"]
         let text = RecordTable.modules.text([module], style: Style(isEnabled: true), width: 45)
         #expect(text.contains("\u{1B}[32mactive\u{1B}[0m"))
         #expect(text.contains("…") && text.hasSuffix("A.so"))
     }
 
-    @Test func `an outline shows what is nested`() {
+    @Test func `an outline shows nested values`() {
         let value: Value = ["b": [["x": 1, "y": [2]], "t"], "a": "z", "e": [:]]
         let expected = ["a: z", "b:", "  - x: 1", "    y:", "      - 2", "  - t", "e: {}"]
         #expect(value.outline.split(separator: "\n").map(String.init) == expected)
@@ -67,7 +67,7 @@ import Testing
         #expect(ExitCode(PluginError(.usage, "", source: "A")) == .failed)
     }
 
-    @Test func `an error names its source where there is one`() {
+    @Test func `an error names its source if it has one`() {
         #expect(PluginError("c", "m", source: "A").record == ["code": "c", "message": "m", "source": "A"])
         #expect(PluginError("c", "m").record == ["code": "c", "message": "m"])
         #expect(PluginError("c", "m\u{1B}", source: "A").line == "A: m\\u{1b} (c)")

@@ -2,14 +2,14 @@ import Foundation
 
 @testable import TestSupport
 
-/// Makes system calls of the program fail, without privileges: a library that is loaded before the C library
-/// (`LD_PRELOAD`) and stands in for the calls.
+/// Makes system calls of the program fail, without privileges, through a library that is loaded before the C library
+/// (`LD_PRELOAD`) and replaces the calls.
 ///
-/// A fault lasts as long as a file of that name lies in a folder, so that a test can begin and end it while the program
-/// runs. The folder is `FAULTS`; the content of the file says where the fault strikes.
+/// A fault lasts as long as a folder contains a file of that name, so that a test can begin and end it while the
+/// program runs. The folder is `FAULTS`; the content of the file says where the fault occurs.
 struct Faults {
     enum Fault: String, CaseIterable {
-        /// No room for what is written below the folder: `ENOSPC`.
+        /// No room for files inside the folder: `ENOSPC`.
         case full
         /// The libraries whose paths contain the text cannot be opened: as when there are too many maps.
         case maps
@@ -17,9 +17,9 @@ struct Faults {
         case read
         /// The files whose paths end with the text become longer while they are copied, each time.
         case change
-        /// No inotify instance is to be had: `EMFILE`.
+        /// No inotify instance is available: `EMFILE`.
         case instances
-        /// No inotify watch is to be had: `ENOSPC`.
+        /// No inotify watch is available: `ENOSPC`.
         case watches
     }
 
@@ -27,11 +27,11 @@ struct Faults {
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// What a program must find in its environment.
+    /// The variables that the program needs in its environment.
     var environment: [String: String] {
         get throws {
             let library = try CFixture.build(Self.source, ["-O1", "-ldl"], name: "libfaults.so")
-            // The library of a sanitizer insists on being the first otherwise.
+            // Otherwise the library of a sanitizer insists on being the first.
             let options = ProcessInfo.processInfo.environment["ASAN_OPTIONS"].map { "\($0):" } ?? ""
             return [
                 "LD_PRELOAD": library, "FAULTS": folder.path,

@@ -6,12 +6,12 @@ import Synchronization
 @testable import PluginHostCLI
 @testable import TestSupport
 
-/// A client of a control socket, which speaks plain lines.
+/// A client of a control socket that sends and receives plain lines.
 final class SocketClient: Sendable {
     private let descriptor: CInt
     private let received = Mutex<[UInt8]>([])
 
-    /// Connects as soon as somebody listens. It waits for answers for ten minutes.
+    /// Connects as soon as a server listens. It waits for answers for ten minutes.
     init(_ path: String) throws {
         descriptor = UnixSocket.make()
         let descriptor = descriptor
@@ -33,7 +33,7 @@ final class SocketClient: Sendable {
 
     func send(_ line: String) { write(line + "\n") }
 
-    /// Sends a request, several times where asked for.
+    /// Sends a request, several times if requested.
     func request(_ method: String, _ parameters: Value = [:], count: Int = 1) {
         let line: Value = ["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": parameters]
         write(String(repeating: line.json + "\n", count: count))
@@ -60,7 +60,7 @@ final class SocketClient: Sendable {
         return received.withLock { !$0.isEmpty } || poll(&polled, 1, CInt(time / .milliseconds(1))) > 0
     }
 
-    /// The next line; nil at the end, or when nothing comes for ten minutes.
+    /// The next line; nil at the end, or when nothing arrives for ten minutes.
     func answer() -> Value? {
         received.withLock { received in
             var searched = 0

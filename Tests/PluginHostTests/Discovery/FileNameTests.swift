@@ -6,12 +6,12 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Names of files are bytes.
+/// File names are bytes.
 @Suite struct FileNameTests {
     private let composed = "\u{E9}"
     private let decomposed = "e\u{301}"
 
-    @Test func `Texts that look the same are different keys when their bytes are`() {
+    @Test func `Texts that look the same are different keys if their bytes differ`() {
         #expect(composed == decomposed && PathKey(composed) != PathKey(decomposed))
         #expect(Set(paths: [composed, decomposed, composed]).count == 2)
         #expect(PathKey("a") < PathKey("b") && PathKey(decomposed) < PathKey(composed))
@@ -21,7 +21,7 @@ import Testing
         #expect(table[composed] == 1 && table.count == 2)
     }
 
-    @Test func `Two normal forms of one name are two files, each with its module`() throws {
+    @Test func `Two normalization forms of one name are two files, each with its own module`() throws {
         let test = try TestHost()
         for (name, file) in [("Composed", composed), ("Decomposed", decomposed)] {
             try CModule(name: name, answer: "first").build(into: test.plugins, as: "\(file).so")
@@ -40,7 +40,7 @@ import Testing
         #expect(test.answer("Composed") == "first" && test.host.modules.count == 1)
     }
 
-    @Test func `Each name that is not UTF-8 is a file that fails, and is called by its bytes`() throws {
+    @Test func `Each file whose name is not UTF-8 fails, and is identified by the bytes of its name`() throws {
         let test = try TestHost { configuration, _ in configuration.includesSubfolders = true }
         for byte in [0xE9, 0xE8] as [UInt8] {
             let path = Array("\(test.plugins)/".utf8) + [byte] + Array(".so".utf8) + [0]

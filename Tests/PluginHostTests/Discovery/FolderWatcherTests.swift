@@ -18,7 +18,7 @@ import Testing
         return watcher
     }
 
-    @Test func `A file that is renamed into the folder is told`() throws {
+    @Test func `A file that is renamed into the folder is reported`() throws {
         let (plugins, other) = (try folder.folder("plugins"), try folder.folder("other"))
         let file = try folder.file("other/a.so")
         let watcher = watch(plugins, other)
@@ -28,7 +28,7 @@ import Testing
         #expect(watcher.problem == nil)
     }
 
-    @Test func `A file that is written is told when it is closed`() throws {
+    @Test func `A file that is written is reported when it is closed`() throws {
         let plugins = try folder.folder("plugins")
         let watcher = watch(plugins)
         defer { watcher.stop() }
@@ -40,7 +40,7 @@ import Testing
         #expect(eventually { changes.contain(plugins) })
     }
 
-    @Test func `A file that is removed, or whose mode changes, is told`() throws {
+    @Test func `A file that is removed, or whose mode changes, is reported`() throws {
         let file = try folder.file("a.so")
         let watcher = watch(folder.path)
         defer { watcher.stop() }
@@ -51,18 +51,18 @@ import Testing
         #expect(eventually { changes.contain(folder.path) })
     }
 
-    @Test func `Other names are not told`() throws {
+    @Test func `Files with other names are not reported`() throws {
         let (plugins, last) = (try folder.folder("plugins"), try folder.folder("last"))
         let watcher = watch(plugins, last)
         defer { watcher.stop() }
         for name in [".a.so", "a.so.tmp", "readme"] { try folder.file("plugins/\(name)") }
-        // Events come in order: when this one is told, those before were ignored.
+        // Events arrive in order: when this one is reported, the earlier ones were ignored.
         try folder.file("last/a.so")
         #expect(eventually { changes.contain(last) })
         #expect(!changes.contain(plugins))
     }
 
-    @Test func `A folder that vanishes and returns is told and watched again`() throws {
+    @Test func `A folder that vanishes and returns is reported and watched again`() throws {
         let plugins = try folder.folder("plugins")
         let watcher = watch(plugins)
         defer { watcher.stop() }
@@ -76,7 +76,7 @@ import Testing
         #expect(eventually { changes.contain(plugins) })
     }
 
-    @Test func `A folder that does not exist yet is told when it does`() throws {
+    @Test func `A folder that does not exist yet is reported when it is created`() throws {
         let plugins = "\(folder.path)/later"
         let watcher = watch(plugins)
         defer { watcher.stop() }
@@ -84,7 +84,7 @@ import Testing
         #expect(eventually { changes.contain(plugins) })
     }
 
-    @Test func `A folder that is replaced is watched in its new place`() throws {
+    @Test func `A folder whose link is switched is watched at its new location`() throws {
         let (one, two) = (try folder.folder("one"), try folder.folder("two"))
         let link = "\(folder.path)/plugins"
         symlink(one, link)
@@ -98,7 +98,7 @@ import Testing
         #expect(eventually { changes.contain(link) })
     }
 
-    @Test func `Nothing is told after stop, and again after the next start`() throws {
+    @Test func `Changes are not reported after stop, and reported again after the next start`() throws {
         let watcher = watch(folder.path)
         watcher.stop()
         watcher.stop()
@@ -124,9 +124,9 @@ import Testing
         box.withLock { $0 = nil }
     }
 
-    // MARK: What comes together
+    // MARK: Changes that occur together
 
-    @Test func `Files that come one soon after the other are one change`() throws {
+    @Test func `Files that are added in quick succession are one change`() throws {
         let plugins = try folder.folder("plugins")
         let watcher = watch(plugins, quietTime: .milliseconds(100))
         defer { watcher.stop() }
@@ -136,7 +136,7 @@ import Testing
             usleep(4000)
         }
         #expect(eventually { !changes.isEmpty })
-        // However slow the machine is: each change has waited that long for others.
+        // However slow the machine is, each change has waited that long for others.
         let count = changes.count
         #expect(count <= Int((ContinuousClock.now - start) / .milliseconds(100)) + 1)
     }
@@ -154,7 +154,7 @@ import Testing
             })
     }
 
-    @Test func `Without a quiet time each change is told at once`() throws {
+    @Test func `Without a quiet time, each change is reported at once`() throws {
         let plugins = try folder.folder("plugins")
         let watcher = watch(plugins, quietTime: .zero)
         defer { watcher.stop() }
@@ -162,7 +162,7 @@ import Testing
         #expect(eventually { changes.contain(plugins) })
     }
 
-    @Test func `What changes while a change is handled is one change`() throws {
+    @Test func `All changes while a change is handled are one change`() throws {
         let plugins = try folder.folder("plugins")
         let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let watcher = FolderWatcher(folders: [plugins], quietTime: .zero) { [changes] changed in
@@ -186,7 +186,7 @@ import Testing
 
     // MARK: A folder that cannot be read
 
-    @Test func `A folder that is renamed away and back is told both times, and watched again`() throws {
+    @Test func `A folder that is renamed away and back is reported both times, and watched again`() throws {
         let (plugins, away) = (try folder.folder("plugins"), "\(folder.path)/away")
         let watcher = watch(plugins)
         defer { watcher.stop() }
@@ -201,7 +201,7 @@ import Testing
         #expect(watcher.problem == nil)
     }
 
-    @Test func `A folder that is made unreadable and readable again is told both times, and goes on being watched`()
+    @Test func `A folder that is made unreadable and readable again is reported both times, and stays watched`()
         throws
     {
         let plugins = try folder.folder("plugins")
@@ -217,8 +217,8 @@ import Testing
         #expect(eventually { changes.contain(plugins) })
     }
 
-    /// In a process of its own, whose descriptors are used up.
-    @Test(arguments: [0, 1]) func `A watcher that begins without descriptors watches when there are some`(
+    /// In a separate process, whose descriptors are used up.
+    @Test(arguments: [0, 1]) func `A watcher that starts without free descriptors watches once there are some`(
         free: Int
     ) async {
         await #expect(processExitsWith: .success) { [free = free as Int] in

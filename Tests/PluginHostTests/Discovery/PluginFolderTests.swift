@@ -43,7 +43,7 @@ import Testing
         #expect(error?.message.contains("Permission denied") == true)
     }
 
-    @Test func `A folder that does not exist or is none is an error`() throws {
+    @Test func `A path that does not exist or is not a folder is an error`() throws {
         let file = try folder.file("file")
         for (path, text) in [("\(folder.path)/missing", "does not exist"), (file, "is not a folder")] {
             let error = #expect(throws: PluginError.self) { try PluginFolder.list(path) }
@@ -60,11 +60,11 @@ import Testing
         #expect(try PluginFolder.list(folder.path)[0].identity.get() != before)
     }
 
-    // MARK: Folders below
+    // MARK: Subfolders
 
     private func names() throws -> [String] { try PluginFolder.list(folder.path, includesSubfolders: true).map(\.name) }
 
-    @Test func `Folders below are looked into when that is asked for, but for hidden ones`() throws {
+    @Test func `Subfolders are searched on request, except hidden ones`() throws {
         for path in ["a/b", ".hidden", "x.so"] { try folder.folder(path) }
         for path in ["m.so", "a/m.so", "a/b/m.so", "a/b/r.routes.json", ".hidden/m.so", "x.so/m.so", "a/readme"] {
             try folder.file(path)
@@ -75,7 +75,7 @@ import Testing
         #expect(try PluginFolder.list(folder.path).map(\.name) == ["m.so", "x.so"])
     }
 
-    @Test func `Links to folders are followed, circles and second ways to a folder are not`() throws {
+    @Test func `Links to folders are followed, except cycles and second paths to a folder`() throws {
         let elsewhere = try TemporaryFolder()
         try elsewhere.file("m.so")
         try folder.folder("z")
@@ -88,7 +88,7 @@ import Testing
         #expect(try names() == ["current/m.so", "z/n.so"])
     }
 
-    @Test func `Folders that lie too deep are told`() throws {
+    @Test func `Subfolders that are nested too deep are reported`() throws {
         let deep = (0...FolderWalk.depthLimit).map { "d\($0)" }
         try folder.folder(deep.joined(separator: "/"))
         try folder.file(deep.dropLast().joined(separator: "/") + "/m.so")
@@ -99,7 +99,7 @@ import Testing
         #expect(error?.message.contains("d8 is more than 8 levels deep") == true, "\(error?.message ?? "")")
     }
 
-    @Test func `A folder below that others can write is not looked into, and told`() throws {
+    @Test func `A subfolder that others can write is reported and not searched`() throws {
         for name in ["open", "safe"] {
             try folder.folder(name)
             try folder.file("\(name)/m.so")
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() != 0, "root can read everything"))
-    func `A folder below that cannot be read is told, and the rest is listed`() throws {
+    func `A subfolder that cannot be read is reported, and the rest is listed`() throws {
         try folder.folder("closed", mode: 0)
         try folder.file("m.so")
         let entries = try PluginFolder.list(folder.path, includesSubfolders: true)

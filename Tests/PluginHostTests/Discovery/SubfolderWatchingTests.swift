@@ -5,8 +5,8 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Links, and folders below the plugins folders. The watchers of these tests look at nothing by themselves: what is told,
-/// the kernel has told them.
+/// Links, and subfolders of plugins folders. The watchers of these tests do not check folders by themselves: they
+/// report only what the kernel has reported.
 @Suite struct SubfolderWatchingTests {
     let folder: TemporaryFolder
     let changes = WatcherChanges()
@@ -23,7 +23,7 @@ import Testing
         return watcher
     }
 
-    @Test func `A link that is switched to another file is told at once, by its rename`() throws {
+    @Test func `A link that is switched to another file is reported at once, by its rename`() throws {
         let plugins = try folder.folder("plugins")
         for version in ["1.2", "1.3"] { try folder.file("M-\(version)") }
         symlink("../M-1.2", "\(plugins)/M.so")
@@ -35,7 +35,7 @@ import Testing
         #expect(eventually { changes.contain(plugins) })
     }
 
-    @Test func `Files in folders below are told when they are looked into, and only then`() throws {
+    @Test func `Files in subfolders are reported only if subfolders are searched`() throws {
         let (plugins, flat) = (try folder.folder("plugins"), try folder.folder("flat"))
         try folder.folder("plugins/a/b")
         try folder.folder("flat/a")
@@ -48,13 +48,13 @@ import Testing
         try folder.file("plugins/a/b/M.so")
         try folder.file("flat/a/M.so")
         #expect(eventually { changes.contain(plugins) })
-        // By a rename, which is one event: what is written there is told once or several times.
+        // By a rename, which is one event: a file that is written there is reported once or several times.
         #expect(rename(try folder.file("M.so"), "\(flat)/M.so") == 0)
         #expect(eventually { other.contain(flat) })
         #expect(other.count == 1)
     }
 
-    @Test func `Folders that are made, moved in, moved out and renamed are followed`() throws {
+    @Test func `Subfolders that are created, moved in, moved out and renamed are followed`() throws {
         let plugins = try folder.folder("plugins")
         let watcher = watch(plugins)
         defer { watcher.stop() }
@@ -63,7 +63,7 @@ import Testing
             try change()
             return eventually { changes.contain(plugins) }
         }
-        // Several times: what is told first may still be about the change before.
+        // Several times: the first report may still be about the previous change.
         func isWatched(_ path: String) throws -> Bool {
             try (0..<5).allSatisfy { number in try isTold { try folder.file("plugins/\(path)/\(number).so") } }
         }
@@ -78,7 +78,7 @@ import Testing
         #expect(try isTold { try FileManager.default.removeItem(atPath: "\(plugins)/a") })
     }
 
-    @Test func `A folder that is moved in whole is one change`() throws {
+    @Test func `A folder that is moved in with its contents is one change`() throws {
         let plugins = try folder.folder("plugins")
         try folder.folder("new/below")
         for number in 0..<100 { try folder.file("new/below/\(number).so") }
@@ -89,7 +89,7 @@ import Testing
         #expect(changes.count == 1)
     }
 
-    @Test func `A link to a folder that is switched is told, and its files are watched`() throws {
+    @Test func `A link that is switched to another folder is reported, and the files there are watched`() throws {
         let plugins = try folder.folder("plugins")
         for version in ["1.2", "1.3"] { try folder.folder(version) }
         symlink("../1.2", "\(plugins)/current")
@@ -106,7 +106,7 @@ import Testing
         #expect(eventually { changes.contain(plugins) })
     }
 
-    @Test func `Hidden folders below and what is in them is not told`() throws {
+    @Test func `Hidden subfolders and their contents are not reported`() throws {
         let plugins = try folder.folder("plugins")
         try folder.folder("plugins/.git")
         let watcher = watch(plugins, quietTime: .zero)
@@ -114,7 +114,7 @@ import Testing
         try folder.file("plugins/.git/M.so")
         try folder.folder("plugins/.new")
         try folder.file("plugins/.new/M.so")
-        // Events come in order: when this one is told, those before were ignored.
+        // Events arrive in order: when this one is reported, the earlier ones were ignored.
         rename(try folder.file("M"), "\(plugins)/M.so")
         #expect(eventually { changes.contain(plugins) })
         #expect(changes.count == 1)

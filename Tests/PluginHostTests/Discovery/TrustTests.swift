@@ -10,11 +10,11 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test func `A folder that only its user can write is trusted, below a sticky one too`() throws {
+    @Test func `A folder that only its user can write is trusted, also inside a sticky one`() throws {
         try Trust.check(folder: folder.folder("a"))
     }
 
-    @Test func `A folder that anybody or the group can write is refused, with its mode and the repair`() throws {
+    @Test func `A folder that anybody or the group can write is refused, with its mode and the remedy`() throws {
         for (mode, who) in [(mode_t(0o777), "anybody"), (0o775, "group gid"), (0o1777, "anybody")] {
             let path = try folder.folder("open\(mode)", mode: mode)
             let error = #expect(throws: PluginError.self) { try Trust.check(folder: path) }
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `A folder in one that anybody can write is refused, unless that is sticky`() throws {
+    @Test func `A folder inside one that anybody can write is refused, unless the outer one is sticky`() throws {
         let outer = try folder.folder("outer", mode: 0o777)
         let inner = try folder.folder("outer/inner")
         let error = #expect(throws: PluginError.self) { try Trust.check(folder: inner) }
@@ -41,7 +41,7 @@ import Testing
         #expect(throws: PluginError.self) { try Trust.check(folder: "\(folder.path)/missing") }
     }
 
-    @Test func `Every folder through which links lead is checked, and not only where they end`() throws {
+    @Test func `Every folder on the way of a link is checked, not only the last one`() throws {
         let safe = try folder.folder("safe")
         try folder.file("safe/a.so")
         let open = try folder.folder("open", mode: 0o777)
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `A file or folder of another user is refused, and one of root is not`() {
+    @Test func `A file or folder of another user is refused, but not one of root`() {
         var status = stat()
         status.st_mode = S_IFREG | 0o644
         status.st_uid = geteuid() &+ 4711

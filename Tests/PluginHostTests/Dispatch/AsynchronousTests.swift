@@ -18,7 +18,7 @@ import Testing
         #expect(try await host.call("Echo", "nothingAsync") == nil)
     }
 
-    @Test func `call takes synchronous actions as well as asynchronous ones`() async throws {
+    @Test func `call accepts synchronous actions as well as asynchronous ones`() async throws {
         #expect(try await host.call("B", "greet", ["x"]) == "Hello, x!")
         await #expect(throws: PluginError.self) { try await host.call("B", "greet") }
     }
@@ -28,7 +28,7 @@ import Testing
         #expect(error.code == .asynchronousAction && error.message.contains("B/slowly"))
     }
 
-    @Test func `What an asynchronous closure throws is the error`() async throws {
+    @Test func `The error of an asynchronous closure is the error of the call`() async throws {
         let error = await #expect(throws: PluginError.self) { try await host.call("Failing", "later") }
         #expect(error == PluginError("outOfStock", "There are no more.", source: "FixtureModule"))
     }
@@ -51,7 +51,7 @@ import Testing
         #expect(try test.failure("Chain", "waits").code == .blockingInTask)
     }
 
-    @Test func `performAndWait ends with its deadline`() async throws {
+    @Test func `performAndWait ends at its deadline`() async throws {
         let host = host
         let error = await #expect(throws: PluginError.self) {
             try await onThread {
@@ -96,7 +96,7 @@ import Testing
 
     // MARK: Deadlines and cancellation
 
-    @Test func `A call that is never answered ends with its deadline`() async throws {
+    @Test func `A call that is never answered ends at its deadline`() async throws {
         let error = await #expect(throws: PluginError.self) {
             try await host.call("Later", "keep", timeout: .milliseconds(20))
         }
@@ -105,7 +105,7 @@ import Testing
         #expect(try await host.call("Later", "atOnce") == 1)
     }
 
-    @Test func `An asynchronous call without a timeout has the host's`() async throws {
+    @Test func `An asynchronous call without a timeout has the host's default`() async throws {
         let brief = try TestHost([built("libFixtureModule.so")]) { $0.asyncTimeout = .milliseconds(500) }
         let error = await #expect(throws: PluginError.self) { try await brief.host.call("Later", "untilCancelled") }
         #expect(error?.code == .deadlineExceeded)
@@ -119,7 +119,7 @@ import Testing
         #expect(error?.code == .deadlineExceeded && error?.message.contains("Serial/overlap") == true)
     }
 
-    @Test func `A timeout beyond all measure is none`() async throws {
+    @Test func `An extremely long timeout means no timeout`() async throws {
         #expect(try host.perform("B", "greet", ["x"], timeout: .seconds(Int64.max)) == "Hello, x!")
         #expect(try await host.call("Echo", "nothingAsync", timeout: .seconds(Int64.max)) == nil)
     }
@@ -134,7 +134,7 @@ import Testing
         #expect(await becomesTrue { (try? host.perform("Later", "cancelled")) == 1 })
     }
 
-    @Test func `A module cancels its own calls, and nobody else's`() async throws {
+    @Test func `A module can cancel its own calls, but not those of others`() async throws {
         let waits = CModule(
             name: "Waits", code: "static _Atomic plugin_token waiting;",
             targets: [
@@ -176,7 +176,7 @@ import Testing
         #expect(error?.code == .cancelled)
     }
 
-    @Test func `A call in a task that is cancelled already is cancelled`() async throws {
+    @Test func `A call in a task that is already cancelled is cancelled`() async throws {
         let host = host
         let call = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -186,7 +186,7 @@ import Testing
         #expect(error?.code == .cancelled)
     }
 
-    @Test func `What a caller does when its deadline passes does not hold up other deadlines`() async throws {
+    @Test func `A caller that blocks when its deadline passes does not delay other deadlines`() async throws {
         let module = CModule(
             name: "Blocker",
             code: """
@@ -223,7 +223,7 @@ import Testing
 
     // MARK: -
 
-    /// Waits until the module keeps a reply, and answers it.
+    /// Waits until the module keeps a reply handle, and then resolves it.
     private func untilKept(_ answer: () throws -> Value) async throws {
         #expect(await becomesTrue { (try? host.perform("Later", "kept")) == 1 })
         _ = try answer()

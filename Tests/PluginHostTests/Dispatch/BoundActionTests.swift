@@ -8,7 +8,7 @@ import Testing
 
 /// Actions whose names are resolved once.
 @Suite(.timeLimit(.minutes(30))) struct BoundActionTests {
-    /// A module whose action `Clock/hour` gives a number.
+    /// A module whose action `Clock/hour` returns a number.
     private func clock(_ hour: Int) -> Manifest {
         Manifest("Clock", version: "1.0.0") {
             Target("Clock") {
@@ -45,7 +45,7 @@ import Testing
         #expect(try await test.host.bind("Failing", "later").failure?.code == "outOfStock")
     }
 
-    @Test func `A typed call takes and gives Swift values, and says when a result is of another type`() throws {
+    @Test func `A typed call takes and returns Swift values, and a result of another type is an error`() throws {
         let test = try TestHost.withSamples()
         let (add, any) = (test.host.bind("C", "add"), test.host.bind("Echo", "any"))
         let sum: Int = try add(2, 3)
@@ -64,7 +64,7 @@ import Testing
         #expect(missing?.code == .missingParameter)
     }
 
-    @Test func `What is bound before its module is there works when it comes, and errs by name when it has gone`()
+    @Test func `An action that is bound before its module is added works from then until the module is removed`()
         throws
     {
         let test = try TestHost()
@@ -85,7 +85,7 @@ import Testing
         #expect(stopped[0] == stopped[1])
     }
 
-    @Test func `Where another version serves, the next bound call goes to it`() throws {
+    @Test func `A bound call goes to the version that serves`() throws {
         let test = try TestHost()
         try CModule(version: "1.0.0", answer: "old").build(into: test.plugins, as: "1.so")
         try test.start()
@@ -96,7 +96,7 @@ import Testing
         #expect(try answer() == "new")
     }
 
-    @Test func `While tables change under many threads, a bound call gets what one of the tables says`() async throws {
+    @Test func `While the registry changes, bound calls of many threads use one of its states`() async throws {
         let test = try TestHost.withSamples()
         let host = test.host
         let (hour, add) = (host.bind("Clock", "hour"), host.bind("C", "add"))
@@ -131,8 +131,7 @@ import Testing
         #expect(seen.reduce(0, +) > 0)
     }
 
-    @Test func `Interceptors see bound calls, serial targets let one in, and calls without end are found`() async throws
-    {
+    @Test func `Bound calls pass interceptors and serial targets, and endless ones are detected`() async throws {
         let test = try TestHost.withSamples()
         let host = test.host
         let add = host.bind("C", "add")
@@ -165,7 +164,7 @@ import Testing
         #expect(cancelled?.code == .cancelled)
     }
 
-    @Test func `A Swift module binds actions of others, and their chain is known`() throws {
+    @Test func `A Swift module can bind actions of others, and the chain of calls is known`() throws {
         let test = try TestHost.withSamples()
         let sums = Mutex<[BoundAction]>([])
         try test.host.register(
@@ -191,7 +190,7 @@ import Testing
         #expect(try test.failure("Adder", "endlessTyped").code == .recursionLimit)
     }
 
-    @Test func `A C module binds actions through the host's table`() throws {
+    @Test func `A C module can bind actions through the host's table`() throws {
         let module = CModule(
             name: "Binder", code: "static plugin_bound_action bound;",
             targets: [
@@ -243,7 +242,7 @@ import Testing
     }
 
     /// Performs bound actions with a place for the result. Its actions reply with a list: what the host's function has
-    /// returned, what the completion was told (1 for each result, 100 for each error), and what the place holds then,
+    /// returned, what the completion received (1 for each result, 100 for each error), and what the place holds then,
     /// which was true before.
     private let placer = CModule(
         name: "Placer",
@@ -314,7 +313,7 @@ import Testing
                 ])
         ])
 
-    @Test func `A result that has a place is there, and anything else is told, once`() throws {
+    @Test func `A bound call writes its result in place or calls the completion, and only once`() throws {
         let test = try TestHost([built("libFixtureModule.so"), placer.build()])
         let cases: [(String, String, [Value], Value)] = [
             ("Placer", "inPlace", [4], [1, 0, 5]), ("Placer", "byCall", [4], [0, 1, 5]),
@@ -333,12 +332,12 @@ import Testing
         #expect(test.staleReplies == 0)
         let errors = test.host.statistics.first { $0.action == "Placer/nonsense" }
         #expect(errors?.errors == 1)
-        // The first two of the five that got there came through; those that had to be converted or refused count once.
+        // The first two of the five calls that arrived succeeded; those that had to be converted or refused count once.
         let inPlace = test.host.statistics.first { $0.action == "Placer/inPlace" }
         #expect(inPlace?.calls == 5 && inPlace?.errors == 3)
     }
 
-    @Test func `Bad pointers, counts and values of a call with a place for its result are refused`() throws {
+    @Test func `Bad pointers, counts and values of a bound call with a result in place are refused`() throws {
         let test = try TestHost([placer.build()])
         let outcomes = try (0..<10).map { try test.host.perform("Placer", "broken", [.int($0)]) }
         let refused: Value = [0, 100, true]
@@ -346,7 +345,7 @@ import Testing
         #expect(outcomes[7...] == [[0, 1, true], [1, 0, 2], [0, 0, true]])
     }
 
-    @Test func `A host that has no more numbers for names is asked by name`() throws {
+    @Test func `A host that has no more numbers for names falls back to the names`() throws {
         let test = try TestHost([built("libModuleC.so"), built("libFixtureModule.so"), placer.build()])
         for number in 1..<1 << 17 { _ = test.host.bind("Full", "\(number)") }
         #expect(try test.host.perform("Placer", "number") == 0)

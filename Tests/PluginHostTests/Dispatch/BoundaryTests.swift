@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// What a module in C can get wrong: each time an error, never a crash.
+/// What a module in C can do wrong: each time an error, never a crash.
 @Suite(.serialized) struct BoundaryTests {
     let test: TestHost
     var host: PluginHost { test.host }
@@ -17,7 +17,7 @@ import Testing
         "nullParameters", "kind", "deepList", "deepEmpty", "size", "address", "hugeCount", "hugeName", "longTarget",
         "longAction", "longKey", "object", "url",
     ])
-    func `A request that cannot be is refused with its reason`(what: String) throws {
+    func `An invalid request is refused, with the reason`(what: String) throws {
         #expect(try host.perform("Careless", "request", [.string(what)]) == "invalidValue")
     }
 
@@ -29,13 +29,13 @@ import Testing
     }
 
     @Test(arguments: ["text", "key", "kind", "depth129", "depth129empty", "nullText", "nullList", "object"])
-    func `A result that cannot be is invalidResult, and the module is told`(what: String) throws {
+    func `An invalid result fails with invalidResult, and the module is notified`(what: String) throws {
         let error = try test.failure("Careless", "result", [.string(what)])
         #expect(error.code == .invalidResult && error.source == "Careless")
         #expect(try host.perform("Careless", "lastStatus") == 2)
     }
 
-    @Test func `A null result is null, a null error is actionFailed`() throws {
+    @Test func `A null pointer as the result means null, and as the error means actionFailed`() throws {
         #expect(try host.perform("Careless", "result", ["null"]) == nil)
         let error = try test.failure("Careless", "reject", ["null"])
         #expect(error.code == .actionFailed && error.source == "Careless")
@@ -57,7 +57,7 @@ import Testing
         #expect(try host.perform("Careless", "nulls") == "invalidValue")
     }
 
-    @Test func `Names that cannot be are nothing`() throws {
+    @Test func `Invalid names find nothing`() throws {
         #expect(try host.perform("Careless", "names") == 0)
     }
 
@@ -79,14 +79,13 @@ import Testing
         for _ in 0..<50 { #expect(try host.perform("Careless", "elsewhere") == 7) }
     }
 
-    @Test func `A reply that races with the return of a synchronous action comes before it or is stale`() throws {
+    @Test func `A reply that races with the return of a synchronous action precedes it or is stale`() throws {
         for _ in 0..<200 {
             do { #expect(try host.perform("Careless", "racing") == 7) } catch { #expect(error.code == .noReply) }
         }
     }
 
-    @Test func `Of the replies of a synchronous action and of another thread, at the same moment, one is taken`() throws
-    {
+    @Test func `Of simultaneous replies by a synchronous action and another thread, one is accepted`() throws {
         let calls = 2_000
         var taken = [0, 0]
         for _ in 0..<calls {
@@ -94,7 +93,7 @@ import Testing
             taken[winner] += 1
         }
         let told = try host.perform("Careless", "contestedTaken")
-        // Who was told that its reply is taken is the one whose reply the caller got.
+        // The thread whose reply was accepted is the one whose reply the caller got.
         #expect(told[0]?.int == taken[0] && told[1]?.int == taken[1])
         #expect(taken[0] + taken[1] == calls && test.staleReplies == calls)
     }
@@ -105,13 +104,13 @@ import Testing
         #expect(test.staleReplies == 1)
     }
 
-    @Test func `Of replies from many threads one is taken`() async throws {
+    @Test func `Of replies from many threads, one is accepted`() async throws {
         for _ in 0..<20 { _ = try await host.call("Careless", "manyReplies") }
         #expect(await becomesTrue { (try? host.perform("Careless", "accepted")) == 20 })
         #expect(await becomesTrue { test.staleReplies == 20 * 7 })
     }
 
-    @Test func `A reply after the deadline is stale, from whatever thread`() async throws {
+    @Test func `A reply after the deadline is stale, from any thread`() async throws {
         let error = await #expect(throws: PluginError.self) {
             try await host.call("Careless", "keep", timeout: .milliseconds(500))
         }
@@ -161,11 +160,11 @@ import Testing
         #expect(try host.perform("Careless", "told") == [1, 0])
     }
 
-    @Test func `Handlers of calls that are over, synchronous or taken are called at once with 0`() throws {
+    @Test func `Cancel handlers of synchronous calls and calls that are over are called at once with 0`() throws {
         #expect(try host.perform("Careless", "handlers") == 2)
     }
 
-    @Test func `A cancelled call answers its caller, and the action goes on`() throws {
+    @Test func `The caller of a cancelled call gets its error, and the action continues`() throws {
         #expect(try host.perform("Careless", "cancelOwn") == "cancelled")
         #expect(try host.perform("Careless", "lateReply") == 1)
     }
@@ -380,7 +379,7 @@ import Testing
                             static unsigned round;
                             if (round++ == 0) start(rival, 0);
                             atomic_store(&contested, call->token);
-                            while (atomic_load(&contested) != 0) sched_yield(); // Now both are here.
+                            while (atomic_load(&contested) != 0) sched_yield(); // Now both have arrived.
                             for (volatile int wait = round % 64; wait > 0; wait--) {}
                             plugin_value value = plugin_value_int(0);
                             if (host->resolve(host, call->token, &value) == PLUGIN_REPLY_ACCEPTED) taken[0]++;

@@ -12,7 +12,7 @@ import Testing
 
     init() throws { test = try TestHost.withSamples() }
 
-    @Test func `A call that takes longer than it may is an error, also where it has no result`() throws {
+    @Test func `A call that exceeds its timeout is an error, even if it has no result`() throws {
         try host.register(
             Manifest("Slow", version: "1.0.0") {
                 Target("Slow") {
@@ -57,7 +57,7 @@ import Testing
         #expect(error.message.contains("Counter") && error.message.contains("Did you mean “add”?"))
     }
 
-    @Test func `Names are compared with their case, and can be anything`() throws {
+    @Test func `Names are case-sensitive, and can be any text`() throws {
         #expect(try test.failure("counter", "add").code == .unknownTarget)
         for name in ["", "\0", "A/fetchDetail", "é", String(repeating: "x", count: 100_000)] {
             #expect(try test.failure(name, "add").code == .unknownTarget)
@@ -115,23 +115,23 @@ import Testing
         #expect(try test.failure("Echo", "nothing", [1]).code == .unknownParameter)
     }
 
-    @Test func `A parameter by name and by position is given twice`() throws {
+    @Test func `A parameter by name and by position counts as given twice`() throws {
         let error = try test.failure("B", "greet", Parameters([("name", "a"), ("", "b")]))
         #expect(error.code == .unknownParameter && error.message.contains("by name and by position"))
     }
 
-    @Test func `Of equal names the first one counts`() throws {
+    @Test func `Of equal names, the first one counts`() throws {
         #expect(try host.perform("B", "greet", Parameters([("name", "a"), ("name", "b")])) == "Hello, a!")
     }
 
-    @Test func `Numbers are converted where nothing is lost`() throws {
+    @Test func `Numbers are converted if nothing is lost`() throws {
         #expect(try host.perform("Echo", "double", ["value": 3]) == 3.0)
         #expect(try host.perform("Echo", "int", ["value": 3.0]) == 3)
         #expect(try host.perform("Echo", "int", ["value": .double(-0.0)]) == 0)
         #expect(try host.perform("Echo", "int", ["value": .int(.min)]) == .int(.min))
     }
 
-    @Test func `Numbers are refused where something would be lost`() throws {
+    @Test func `Numbers are refused if something would be lost`() throws {
         for value: Value in [3.5, .double(.nan), .double(.infinity), 1e19, .double(-9.3e18)] {
             #expect(try test.failure("Echo", "int", ["value": value]).code == .mistypedParameter, "\(value)")
         }
@@ -145,7 +145,7 @@ import Testing
         #expect(error.code == .invalidValue && error.source == "FixtureModule")
     }
 
-    @Test func `Null stands for a missing value where one may be missing`() throws {
+    @Test func `Null stands for a missing value where a value is optional`() throws {
         #expect(try host.perform("Echo", "any", ["value": nil]) == nil)
         #expect(try test.failure("Echo", "int", ["value": nil]).code == .mistypedParameter)
         let expected: Value = ["a": 7, "b": "none", "c": "none", "d": [1, 2]]
@@ -155,7 +155,7 @@ import Testing
         #expect(try host.perform("Echo", "defaults", ["a": 1, "b": "2", "c": 3, "d": [4]]) == given)
     }
 
-    @Test func `Codable types are parameters and results`() throws {
+    @Test func `Codable types can be parameters and results`() throws {
         let shape: Value = ["corners": [["x": 1], ["x": 2, "y": 0.5]], "color": "red"]
         let turned: Value = ["corners": [["x": 2, "y": 0.5], ["x": 1]], "color": "red"]
         #expect(try host.perform("Echo", "shape", ["value": shape]) == turned)
@@ -174,7 +174,7 @@ import Testing
 
     // MARK: Results
 
-    @Test func `Results of every kind arrive as they are, none included`() throws {
+    @Test func `Results of every kind, and none, arrive unchanged`() throws {
         let values: [Value] = [
             nil, true, .int(.max), 2.5, "", "漢", .bytes([]), .bytes([1]), [], [[nil]], [:], ["": ["a": [1.5]]],
         ]
@@ -203,7 +203,7 @@ import Testing
         #expect(refused.code == .missingParameter && refused.source == "FixtureModule")
     }
 
-    @Test func `A megabyte of bytes arrives where it lies`() throws {
+    @Test func `A megabyte of bytes arrives without a copy`() throws {
         let bytes = Bytes(count: 1 << 20) { $0[0] = 1 }
         let address = bytes.withUnsafeBytes { Int(bitPattern: $0.baseAddress) }
         let measured = try host.perform("C", "measure", ["data": .bytes(bytes)])
@@ -226,7 +226,7 @@ import Testing
         #expect(try host.perform("Lost", "x", Parameters([("a", 1), ("a", 2)]))["parameters"] == ["a": 1])
     }
 
-    @Test func `The host's handler stands in for missing targets and missing actions`() throws {
+    @Test func `The host's handler answers for missing targets and missing actions`() throws {
         host.onMissingTarget { target, action, parameters, origin in
             [
                 "target": .string(target), "action": .string(action), "parameters": .map(parameters),
@@ -288,20 +288,20 @@ import Testing
         #expect(error?.code == .cancelled)
     }
 
-    @Test func `The host's handler gets the parameters also where there is no module at all`() throws {
+    @Test func `The host's handler gets the parameters even if there is no module at all`() throws {
         let empty = try TestHost([])
         empty.host.onMissingTarget { _, _, parameters, _ in .map(parameters) }
         #expect(try empty.host.perform("Gone", "do", ["a": 1]) == ["a": 1])
     }
 
-    @Test func `What the host's handler throws is the error`() throws {
+    @Test func `The error of the host's handler is the error of the call`() throws {
         host.onMissingTarget { _, _, _, _ in throw PluginError("elsewhere", "Ask somebody else.") }
         #expect(try test.failure("Gone", "do") == PluginError("elsewhere", "Ask somebody else."))
     }
 
-    // MARK: What a module is told
+    // MARK: What a module knows
 
-    @Test func `A module is told its folder and its configuration`() throws {
+    @Test func `A module knows its folder and its configuration`() throws {
         let configured = try TestHost([built("libFixtureModule.so")]) {
             $0.moduleConfiguration = ["FixtureModule": ["color": "red", "numbers": [1, 2]]]
         }
@@ -316,7 +316,7 @@ import Testing
 
     // MARK: The end
 
-    @Test func `After the end every call says that the host was stopped`() throws {
+    @Test func `After the end, every call fails because the host has stopped`() throws {
         let callback = host.callback { _ in 1 }
         host.shutdown()
         #expect(try test.failure("A", "fetchDetail").code == .hostStopped)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import TestSupport
 
-/// What modules are told, and what they write to the log.
+/// What modules are configured with, and what they write to the log.
 @Suite(.timeLimit(.minutes(30))) struct ConfigurationTests {
-    @Test func `A module reads its present configuration, and the change is told`() async throws {
+    @Test func `A module reads its current configuration, and changes are reported`() async throws {
         let test = try TestHost([built("libFixtureModule.so")]) {
             $0.moduleConfiguration = ["FixtureModule": ["a": 1], "Other": ["b": 2]]
         }
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `A line of the log names the call that it is about`() throws {
+    @Test func `A log entry names the call that it is about`() throws {
         let module = CModule(
             actions: [
                 (

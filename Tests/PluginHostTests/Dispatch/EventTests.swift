@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Events: who gets them, in which order, and what happens when one fails.
+/// Events: which subscribers get them, in which order, and what happens when one fails.
 @Suite(.timeLimit(.minutes(30))) struct EventTests {
     // MARK: Modules
 
@@ -46,7 +46,7 @@ import Testing
         #expect(outcome.failures.first?.source == "Good")
     }
 
-    @Test func `One that fails does not stop the others, and is named`() throws {
+    @Test func `A subscriber that fails does not stop the others, and is named`() throws {
         let test = try TestHost()
         for name in ["A", "B"] {
             var module = CModule(name: name)
@@ -61,7 +61,9 @@ import Testing
         #expect(test.messages.contains { $0.contains("“shop.sold” failed in A") && $0.contains("no money") })
     }
 
-    @Test func `Asynchronous subscribers are awaited by await, and only started else`() async throws {
+    @Test func `Asynchronous subscribers are awaited by an asynchronous post, and only started by any other`()
+        async throws
+    {
         let test = try TestHost.withFixture()
         let outcome = try await test.host.post("fixture.async", ["item": "tea"])
         #expect(outcome.delivered == 1 && test.log.contains { $0.message == "async tea" })
@@ -74,14 +76,14 @@ import Testing
         #expect(await becomesTrue { test.log.contains { $0.message == "async \(salt)" } })
     }
 
-    @Test func `The failure of an asynchronous subscriber is told and logged`() async throws {
+    @Test func `The failure of an asynchronous subscriber is reported and logged`() async throws {
         let test = try TestHost.withFixture()
         let outcome = try await test.host.post("fixture.fails")
         #expect(outcome.failures == [PluginError("outOfStock", "There are no more.", source: "FixtureModule")])
         #expect(test.log.contains { $0.level == .error && $0.message.contains("fixture.fails") })
     }
 
-    @Test func `A post that waits ends at its deadline, while the subscriber goes on`() async throws {
+    @Test func `A post that waits ends at its deadline, while the subscriber continues`() async throws {
         let test = try TestHost.withFixture()
         let error = await #expect(throws: PluginError.self) {
             try await test.host.post("fixture.async", timeout: .milliseconds(1))
@@ -91,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: [3, 12])
-    func `A subscriber that leaves while an event is delivered does not get it, and all others do`(count: Int) throws {
+    func `A subscriber that is removed during a delivery does not get the event, but all others do`(count: Int) throws {
         let test = try TestHost([])
         let told = Mutex<[Int]>([])
         let modules = (0..<count).map { number in
@@ -117,7 +119,7 @@ import Testing
         #expect(test.log.contains { $0.message == "sync tea" })
     }
 
-    @Test func `A module in C posts by an address`() throws {
+    @Test func `A module in C posts events through an address`() throws {
         let test = try TestHost()
         var module = CModule()
         module.events = [("shop.sold", "", "note(\"\(test.noteFile)\", \"got \");")]
@@ -140,7 +142,7 @@ import Testing
         #expect(error.code == .refused)
     }
 
-    @Test func `An event without subscribers is no error`() async throws {
+    @Test func `An event without subscribers is not an error`() async throws {
         let test = try TestHost.withFixture()
         #expect(try await test.host.post("nobody.cares") == EventOutcome(delivered: 0, failures: []))
     }
@@ -151,21 +153,21 @@ import Testing
         #expect(error?.code == .invalidValue)
     }
 
-    // MARK: Without end
+    // MARK: Endless events
 
     @Test(arguments: ["fixture.again", "fixture.againLater"])
-    func `An event that is posted from inside its own handler without end is an error`(event: String) async throws {
+    func `Posting an event endlessly from its own handler is an error`(event: String) async throws {
         let test = try TestHost.withFixture()
         let error = await #expect(throws: PluginError.self) { try await test.host.post(event) }
         #expect(error?.code == .recursionLimit)
     }
 
-    @Test func `Handlers that swallow that error still end soon`() async throws {
+    @Test func `Handlers that ignore that error still end soon`() async throws {
         let test = try TestHost.withFixture()
         #expect(try await test.host.post("fixture.swallows").delivered == 1)
     }
 
-    @Test func `Endless handlers of the program are ended`() async throws {
+    @Test func `Handlers of the program that post endlessly are stopped`() async throws {
         let test = try TestHost.withFixture()
         let host = test.host
         let subscription = host.on("loop") { [weak host] _ in try host?.post("loop") }
@@ -174,9 +176,9 @@ import Testing
         subscription.cancel()
     }
 
-    // MARK: Sticky
+    // MARK: Sticky events
 
-    /// A module of the program that notes what it hears.
+    /// A module of the program that notes the events it gets.
     private func listener(_ name: String, _ heard: Heard) -> Manifest {
         Manifest(name, version: "1.0.0") {
             Subscribe {
@@ -195,7 +197,7 @@ import Testing
         #expect(heard.notes.withLock { $0 } == ["Late started", "Late salt", "Late tea"])
     }
 
-    @Test func `A sticky event reaches a module once, also when it is posted while the module starts`() async throws {
+    @Test func `A sticky event reaches a module once, even if it is posted while the module starts`() async throws {
         let test = try TestHost()
         func module(_ name: String, _ hooks: KeyValuePairs<String, String>, _ event: String) throws {
             var module = CModule(name: name)
@@ -216,7 +218,7 @@ import Testing
         #expect(test.notes == "A Z ")
     }
 
-    @Test func `A sticky event and a subscription that come at the same time meet once`() async throws {
+    @Test func `A sticky event reaches a simultaneous subscription once`() async throws {
         let test = try TestHost([])
         let host = test.host
         for round in 0..<200 {
@@ -229,10 +231,10 @@ import Testing
         }
     }
 
-    @Test func `A sticky event and a module that come at the same time meet once`() async throws {
+    @Test func `A sticky event reaches a simultaneously added module once`() async throws {
         let test = try TestHost([])
         let host = test.host
-        // To keep it takes about as long as to register a module.
+        // Storing it takes about as long as registering a module.
         let items = Parameters(["items": .list((0..<20_000).map { .string("a text of some length, number \($0)") })])
         for round in 0..<40 {
             let heard = Mutex(0)
@@ -271,7 +273,7 @@ import Testing
 
 /// Events that the host posts itself.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct HostEventTests {
-    @Test func `Modules that come, are replaced, fail and go are events`() async throws {
+    @Test func `The adding, replacing, failing and removing of modules are events`() async throws {
         let test = try TestHost()
         let got = Mutex<[String]>([])
         let subscriptions = [
@@ -309,7 +311,7 @@ import Testing
         for subscription in subscriptions { subscription.cancel() }
     }
 
-    @Test func `A URL of another program is an event, a local one is not`() async throws {
+    @Test func `A URL that another program opens is an event, but not a local one`() async throws {
         let test = try TestHost.withSamples()
         let got = Mutex<[Value?]>([])
         let subscription = test.host.on("host.openURL") { parameters in got.withLock { $0.append(parameters["url"]) } }
@@ -319,7 +321,7 @@ import Testing
         subscription.cancel()
     }
 
-    @Test func `Memory pressure is watched where the kernel lets it, and a word in the log else`() async throws {
+    @Test func `Memory pressure is watched if the kernel allows it, and otherwise the log says so`() async throws {
         let test = try TestHost()
         try test.start()
         let subscription = test.host.on("host.memoryPressure") { _ in }
@@ -328,7 +330,7 @@ import Testing
         subscription.cancel()
     }
 
-    @Test func `The share of waiting is read from the kernel's figures`() throws {
+    @Test func `The share of time lost to memory pressure is read from the kernel's figures`() throws {
         let folder = try TemporaryFolder()
         let path = try folder.file("memory")
         try "some avg10=1.25 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.50 avg60=0.00 avg300=0.00 total=1\n"
@@ -338,7 +340,7 @@ import Testing
     }
 }
 
-/// What modules have heard.
+/// The events that modules have got.
 private final class Heard: Sendable {
     let notes = Mutex<[String]>([])
 

@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Nobody links against anybody: seen in the binaries.
+/// No module links against another or against the host, as the binaries show.
 @Suite struct IndependenceTests {
     private let modules = ["ModuleA", "ModuleB", "ModuleC"]
 
@@ -14,12 +14,12 @@ import Testing
         try Data(contentsOf: URL(fileURLWithPath: path)).withUnsafeBytes { try ELFImage(reading: $0, path: path) }
     }
 
-    /// Whether the bytes of a file, its names of symbols among them, contain a word.
+    /// Whether the bytes of a file, including its symbol names, contain a word.
     private func contains(_ path: String, _ word: String) throws -> Bool {
         try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped).range(of: Data(word.utf8)) != nil
     }
 
-    @Test func `A module needs no other module and not the host, and exports its entry`() throws {
+    @Test func `A module needs no other module and no host, and exports its entry function`() throws {
         for name in modules {
             let image = try image(built("lib\(name).so"))
             #expect(image.exportsEntry)
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func `A module in C needs nothing of Swift's`() throws {
+    @Test func `A module in C needs no Swift library`() throws {
         let path = try CFixture.build(CFixture.entry)
         #expect(try image(path).needed.allSatisfy { !$0.contains("swift") })
     }

@@ -42,7 +42,7 @@ import Testing
         #expect(numbers == Array(repeating: 1, count: 8))
     }
 
-    @Test func `Tasks that ask for an instance at the same time get one and the same`() async throws {
+    @Test func `Tasks that request an instance at the same time get the same one`() async throws {
         let host = host
         let numbers = try await withThrowingTaskGroup(of: Value.self) { group in
             for _ in 0..<50 { group.addTask { try await host.call("Shared", "later") } }
@@ -51,12 +51,12 @@ import Testing
         #expect(numbers.count == 1)
     }
 
-    @Test func `An instance per call is made for each`() throws {
+    @Test func `An instance per call is made for each call`() throws {
         let first = try host.perform("PerCall", "number")
         #expect(try host.perform("PerCall", "number") != first)
     }
 
-    @Test func `Instances per call are destroyed, and a shared one at the end`() throws {
+    @Test func `Instances per call are destroyed after the call, and a shared one at the end`() throws {
         let module = CModule(
             name: "Counted",
             code: """
@@ -89,7 +89,7 @@ import Testing
         #expect(try counted.host.perform("Count", "destroyed") == 3)
     }
 
-    @Test func `What make throws is the error of the call, and the next one tries again`() async throws {
+    @Test func `The error of make is the error of the call, and the next call tries again`() async throws {
         let expected = PluginError("noMoney", "It costs too much.", source: "FixtureModule")
         for _ in 0..<3 {
             #expect(try test.failure("Unmakeable", "number") == expected)
@@ -97,13 +97,13 @@ import Testing
         }
     }
 
-    @Test func `A make that calls its own target waits for itself, which is an error`() async throws {
+    @Test func `A make function that calls its own target is a circular wait`() async throws {
         let error = try test.failure("Selfish", "number")
         #expect(error.code == .circularWait)
         #expect(try test.failure("Selfish", "number").code == .circularWait)
     }
 
-    @Test func `A make that returns null is instanceFailed`() throws {
+    @Test func `A make function that returns null fails with instanceFailed`() throws {
         let module = CModule(
             name: "Null", code: "static void *make(void *d, const plugin_call *c) { (void)d, (void)c; return 0; }",
             targets: [

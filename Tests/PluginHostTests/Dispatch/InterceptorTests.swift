@@ -6,7 +6,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Code of the program around calls.
+/// Interceptors of the program.
 @Suite(.timeLimit(.minutes(30))) struct InterceptorTests {
     let test: TestHost
     var host: PluginHost { test.host }
@@ -35,7 +35,7 @@ import Testing
         #expect(try host.perform("C", "add", ["a": 0, "b": 0]) == 0)
     }
 
-    @Test func `Priority, then registration decide the order`() throws {
+    @Test func `The order is by priority, then by registration`() throws {
         let order = Mutex<[String]>([])
         func note(_ name: String, _ priority: Int) {
             host.intercept(.all, priority: priority) { call, next in
@@ -53,7 +53,7 @@ import Testing
         #expect(order.withLock { $0 } == ["a", "b", "c", "d", "e", "/e", "/d", "/c", "/b", "/a"])
     }
 
-    @Test func `A scope says which calls are seen`() async throws {
+    @Test func `The scope says which calls an interceptor sees`() async throws {
         let counts = Mutex<[String: Int]>([:])
         try host.addRoute("app://sum/:a/:b", to: "C/add")
         for scope: InterceptionScope in [.all, .target("C"), .action("Echo", "any"), .route("app://sum/:x/:y")] {
@@ -73,7 +73,7 @@ import Testing
             ])
     }
 
-    @Test func `Calls of objects, of modules among themselves and of notFound are seen, callbacks are not`() throws {
+    @Test func `Calls of objects, between modules and of notFound are intercepted, but not callbacks`() throws {
         let seen = Mutex<[String]>([])
         host.intercept(.all) { call, next in
             seen.withLock { $0.append("\(call.target)/\(call.action)") }
@@ -93,12 +93,12 @@ import Testing
 
     private final class Bell: Sendable {}
 
-    /// Posts without awaiting, also from a test that is asynchronous.
+    /// Posts without awaiting, even from an asynchronous test.
     private func post(_ event: String, _ parameters: Parameters = [:]) throws -> EventOutcome {
         try host.post(event, parameters)
     }
 
-    @Test func `However an action is addressed, an interceptor stands around it`() async throws {
+    @Test func `An action is intercepted however it is addressed`() async throws {
         let seen = Mutex<[String]>([])
         host.intercept(.all) { call, next in
             seen.withLock { $0.append("\(call.target)/\(call.action)") }
@@ -132,7 +132,9 @@ import Testing
         #expect(seen.withLock { $0.suffix(4) } == ["Bare/ring", "Bare/ring", "/desk.rang", "/desk.rang"])
     }
 
-    @Test func `Around a subscriber it changes, refuses and fails, and the poster is told`() async throws {
+    @Test func `An interceptor of a subscriber can change, refuse and fail, and the poster gets the error`()
+        async throws
+    {
         let got = Mutex<[Int?]>([])
         try host.register(
             Manifest("Desk", version: "1.0.0") {
@@ -155,18 +157,18 @@ import Testing
         #expect(got.withLock { $0 } == [7, 7])
         interceptors[0].remove()
         let later = host.intercept(.event("desk.rang")) { call, next async throws -> Value in try await next(call) }
-        // An asynchronous interceptor makes an asynchronous subscriber: it is started, and not waited for.
+        // An asynchronous interceptor makes a subscriber asynchronous: it is started and not awaited.
         #expect(try post("desk.rang", ["n": 2]) == EventOutcome(delivered: 1, failures: []))
         #expect(try await host.post("desk.rang", ["n": 3]).failures == [])
         #expect(await becomesTrue { got.withLock { $0.compactMap(\.self).sorted() } == [2, 3, 7, 7] })
         later.remove()
-        // Handlers that post within each other are counted without the interceptors around them.
+        // Handlers that post within each other are counted without their interceptors.
         host.intercept(.all) { call, next in try next(call) }
         let error = #expect(throws: PluginError.self) { try post("fixture.again") }
         #expect(error?.message.contains("8 times") == true)
     }
 
-    @Test func `An interceptor tries again`() throws {
+    @Test func `An interceptor can retry a call`() throws {
         let attempts = Mutex(0)
         host.intercept(.target("Failing")) { call, next in
             for _ in 0..<2 {
@@ -180,7 +182,7 @@ import Testing
         #expect(attempts.withLock { $0 } == 2)
     }
 
-    @Test func `The caller gets what a later attempt has returned`() throws {
+    @Test func `The caller gets the result of a later attempt`() throws {
         host.intercept(.action("C", "add")) { call, next in
             do {
                 return try next(call)
@@ -194,7 +196,9 @@ import Testing
         #expect(try host.perform("C", "add", ["a": 2, "b": 2]) == 4)
     }
 
-    @Test func `Asynchronous code stands around both kinds, and perform says that it cannot wait`() async throws {
+    @Test func `An asynchronous interceptor works with both kinds of actions, and perform refuses to wait`()
+        async throws
+    {
         host.intercept(.target("Echo")) { call, next async throws -> Value in
             try await Task.sleep(for: .milliseconds(1))
             let result = try await next(call)
@@ -206,7 +210,7 @@ import Testing
         #expect(error.code == .asynchronousAction && error.message.contains("Echo/any"))
     }
 
-    @Test func `Synchronous code stands around asynchronous actions, many at a time`() async throws {
+    @Test func `A synchronous interceptor works with many asynchronous calls at a time`() async throws {
         let count = Mutex(0)
         host.intercept(.all) { call, next in
             let result = try next(call)
@@ -231,7 +235,7 @@ import Testing
         #expect(error?.code == "outOfStock")
     }
 
-    @Test func `What is refused to other programs does not reach an interceptor`() async throws {
+    @Test func `A call that is refused to other programs does not reach an interceptor`() async throws {
         let count = Mutex(0)
         host.intercept(.all) { call, next in
             count.withLock { $0 += 1 }
@@ -246,7 +250,7 @@ import Testing
         #expect(count.withLock { $0 } == 1)
     }
 
-    @Test func `An interceptor that calls what it guards ends at the depth limit, in both forms`() async throws {
+    @Test func `An interceptor that calls what it intercepts ends at the depth limit, in both forms`() async throws {
         let host = host
         host.intercept(.action("C", "add")) { _, _ in try host.perform("C", "add", [1, 2]) }
         #expect(try test.failure("C", "add", [1, 2]).code == .recursionLimit)
@@ -257,7 +261,9 @@ import Testing
         #expect(error?.code == .recursionLimit)
     }
 
-    @Test func `Running past the deadline ends the call, and the log names the interceptor`() async throws {
+    @Test func `The deadline ends a call whose interceptor still runs, and the log names the interceptor`()
+        async throws
+    {
         host.intercept(.target("C")) { call, next in
             usleep(1_000_000)
             return try next(call)
@@ -289,7 +295,7 @@ import Testing
         #expect(await becomesTrue { (try? host.perform("Later", "cancelled")) == 1 })
     }
 
-    @Test func `Interceptors come and go while calls run`() async throws {
+    @Test func `Interceptors can be added and removed while calls run`() async throws {
         let host = host
         let isOver = Mutex(false)
         async let changes: [Void] = onThreads(1) { _ in
@@ -308,7 +314,7 @@ import Testing
         _ = try await changes
     }
 
-    @Test func `Every way to an action leads through its interceptors`() async throws {
+    @Test func `Every path to an action leads through its interceptors`() async throws {
         let fixture = try TestHost.withFixture()
         let (host, own) = (fixture.host, test.host)
         let seen = Mutex<[String]>([])
@@ -344,7 +350,9 @@ import Testing
         #expect(taken() == ["A/fetchDetail"])
     }
 
-    @Test func `An asynchronous interceptor for all calls holds up no event that is only posted`() async throws {
+    @Test func `An asynchronous interceptor of all calls does not delay events that are posted without waiting`()
+        async throws
+    {
         let fixture = try TestHost.withFixture()
         let passed = Mutex(0)
         fixture.host.intercept(.all) { call, next async throws in

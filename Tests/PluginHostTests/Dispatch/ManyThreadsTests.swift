@@ -23,7 +23,7 @@ import Testing
             ])
     }
 
-    @Test func `Every call is found, runs once and gets its own result, while tables are published`() async throws {
+    @Test func `Every call runs once and gets its own result while registries are published`() async throws {
         let libraries = try (0..<6).map { try Self.module($0).build() }
         let test = try TestHost(Array(libraries[0..<2])) { $0.watches = true }
         let host = test.host
@@ -73,7 +73,7 @@ import Testing
         #expect(try await host.call("Serial", "overlapLater", [0]) == 0)
     }
 
-    @Test func `Every thread that calls and ends leaves room for others`() async throws {
+    @Test func `Every thread that has made calls leaves room for others when it ends`() async throws {
         let test = try TestHost.withFixture()
         let host = test.host
         for _ in 0..<30 {

@@ -6,9 +6,9 @@ import Testing
 
 @testable import TestSupport
 
-/// Code of modules around calls, where the configuration names it.
+/// Interceptors of modules, which the configuration names.
 @Suite(.timeLimit(.minutes(30))) struct ModuleInterceptorTests {
-    /// A module that offers an interceptor of every sort.
+    /// A module that offers interceptors of every kind.
     private static let guardian = Manifest("Guard", version: "1.0.0") {
         Target("Guard") {
             Action("seen") { seen.withLock { $0 } }
@@ -68,8 +68,7 @@ import Testing
         InterceptorRule("Guard", name, for: scope, priority: priority)
     }
 
-    @Test func `Without being named an interceptor does nothing; named it changes, answers, refuses and fails`() throws
-    {
+    @Test func `An interceptor of a module changes, answers, refuses and fails calls only if a rule names it`() throws {
         #expect(try host.perform("C", "add", [2, 3]) == 5)
         #expect(host.interceptors.isEmpty)
         try host.updateInterceptors([rule("change", .action("C", "add"))])
@@ -86,7 +85,7 @@ import Testing
         #expect(try host.perform("C", "add", [2, 3]) == 5)
     }
 
-    @Test func `It sees who calls and by which route, and tries again`() async throws {
+    @Test func `An interceptor of a module sees the caller and the route, and can retry`() async throws {
         try host.addRoute("app://measured/:a/:b", to: "C/add")
         try host.updateInterceptors([rule("measure", .route("app://measured/:x/:y"))])
         #expect(try await host.open("app://measured/1/2") == 3)
@@ -102,7 +101,7 @@ import Testing
         #expect(Self.seen.withLock { $0.count { $0 == "try coded" } } == 2)
     }
 
-    @Test func `Order is by priority, then rules as they are listed, then code of the program`() throws {
+    @Test func `The order is by priority, then by the list of rules, with interceptors of the program last`() throws {
         func nesting(_ rules: [InterceptorRule]) throws -> [String] {
             try host.updateInterceptors(rules)
             return host.interceptors.map { $0.name ?? "program" }
@@ -117,7 +116,7 @@ import Testing
         own.remove()
     }
 
-    @Test func `Both kinds of interceptors stand around both kinds of actions`() async throws {
+    @Test func `Both kinds of interceptors work with both kinds of actions`() async throws {
         let echo = InterceptionScope.target("Echo")
         try host.updateInterceptors([rule("again", echo), rule("later", echo), rule("measure", echo)])
         #expect(try await host.call("Echo", "any", ["x"]) == ["later": "x"])
@@ -140,14 +139,14 @@ import Testing
         #expect(error?.code == "outOfStock" && error?.source == "FixtureModule")
     }
 
-    @Test func `One that calls what it guards ends at the depth limit`() async throws {
+    @Test func `An interceptor that calls what it intercepts ends at the depth limit`() async throws {
         try host.updateInterceptors([rule("endless", .target("C"))])
         #expect(try test.failure("C", "add", [1, 2]).code == .recursionLimit)
         let error = await #expect(throws: PluginError.self) { try await host.call("C", "add", [1, 2]) }
         #expect(error?.code == .recursionLimit)
     }
 
-    @Test func `A serial module that stands around a call which needs it is found to wait for itself`() async throws {
+    @Test func `A serial module that intercepts a call which needs that module is a circular wait`() async throws {
         try host.register(
             Manifest("Doorman", version: "1.0.0") {
                 Target("Doorman") {
@@ -173,7 +172,9 @@ import Testing
         }
     }
 
-    @Test func `While its module is not there calls are refused, or pass where the rule is optional`() async throws {
+    @Test func `Calls are refused while the interceptor's module is missing, or pass if the rule is optional`()
+        async throws
+    {
         var rule = rule("change", .target("C"))
         try host.updateInterceptors([rule])
         #expect(try host.perform("C", "add", [2, 3]) == 42)
@@ -192,7 +193,9 @@ import Testing
         #expect(host.interceptors.map(\.isMissing) == [false])
     }
 
-    @Test func `One that runs past the deadline is named in the status, while it runs and afterwards`() async throws {
+    @Test func `An interceptor that exceeds the deadline is named in the status, while it runs and afterwards`()
+        async throws
+    {
         try host.updateInterceptors([
             rule("slow", .target("C")), rule("spend", .target("Echo")), rule("lazy", .target("Later")),
         ])
@@ -227,7 +230,7 @@ import Testing
             } catch { return error.code }
             return nil
         }
-        // Not blocking: the other call begins on a thread of tasks.
+        // Without blocking: the other call begins on a thread of tasks.
         #expect(await becomesTrue { began.wait(timeout: .now()) == .success })
         #expect(await becomesTrue { host.interceptors.last?.overdueCalls == ["B/greet"] })
         mayEnd.signal()
@@ -236,7 +239,8 @@ import Testing
         own.remove()
     }
 
-    @Test func `Code behind an interceptor whose time was up is named while it runs, and not afterwards`() async throws
+    @Test func `Code that an interceptor calls past the deadline is named while it runs, and not afterwards`()
+        async throws
     {
         let (began, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         try host.updateInterceptors([rule("later", .target("Later"))])
@@ -246,7 +250,7 @@ import Testing
             mayEnd.signal()
             return try next(call)
         }
-        // On a machine that is busy the deadline may pass before the program's interceptor has begun.
+        // On a busy machine, the deadline may pass before the program's interceptor has begun.
         var timeout = Duration.milliseconds(200)
         repeat {
             let late = await #expect(throws: PluginError.self) {
@@ -261,7 +265,7 @@ import Testing
         own.remove()
     }
 
-    @Test func `The rest of a call cannot be called when the interceptor has ended`() throws {
+    @Test func `An interceptor cannot continue a call after it has ended`() throws {
         let module = CModule(
             name: "Keeper",
             body: """
@@ -319,7 +323,7 @@ import Testing
         #expect(test.host.modules.contains { $0.interceptors == ["add", "bad"] })
     }
 
-    @Test func `A rule that guards nothing is refused, whole, and a host does not start with it`() throws {
+    @Test func `Rules of which one is invalid are refused as a whole, and a host does not start with them`() throws {
         try host.updateInterceptors([rule("change", .target("C"))])
         let error = #expect(throws: PluginError.self) {
             try host.updateInterceptors([rule("measure", .all), rule("refuse", .route("app://x/(a"))])
@@ -332,7 +336,7 @@ import Testing
         #expect(throws: PluginError.self) { try other.start() }
     }
 
-    @Test func `Rules are read from JSON, and what is wrong with one is said`() throws {
+    @Test func `Rules are read from JSON, and an error says what is wrong with one`() throws {
         #expect(
             try InterceptorRule(["module": "M", "interceptor": "i", "target": "T", "priority": 3, "optional": true])
                 == InterceptorRule("M", "i", for: .target("T"), priority: 3, optional: true))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Objects and callbacks: handles that the host mints and counts.
+/// Objects and callbacks: handles that the host creates and counts.
 @Suite struct ObjectTests {
     let test: TestHost
     var host: PluginHost { test.host }
@@ -29,7 +29,7 @@ import Testing
         #expect(error?.message.contains("“next”") == true)
     }
 
-    @Test func `Parameters of an object's action are checked like any`() throws {
+    @Test func `Parameters of an object's action are checked like any others`() throws {
         let link = try #require(try host.perform("Callbacks", "link").object)
         #expect(try link.perform("number", [3.0]) == 3)
         #expect(#expect(throws: PluginError.self) { try link.perform("number") }?.code == .missingParameter)
@@ -41,7 +41,7 @@ import Testing
         #expect(try await cursor.call("next") == "pear")
     }
 
-    @Test func `An object goes through other modules and comes back the same`() throws {
+    @Test func `An object that passes through other modules comes back the same`() throws {
         let cursor = try host.perform("Counter", "search", ["text": "pear"])
         #expect(try host.perform("Echo", "object", ["value": cursor]) == cursor)
         #expect(try host.perform("Echo", "any", ["value": [cursor, ["c": cursor]]]) == [cursor, ["c": cursor]])
@@ -52,7 +52,7 @@ import Testing
         #expect(try counting.host.perform("Things", "undeclared") == 0)
     }
 
-    @Test func `An object is destroyed once, when its last holder lets go, also from many threads`() async throws {
+    @Test func `An object is destroyed once, when its last holder releases it, also from many threads`() async throws {
         let counting = try TestHost([Self.counting.build()])
         let host = counting.host
         for _ in 0..<20 {
@@ -65,7 +65,7 @@ import Testing
         #expect(await becomesTrue { (try? host.perform("Things", "destroyed")) == 20 })
     }
 
-    @Test func `A handle that nobody holds is found, whatever is done with it`() throws {
+    @Test func `Every use of a released handle is detected`() throws {
         let counting = try TestHost([Self.counting.build()])
         #expect(try counting.host.perform("Things", "useReleased") == "unknownObject")
         #expect(try counting.host.perform("Things", "releaseAgain") == 1)
@@ -74,7 +74,7 @@ import Testing
         #expect(try counting.host.perform("Things", "destroyed") == 1)
     }
 
-    @Test func `The last release inside an action of the object waits for its end`() throws {
+    @Test func `An object that is released inside its own action is destroyed when the action ends`() throws {
         let counting = try TestHost([Self.counting.build()])
         #expect(try counting.host.perform("Things", "releaseInside") == 0)
         #expect(try counting.host.perform("Things", "destroyed") == 1)
@@ -185,7 +185,7 @@ import Testing
         #expect(throws: PluginError.self) { try callback.object.perform("call") }
     }
 
-    @Test func `What a callback throws is the error of its call`() throws {
+    @Test func `The error of a callback is the error of its call`() throws {
         let callback = host.callback { _ throws -> Value in throw PluginError("no", "No.") }
         let error = #expect(throws: PluginError.self) {
             try host.perform("Callbacks", "call", ["callback": .object(callback.object), "times": 1])
@@ -193,7 +193,7 @@ import Testing
         #expect(error?.code == "no")
     }
 
-    @Test func `A callback takes no names, and has no other action`() throws {
+    @Test func `A callback takes no named parameters, and has no other action`() throws {
         let callback = host.callback { _ in 1 }
         let named = #expect(throws: PluginError.self) { try callback.object.perform("call", ["a": 1]) }
         #expect(named?.code == .unknownParameter)
@@ -210,7 +210,7 @@ import Testing
         #expect(counts == [0, 0, 0, 0])
     }
 
-    @Test func `A callback lets go of what it holds when its last holder lets go of it`() async throws {
+    @Test func `A callback releases what it holds when its last holder releases it`() async throws {
         final class Held: Sendable {}
         weak var held: Held?
         do {

@@ -5,9 +5,9 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Closures of the program that get events, whichever way those take.
+/// Closures of the program that get events, by whichever path these take.
 @Suite(.timeLimit(.minutes(30))) struct ProgramEventTests {
-    @Test func `A name may have a zero byte, and all of it counts`() throws {
+    @Test func `A name may contain a zero byte, and all of it counts`() throws {
         let host = try TestHost.withFixture().host
         let name = "zero\0" + String(repeating: "x", count: 5000)
         let running = Mutex<[String]>([])
@@ -20,7 +20,7 @@ import Testing
         subscription.cancel()
     }
 
-    @Test func `The program subscribes until it cancels`() async throws {
+    @Test func `A subscription of the program lasts until it is cancelled`() async throws {
         let test = try TestHost.withFixture()
         let got = Mutex<[[String: Value]]>([])
         let subscription = test.host.on("fixture.sync") { parameters in got.withLock { $0.append(parameters) } }
@@ -30,13 +30,13 @@ import Testing
         #expect(try await test.host.post("fixture.sync").delivered == 1)
     }
 
-    @Test func `A subscription that is dropped is over`() async throws {
+    @Test func `A subscription that is dropped ends`() async throws {
         let test = try TestHost.withFixture()
         _ = test.host.on("mine") { _ in }
         #expect(try await test.host.post("mine").delivered == 0)
     }
 
-    @Test func `An asynchronous handler of the program is awaited, and its error told`() async throws {
+    @Test func `An asynchronous handler of the program is awaited, and its error reported`() async throws {
         let test = try TestHost.withFixture()
         let subscription = test.host.on("mine") { _ in
             try await Task.sleep(for: .milliseconds(20))
@@ -47,10 +47,10 @@ import Testing
         subscription.cancel()
     }
 
-    // With an asynchronous handler beside them an event takes the way that is for all events.
+    // With an asynchronous handler beside them, an event takes the general path.
 
     @Test(arguments: [false, true])
-    func `Handlers of the program run in their order behind the modules, and each failure is told`(
+    func `Handlers of the program run in their order after the modules, and each failure is reported`(
         besideAsynchronous: Bool
     ) throws {
         let test = try TestHost.withFixture()
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `A handler that one before it cancels gets nothing any more`(besideAsynchronous: Bool) throws {
+    func `A handler that an earlier one cancels does not get the event`(besideAsynchronous: Bool) throws {
         let test = try TestHost([])
         let host = test.host
         let later = Mutex<Subscription?>(nil)
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `What a handler of the program calls is called for the event`(besideAsynchronous: Bool) throws {
+    func `Calls by a handler of the program are attributed to the event`(besideAsynchronous: Bool) throws {
         let test = try TestHost([])
         let host = test.host
         let seen = Mutex<[String]>([])
@@ -116,7 +116,7 @@ import Testing
     private enum Failing: CaseIterable { case handlers, besideAsynchronous, modules }
 
     @Test(arguments: Failing.allCases)
-    private func `A log that posts the event which failed ends soon`(_ failing: Failing) throws {
+    private func `A log that posts the event that failed ends soon`(_ failing: Failing) throws {
         let running = Mutex<PluginHost?>(nil)
         let test = try TestHost([]) { configuration in
             configuration.log = { _ in _ = try? running.withLock { $0 }?.post("log.line") }
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `Two spellings of one character are two names`(besideAsynchronous: Bool) throws {
+    func `Two encodings of one character are two names`(besideAsynchronous: Bool) throws {
         let test = try TestHost([])
         let host = test.host
         let heard = Mutex<[String]>([])
@@ -163,7 +163,7 @@ import Testing
         other?.cancel()
     }
 
-    @Test func `An event may be named like asynchronous handlers of another one`() async throws {
+    @Test func `An event may be named like the asynchronous handlers of another one`() async throws {
         let test = try TestHost([])
         let host = test.host
         let heard = Mutex<[String]>([])
@@ -181,7 +181,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `An error without a code is one of the handler's`(besideAsynchronous: Bool) throws {
+    func `An error without a code becomes actionFailed`(besideAsynchronous: Bool) throws {
         let test = try TestHost([])
         let host = test.host
         let subscription = host.on("mine") { _ in throw PluginError("", "Nothing.", source: "") }
@@ -191,7 +191,9 @@ import Testing
         other?.cancel()
     }
 
-    @Test func `Threads that subscribe, post and cancel hear what they subscribe to, while they do`() async throws {
+    @Test func `Threads that subscribe, post and cancel get their events exactly while they are subscribed`()
+        async throws
+    {
         let test = try TestHost([])
         let host = test.host
         let outcomes = try await onThreads(4) { number in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Instances that are dropped, and instances for one call.
+/// Instances that are released, and instances for one call.
 @Suite(.timeLimit(.minutes(30))) struct ReleaseTests {
     let test: TestHost
     var host: PluginHost { test.host }
@@ -108,7 +108,7 @@ import Testing
         #expect(try host.perform("S", "number") == 1)
     }
 
-    @Test func `A fresh call has an instance of its own, destroyed behind it`() async throws {
+    @Test func `A fresh call has its own instance, which is destroyed afterwards`() async throws {
         #expect(try host.perform("S", "number") == 1)
         #expect(try host.fresh.perform("S", "number") == 2)
         #expect(try host.perform("Count", "destroyed") == 2)
@@ -119,7 +119,7 @@ import Testing
         #expect(try host.fresh.perform("Count", "made") == 5)
     }
 
-    @Test func `A fresh call has an instance of its own also where interceptors stand around it`() async throws {
+    @Test func `A fresh call has its own instance even if it is intercepted`() async throws {
         host.intercept(.all) { call, next in try next(call) }
         #expect(try host.perform("S", "number") == 1)
         #expect(try host.fresh.perform("S", "number") == 2)
@@ -128,7 +128,7 @@ import Testing
         #expect(try host.perform("Count", "destroyed") == 3)
     }
 
-    @Test func `A target that is not there cannot be released, one without instances has none`() throws {
+    @Test func `An unknown target cannot be released, and one without instances has none to release`() throws {
         let error = #expect(throws: PluginError.self) { try host.release("Cont") }
         #expect(error?.code == .unknownTarget && error?.message.contains("“Count”") == true)
         #expect(try !host.release("Count"))

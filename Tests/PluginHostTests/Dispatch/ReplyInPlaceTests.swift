@@ -16,12 +16,12 @@ import Testing
             ("null", nil), ("bool", true), ("int", -5), ("double", 2.5), ("string", "text"), ("bytes", .bytes([1, 2])),
             ("list", [1]),
         ] as [(String, Value)])
-    func `plugin_reply passes any result on`(kind: String, value: Value) throws {
+    func `plugin_reply passes on any result`(kind: String, value: Value) throws {
         #expect(try host.perform("Place", "reply", [.string(kind)]) == value)
         #expect(test.staleReplies == 0)
     }
 
-    @Test func `An action that runs on its caller's thread has a place for its result`() async throws {
+    @Test func `An action that runs on its caller's thread can write its result in place`() async throws {
         #expect(try host.perform("Place", "isThere") == true)
         #expect(try await host.call("Place", "isThere") == true)
         #expect(try host.perform("Place", "isThere", timeout: .seconds(600)) == true)
@@ -29,7 +29,7 @@ import Testing
         #expect(try host.perform("Instances", "isThere") == true)
     }
 
-    @Test func `An asynchronous action and the making of an instance have none, and plugin_reply resolves`()
+    @Test func `Asynchronous actions and factories cannot write in place, and plugin_reply resolves instead`()
         async throws
     {
         #expect(try await host.call("Place", "later") == 3)
@@ -37,13 +37,13 @@ import Testing
     }
 
     @Test(arguments: ["string", "list", "object", "unknown"])
-    func `What else is written there is invalidResult`(kind: String) throws {
+    func `A result of any other kind in place fails with invalidResult`(kind: String) throws {
         let error = try test.failure("Place", "write", [.string(kind)])
         #expect(error.code == .invalidResult && error.source == "Place" && error.message.contains("Place/write"))
         #expect(try host.perform("Place", "reply", ["int"]) == -5)
     }
 
-    @Test func `Of two replies the one that comes first to the host counts, the other is stale`() throws {
+    @Test func `Of two replies, the one that reaches the host first counts, and the other is stale`() throws {
         #expect(try host.perform("Place", "twice", ["resolve"]) == 1)
         #expect(test.staleReplies == 1)
         #expect(try test.failure("Place", "twice", ["reject"]).code == "first")
@@ -61,7 +61,7 @@ import Testing
         #expect(test.staleReplies == 1)
     }
 
-    @Test func `Of a result in place and of another thread's reply, at the same moment, one is taken`() throws {
+    @Test func `Of a result in place and a simultaneous reply by another thread, one is accepted`() throws {
         let calls = 2_000
         var taken = [0, 0]
         let typed = host.bind("Place", "contested")
@@ -72,14 +72,14 @@ import Testing
         #expect(taken[0] + taken[1] == calls && test.staleReplies == calls)
     }
 
-    @Test func `A result in place waits for the reply that another thread is giving`() throws {
+    @Test func `A result in place waits for a reply that another thread is making`() throws {
         #expect(try host.perform("Place", "overtaken") == 2)
         #expect(test.staleReplies == 1)
         #expect(try host.bind("Place", "overtaken")() == 2)
         #expect(test.staleReplies == 2)
     }
 
-    @Test func `A result in place after the deadline is deadlineExceeded`() throws {
+    @Test func `A result in place after the deadline fails with deadlineExceeded`() throws {
         let error = #expect(throws: PluginError.self) {
             try host.perform("Place", "slow", timeout: .milliseconds(20))
         }
@@ -178,7 +178,7 @@ import Testing
                             if (round++ == 0) start(rival, 0);
                             atomic_store(&rival_replied, 0);
                             atomic_store(&contested, call->token);
-                            while (atomic_load(&contested) != 0) sched_yield(); // Now both are here.
+                            while (atomic_load(&contested) != 0) sched_yield(); // Now both have arrived.
                             for (volatile int wait = round % 64; wait > 0; wait--) {}
                             plugin_reply(host, call, plugin_value_int(0));
                             if (round % 2) while (!atomic_load(&rival_replied)) sched_yield();

@@ -6,9 +6,9 @@ import Testing
 
 @testable import TestSupport
 
-/// Modules and targets that run one call at a time, and calls without end.
+/// Modules and targets that run one call at a time, and endless recursion.
 @Suite struct SerialTests {
-    /// Counts in C how many calls are inside, so that nothing but the host keeps them apart.
+    /// Counts in C how many calls are inside, so that only the host keeps them apart.
     private static func counting(_ manifest: String, target: String) -> CModule {
         CModule(
             name: "Counting", moreManifest: manifest,
@@ -72,7 +72,7 @@ import Testing
         #expect(try host.perform("Watch", "most").int! > 1)
     }
 
-    @Test func `Waiting calls are let in in the order in which they came`() async throws {
+    @Test func `Waiting calls are admitted in the order of their arrival`() async throws {
         let test = try TestHost([Self.recorder.build()])
         let host = test.host
         try host.perform("Record", "start", [20])
@@ -128,22 +128,22 @@ import Testing
                 ]),
         ])
 
-    // MARK: Circles
+    // MARK: Circular waits
 
-    @Test func `A serial target that calls itself waits in a circle`() throws {
+    @Test func `A serial target that calls itself is a circular wait`() throws {
         let test = try TestHost.withFixture()
         #expect(try test.failure("Serial", "inner").code == .circularWait)
         #expect(try test.host.perform("Serial", "overlap", [0]) == 0)
     }
 
-    @Test func `A circle of two serial modules on one thread is an error`() throws {
+    @Test func `A circular wait of two serial modules on one thread is an error`() throws {
         let test = try TestHost([Self.serial("M1").build(), Self.serial("M2").build()])
         #expect(try test.failure("M1", "there", ["M2", "M1"]).code == .circularWait)
         #expect(try test.host.perform("M1", "leaf") == 1)
         #expect(try test.host.perform("M2", "leaf") == 1)
     }
 
-    @Test func `A circle of two serial modules across two threads always ends`() async throws {
+    @Test func `A circular wait of two serial modules across two threads always ends`() async throws {
         let test = try TestHost([Self.serial("M1").build(), Self.serial("M2").build()])
         let host = test.host
         for _ in 0..<50 {
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func `A circle of asynchronous calls ends`() async throws {
+    @Test func `A circular wait of asynchronous calls ends`() async throws {
         let test = try TestHost([Self.serial("M1").build(), Self.serial("M2").build()])
         let error = await #expect(throws: PluginError.self) {
             try await test.host.call("M1", "thereLater", ["M2", "M1"])
@@ -167,7 +167,7 @@ import Testing
         #expect(try await test.host.call("M1", "leaf") == 1)
     }
 
-    @Test func `A circle through performAndWait ends`() async throws {
+    @Test func `A circular wait through performAndWait ends`() async throws {
         let test = try TestHost([Self.serial("M1").build(), Self.serial("M2").build()])
         let host = test.host
         let error = await #expect(throws: PluginError.self) {
@@ -178,7 +178,7 @@ import Testing
         #expect(error?.code == .circularWait)
     }
 
-    @Test func `A circle is found also after the call has replied, and under another parent`() throws {
+    @Test func `A circular wait is detected even after the call has replied, and under another parent`() throws {
         let test = try TestHost([Self.serial("M1").build(), Self.serial("M2").build()])
         #expect(try test.host.perform("M1", "replyThenCall") == 1)
         #expect(try test.host.perform("M1", "code") == "circularWait")
@@ -186,14 +186,14 @@ import Testing
         #expect(try test.host.perform("M1", "leaf") == 1)
     }
 
-    @Test func `A call that is made while the outcome of one inside is told waits in a circle`() throws {
+    @Test func `A call that is made while a nested call delivers its outcome is a circular wait`() throws {
         let test = try TestHost([Self.serial("M1").build(), Self.teller.build()])
         try test.host.perform("Teller", "tell")
         #expect(eventually { (try? test.host.perform("Teller", "code")) == "circularWait" })
         #expect(eventually { (try? test.host.perform("M1", "leaf")) == 1 })
     }
 
-    /// Serial, with ways to call others.
+    /// A serial module with several ways to call others.
     private static func serial(_ name: String) -> CModule {
         CModule(
             name: name, moreManifest: "\"concurrency\":\"serial\",",
@@ -266,7 +266,7 @@ import Testing
             ])
     }
 
-    /// Calls a serial module, and again from the completion.
+    /// Calls a serial module, and calls it again from the completion.
     private static let teller = CModule(
         name: "Teller",
         code: """
@@ -298,7 +298,7 @@ import Testing
 
     // MARK: Waiting
 
-    @Test func `A wait for a serial target ends with the deadline`() async throws {
+    @Test func `A wait for a serial target ends at the deadline`() async throws {
         let test = try TestHost([Self.counting("", target: "\"concurrency\":\"serial\",").build(), Self.stuck.build()])
         let host = test.host
         let stuck = Task { try await host.call("Stuck", "never", timeout: .milliseconds(500)) }
@@ -328,7 +328,7 @@ import Testing
                 name: "Free", actions: [.init(name: "finish", body: "reply_int(kept, 1); reply_int(call->token, 1);")]),
         ])
 
-    @Test func `A task does not block for an asynchronous call inside`() async throws {
+    @Test func `A task does not block while an asynchronous call occupies the target`() async throws {
         let test = try TestHost([Self.stuck.build()])
         let host = test.host
         let stuck = Task { try await host.call("Stuck", "never") }
@@ -345,7 +345,7 @@ import Testing
         }
     }
 
-    @Test func `A failed make of a call whose caller has gone lets the next one in`() async throws {
+    @Test func `A failed make for a cancelled call admits the next call`() async throws {
         let test = try TestHost.withFixture()
         let host = test.host
         for _ in 0..<50 {
@@ -357,10 +357,10 @@ import Testing
         #expect(error?.code == "noMoney")
     }
 
-    // MARK: Without end
+    // MARK: Endless recursion
 
     @Test(arguments: ["forever", "viaObject", "viaCallback"])
-    func `Calls without end are an error, long before the stack ends`(action: String) async throws {
+    func `Endless recursion is an error, long before the stack overflows`(action: String) async throws {
         let test = try TestHost.withFixture()
         let host = test.host
         let error = await #expect(throws: PluginError.self) { try await onThread { try host.perform("Chain", action) } }
@@ -368,26 +368,26 @@ import Testing
         #expect(try host.perform("Echo", "int", [1]) == 1)
     }
 
-    @Test func `Asynchronous calls without end are an error`() async throws {
+    @Test func `Endless asynchronous recursion is an error`() async throws {
         let test = try TestHost.withFixture()
         let error = await #expect(throws: PluginError.self) { try await test.host.call("Chain", "foreverLater") }
         #expect(error?.code == .recursionLimit)
         #expect(try test.host.perform("Echo", "int", [1]) == 1)
     }
 
-    @Test func `A notFound that misses itself is called no more than 128 times`() throws {
+    @Test func `A notFound that leads to itself ends at the depth limit`() throws {
         let test = try TestHost.withFixture()
         #expect(try test.failure("LostForever", "x").code == .recursionLimit)
     }
 
-    @Test func `A handler of missing targets that misses itself ends`() throws {
+    @Test func `A handler of missing targets that leads to itself ends`() throws {
         let test = try TestHost.withFixture()
         let context = test.host
         context.onMissingTarget { [unowned context] target, action, _, _ in try context.perform(target, action) }
         #expect(try test.failure("Gone", "x").code == .recursionLimit)
     }
 
-    @Test func `Calls can be nested 128 deep, and not 129`() throws {
+    @Test func `Calls can be nested 128 deep, but not 129`() throws {
         let test = try TestHost([Self.nesting.build()])
         #expect(try test.host.perform("Nest", "down", [128]) == 128)
         #expect(try test.failure("Nest", "down", [129]).code == .recursionLimit)

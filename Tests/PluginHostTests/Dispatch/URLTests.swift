@@ -38,7 +38,7 @@ import Testing
         #expect(try echo(query) == .string(value))
     }
 
-    @Test func `Names and parameters' names are decoded, a plus in the path being a plus`() throws {
+    @Test func `Names of targets, actions and parameters are decoded, and a plus in the path stays a plus`() throws {
         #expect(try host.open("app://%45cho/%61ny?v%61lue=1") == "1")
         #expect(try failure("app://Echo/an+y").message.contains("“an+y”"))
         #expect(try failure("app://A%2FB/any").message.contains("“A/B”"))
@@ -55,7 +55,7 @@ import Testing
         #expect(error.code == .invalidURL && error.message.contains("at byte \(position) "))
     }
 
-    @Test func `What is no UTF-8 when decoded is an error`() throws {
+    @Test func `Text that does not decode to UTF-8 is an error`() throws {
         for query in ["%FF", "%C0%80", "%ED%A0%80", "%E6%BC"] {
             #expect(try failure("app://Echo/any?value=\(query)").code == .invalidURL)
         }
@@ -66,16 +66,16 @@ import Testing
         "app://A/b/", "://A/b", "A/fetchDetail", "app:A/b", "other://A/fetchDetail", "app://A?key=1", "app://#A/b",
         "app://Echo/any?=1", " app://Echo/any",
     ])
-    func `What is no URL of that form is an error`(url: String) throws {
+    func `Text that is not a URL of that form is an error`(url: String) throws {
         #expect(try failure(url).code == .invalidURL)
     }
 
-    @Test func `The case of the scheme does not matter, that of the target does`() throws {
+    @Test func `The scheme is case-insensitive, and the target is case-sensitive`() throws {
         #expect(try host.open("APP://Echo/any?value=1") == "1")
         #expect(try failure("app://echo/any?value=1").code == .unknownTarget)
     }
 
-    @Test func `The schemes are those of the program`() throws {
+    @Test func `The schemes are those that the program configures`() throws {
         let other = try TestHost([built("libFixtureModule.so")]) { $0.schemes = ["Shop", "tool"] }
         #expect(try other.host.open("shop://Echo/any?value=1") == "1")
         #expect(try other.host.open("tool://Echo/any?value=1") == "1")
@@ -83,12 +83,12 @@ import Testing
         #expect(error?.code == .invalidURL && error?.message.contains("shop://, tool://") == true)
     }
 
-    @Test func `A port makes another target, and a user is refused`() throws {
+    @Test func `A port belongs to the target, and a user name is refused`() throws {
         #expect(try failure("app://Echo:80/any?value=1").code == .unknownTarget)
         #expect(try failure("app://me@Echo/any?value=1").code == .invalidURL)
     }
 
-    @Test func `Of equal names the last one counts, unless a list is declared`() throws {
+    @Test func `Of equal names, the last one counts, unless a list is declared`() throws {
         #expect(try echo("1&value=2") == "2")
         #expect(try host.open("app://Echo/int?value=x&value=2") == 2)
         #expect(try host.open("app://Echo/list?value=1&value=2&value=") == ["1", "2", ""])
@@ -110,7 +110,7 @@ import Testing
             ("9007199254740993.0", 9_007_199_254_740_993),
             ("1e400", nil), ("nan", nil), ("inf", nil), ("-", nil), ("%2B", nil), ("e", nil), ("", nil), ("true", nil),
         ] as [(String, Int?)])
-    func `An int takes a whole number, and nothing is lost`(text: String, number: Int?) throws {
+    func `An int takes whole numbers without loss`(text: String, number: Int?) throws {
         guard let number else { return #expect(try failure("app://Echo/int?value=\(text)").code == .mistypedParameter) }
         #expect(try host.open("app://Echo/int?value=\(text)") == .int(number))
     }
@@ -120,7 +120,7 @@ import Testing
             ("3", 3), ("3.5", 3.5), ("-0", 0), (".5", 0.5), ("1e3", 1000), ("1E-3", 0.001), ("%2B1", 1), ("nan", nil),
             ("inf", nil), ("-infinity", nil), ("0x1p3", nil), ("1e400", nil), ("1,5", nil), ("%201", nil), ("", nil),
         ] as [(String, Double?)])
-    func `A double takes decimal numbers that it can hold`(text: String, number: Double?) throws {
+    func `A double takes decimal numbers that it can represent`(text: String, number: Double?) throws {
         guard let number else {
             return #expect(try failure("app://Echo/double?value=\(text)").code == .mistypedParameter)
         }
@@ -147,12 +147,12 @@ import Testing
         "int?value=x", "int?value=", "int?value=3.5", "int?value=99999999999999999999", "double?value=x",
         "bool?value=yes", "bytes?value=!", "map?value=1", "object?value=1",
     ])
-    func `Text that is no value of the declared type is an error that names the parameter`(query: String) throws {
+    func `Text that is not a value of the declared type is an error that names the parameter`(query: String) throws {
         let error = try failure("app://Echo/\(query)")
         #expect(error.code == .mistypedParameter && error.message.contains("“value”"))
     }
 
-    @Test func `The caller's own parameters stand before those of the URL`() throws {
+    @Test func `The caller's own parameters override those of the URL`() throws {
         #expect(try host.open("app://Echo/any?value=1", ["value": [2]]) == [2])
         #expect(try host.open("app://Echo/int?value=x", ["value": 2]) == 2)
         #expect(try host.open("app://A/fetchDetail?page=2", ["key": "k"])["page"] == 2)
@@ -177,11 +177,11 @@ import Testing
         #expect(try failure("app://Lost/x", .remote).code == .unknownAction)
     }
 
-    @Test func `What a remote action calls need not be remote`() throws {
+    @Test func `A remote action can call actions that are not remote`() throws {
         #expect(try host.open("app://A/price?key=apple", origin: .remote) == "0.5 euro")
     }
 
-    @Test func `Any text at all is an error or a result, never a trap`() {
+    @Test func `Any text leads to an error or a result, never to a trap`() {
         let parts = [
             "app", "://", "/", "?", "=", "&", "%", "%41", "+", "#", "A", "Echo", "any", "value", "漢", "\0", ":",
         ]

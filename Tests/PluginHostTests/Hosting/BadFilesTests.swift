@@ -6,9 +6,9 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Every kind of bad file in one folder, beside a good module.
+/// Every kind of bad file in one folder, together with a good module.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct BadFilesTests {
-    /// A file, what makes it, and words that its error must hold.
+    /// A file, how it is made, and words that its error must contain.
     struct Case: Sendable {
         let file: String
         let code: PluginError.Code
@@ -137,7 +137,7 @@ import Testing
             $0.moreFunctions = "{TEXT(\"function-twice/answer\"), action_answer, NULL}"
         },
         Case("function-ascii.so", .invalidDescription, "“\u{212A}/answer”", "ASCII") {
-            // The Kelvin sign and the letter are equal texts.
+            // The Kelvin sign and the letter K are equal as Swift strings.
             $0.target = "K"
             $0.moreFunctions = "{TEXT(\"\u{212A}/answer\"), action_answer, NULL}"
         },
@@ -181,7 +181,7 @@ import Testing
         Case("fifo.so", .invalidFile, "a FIFO") { mkfifo($0, 0o644) },
         Case("device.so", .invalidFile, "a device") { symlink("/dev/zero", $0) },
         Case("socket.so", .invalidFile, "a socket") { path in
-            // Bound by a short name: the path of a socket has 107 bytes at most.
+            // Bound by a short name: the path of a socket has at most 107 bytes.
             let short = "\(NSTemporaryDirectory())/s-\(UUID().uuidString.prefix(8))"
             var address = sockaddr_un()
             address.sun_family = sa_family_t(AF_UNIX)
@@ -197,7 +197,7 @@ import Testing
         },
     ]
 
-    /// Where this process has its Swift runtime from.
+    /// The folder from which this process has loaded its Swift runtime.
     private static let runtimeFolder: String = {
         guard let path = plugin_host_loaded_library("libswiftCore.so") else { return "" }
         return (String(cString: path) as NSString).deletingLastPathComponent
@@ -224,7 +224,7 @@ import Testing
         }
     }
 
-    @Test func `Only modules that are whole can be called`() throws {
+    @Test func `No module of a bad file can be called`() throws {
         let test = try TestHost { configuration, _ in configuration.watches = false }
         for file in Self.files { try file.make("\(test.plugins)/\(file.file)") }
         try test.start()
@@ -235,7 +235,7 @@ import Testing
         }
     }
 
-    @Test func `A newer minor version is taken, with keys in the manifest that this host does not know`() throws {
+    @Test func `A newer minor version is accepted, with keys in the manifest that this host does not know`() throws {
         let test = try TestHost()
         var module = CModule(name: "Newer", minor: "7")
         module.manifest = """
@@ -247,7 +247,7 @@ import Testing
         #expect(test.answer("Newer") == "yes")
     }
 
-    @Test func `Another toolchain is taken by a program that allows it`() throws {
+    @Test func `Another toolchain is accepted by a program that allows it`() throws {
         let test = try TestHost { configuration, _ in configuration.allowsOtherToolchains = true }
         let file = try #require(Self.files.first { $0.file == "toolchain.so" })
         try file.make("\(test.plugins)/toolchain.so")
@@ -278,7 +278,7 @@ import Testing
         }
     }
 
-    @Test func `A module that refuses its setUp is told that it is over`() throws {
+    @Test func `A module whose setUp fails is deactivated`() throws {
         let test = try TestHost()
         let notes = "\(test.folder.path)/notes"
         var module = CModule()

@@ -5,9 +5,9 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Folders that are not as they should be when a host starts.
+/// Folders that are unusual or wrong when a host starts.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct FoldersTests {
-    @Test func `A folder that does not exist is a problem, and is taken when it is made`() throws {
+    @Test func `A folder that does not exist is a problem, and is used once it is created`() throws {
         let test = try TestHost { configuration, folder in configuration.folders.append("\(folder.path)/later") }
         try CModule(name: "First").build(into: test.plugins, as: "first.so")
         try test.start()
@@ -27,7 +27,7 @@ import Testing
         #expect(test.host.modules.isEmpty)
     }
 
-    @Test func `Nothing of a folder that anybody can write is loaded`() throws {
+    @Test func `Nothing is loaded from a folder that anybody can write`() throws {
         let test = try TestHost()
         try CModule().build(into: test.plugins, as: "good.so")
         chmod(test.plugins, 0o777)
@@ -37,7 +37,7 @@ import Testing
         #expect(test.host.modules.isEmpty && test.answer() == nil)
     }
 
-    @Test func `Nothing of a folder below one that anybody can write is loaded`() throws {
+    @Test func `Nothing is loaded from a folder inside one that anybody can write`() throws {
         let test = try TestHost()
         try CModule().build(into: test.plugins, as: "good.so")
         chmod(test.folder.path, 0o777)
@@ -64,7 +64,7 @@ import Testing
         #expect(test.answer() == "yes")
     }
 
-    @Test func `Modules of several folders know each other`() throws {
+    @Test func `Modules are loaded from several folders`() throws {
         let test = try TestHost { configuration, folder in configuration.folders.append(try folder.folder("more")) }
         try CModule(name: "One").build(into: test.plugins, as: "a.so")
         try CModule(name: "Two").build(into: "\(test.folder.path)/more", as: "a.so")
@@ -90,7 +90,7 @@ import Testing
         #expect(eventually { test.answer() == "yes" })
     }
 
-    @Test func `Hidden files and other names are not looked at`() throws {
+    @Test func `Hidden files and files with other names are ignored`() throws {
         let test = try TestHost()
         for name in [".hidden.so", "module.so.bak", "module.so.1", "so"] {
             try CModule().build(into: test.plugins, as: name)
@@ -99,7 +99,7 @@ import Testing
         #expect(test.host.modules.isEmpty)
     }
 
-    @Test func `Odd file names are no obstacle`() throws {
+    @Test func `Files with unusual names are loaded`() throws {
         let test = try TestHost()
         let names = ["with space.so", "läßt.so", "new\nline.so", "-rf.so", "$(true).so", "%s%n.so"]
         for (index, name) in names.enumerated() {
@@ -109,7 +109,7 @@ import Testing
         for index in names.indices { #expect(test.answer("Odd\(index)") == "yes", "\(names[index])") }
     }
 
-    @Test func `A name that is no UTF-8 fails, and the others load`() throws {
+    @Test func `A file whose name is not UTF-8 fails, and the others load`() throws {
         let test = try TestHost()
         let good = try CModule().build(into: test.plugins, as: "good.so")
         let bytes = Array(test.plugins.utf8CString.dropLast()) + [0x2F, -1, 0x2E, 0x73, 0x6F, 0]
@@ -120,9 +120,9 @@ import Testing
         #expect(unlink(bytes) == 0)
     }
 
-    // MARK: Folders below
+    // MARK: Subfolders
 
-    @Test func `Modules in folders below are served where the host was told to look there`() throws {
+    @Test func `Modules in subfolders are loaded if the host is configured to search them`() throws {
         let test = try TestHost { configuration, _ in configuration.includesSubfolders = true }
         try CModule(name: "First").build(into: try test.folder.folder("plugins/a/b"), as: "a.so")
         try test.start()
@@ -138,7 +138,7 @@ import Testing
         #expect(eventually { test.answer("Linked") == "yes" })
     }
 
-    @Test func `Nothing of a folder below that anybody can write is loaded, and the others are`() throws {
+    @Test func `Nothing is loaded from a subfolder that anybody can write, and the others load`() throws {
         let test = try TestHost { configuration, _ in configuration.includesSubfolders = true }
         try CModule(name: "Open").build(into: try test.folder.folder("plugins/open"), as: "a.so")
         try CModule().build(into: try test.folder.folder("plugins/safe"), as: "a.so")

@@ -5,9 +5,9 @@ import Testing
 
 @testable import TestSupport
 
-/// What every module is told about the program.
+/// What every module knows about the program.
 @Suite struct HostInformationTests {
-    @Test func `A module in Swift reads it`() throws {
+    @Test func `A module in Swift can read the information about its host`() throws {
         let test = try TestHost([built("libFixtureModule.so")]) { configuration in
             configuration.environment = "test"
             configuration.arguments = ["program", "--fast"]
@@ -19,7 +19,7 @@ import Testing
         #expect(abs(time - Date.now.timeIntervalSince1970) < 600)
     }
 
-    @Test func `A module in C reads it`() throws {
+    @Test func `A module in C can read the information about its host`() throws {
         let test = try TestHost { configuration, _ in configuration.context = ["tenant": "north"] }
         let module = CModule(
             body: """

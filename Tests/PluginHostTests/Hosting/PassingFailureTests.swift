@@ -5,11 +5,11 @@ import Testing
 
 @testable import TestSupport
 
-/// What fails for want of something that comes back.
+/// Failures for lack of a resource that becomes available again.
 @Suite struct PassingFailureTests {
-    /// In a process of its own, whose descriptors are used up: with none left the folder cannot be read, with one left no
-    /// file be copied.
-    @Test(arguments: [0, 1]) func `A file that comes while there are no descriptors is served when there are some`(
+    /// In a separate process, whose descriptors are used up: with none left, the folder cannot be read; with one left,
+    /// no file can be copied.
+    @Test(arguments: [0, 1]) func `A file that is added while no descriptors are free is served once there are some`(
         free: Int
     ) async {
         await #expect(processExitsWith: .success) { [free = free as Int] in

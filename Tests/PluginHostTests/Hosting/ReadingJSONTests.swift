@@ -3,7 +3,7 @@ import PluginHost
 import Testing
 
 @Suite struct ReadingJSONTests {
-    @Test func `Text from outside is read by one reader, whose errors name the place`() {
+    @Test func `All JSON from outside is read by one reader, whose errors state the position`() {
         let error = #expect(throws: PluginError.self) { try Value(json: "{\"a\": }") }
         #expect(error?.code == .invalidValue)
         #expect(error?.message == "The text is not valid JSON: a value is missing, at byte 6.")

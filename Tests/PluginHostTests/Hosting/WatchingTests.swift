@@ -45,7 +45,7 @@ import Testing
         #expect(eventually { test.answer() == "yes" })
     }
 
-    @Test func `A link that is there before its file is loaded when that comes`() throws {
+    @Test func `A link that exists before its file is loaded when the file is added`() throws {
         let elsewhere = try test.folder.folder("elsewhere")
         #expect(symlink("\(elsewhere)/later.so", "\(test.plugins)/good.so") == 0)
         #expect(eventually { test.states["good.so"] == "failed" })
@@ -53,21 +53,21 @@ import Testing
         #expect(eventually { test.answer() == "yes" })
     }
 
-    @Test func `A file is not taken while it is being written`() throws {
+    @Test func `A file is not loaded while it is being written`() throws {
         let bytes = try Data(contentsOf: URL(fileURLWithPath: CModule().build()))
         let file = "\(test.plugins)/good.so"
-        // Whole already, but its writer has not closed it.
+        // Already complete, but its writer has not closed it.
         let descriptor = try write(bytes, to: file, O_WRONLY | O_CREAT)
         #expect(eventually { test.states["good.so"] == "waiting" })
         #expect(test.status("good.so")?.error?.message.contains("being written") == true)
-        #expect(try test.settle())
+        #expect(try test.waitForChanges())
         #expect(test.answer() == nil)
         close(descriptor)
         #expect(eventually { test.answer() == "yes" })
         #expect(!test.changes.contains { $0.isFailure })
     }
 
-    @Test func `A file that is written through a name elsewhere is taken when it is closed`() throws {
+    @Test func `A file that is written through a hard link elsewhere is loaded when it is closed`() throws {
         let bytes = try Data(contentsOf: URL(fileURLWithPath: CModule().build()))
         let elsewhere = "\(test.folder.path)/elsewhere"
         let descriptor = try write(bytes, to: elsewhere, O_WRONLY | O_CREAT)
@@ -77,7 +77,7 @@ import Testing
         #expect(eventually { test.answer() == "yes" })
     }
 
-    @Test func `Half a file fails, and is taken when the other half has come`() throws {
+    @Test func `An incomplete file fails, and is loaded once it is complete`() throws {
         let bytes = try Data(contentsOf: URL(fileURLWithPath: CModule().build()))
         let file = "\(test.plugins)/good.so"
         close(try write(bytes.prefix(bytes.count / 2), to: file, O_WRONLY | O_CREAT))
@@ -92,7 +92,7 @@ import Testing
         for number in 1...30 { #expect(eventually { test.answer("Many\(number)") == "yes" }) }
     }
 
-    @Test func `A module whose library comes after it is tried again`() throws {
+    @Test func `A module is tried again when its missing library is added`() throws {
         let library = try CFixture.build(
             "int late_for_test(void) { return 7; }", ["-Wl,-soname,liblate-for-test.so"], name: "liblate-for-test.so")
         var module = CModule()
@@ -106,11 +106,11 @@ import Testing
 
     // MARK: Broken files
 
-    @Test func `A broken file is told once`() throws {
+    @Test func `A broken file is reported once`() throws {
         try test.folder.file("plugins/broken.so", Data("text".utf8))
         #expect(eventually { test.states["broken.so"] == "failed" })
-        #expect(try test.settle())
-        #expect(try test.settle())
+        #expect(try test.waitForChanges())
+        #expect(try test.waitForChanges())
         #expect(test.changes.filter { $0.file == "broken.so" }.count == 1)
     }
 
@@ -123,7 +123,7 @@ import Testing
         #expect(eventually { test.answer() == "yes" })
     }
 
-    @Test func `A file that anybody can write is refused, and taken when that is repaired`() throws {
+    @Test func `A file that anybody can write is refused, and loaded once that is repaired`() throws {
         let file = try CModule().build(into: test.folder.path, as: "elsewhere.so")
         chmod(file, 0o666)
         rename(file, "\(test.plugins)/good.so")
@@ -134,12 +134,14 @@ import Testing
 
     // MARK: The files of loaded modules
 
-    @Test func `A module goes on when its file is overwritten with nonsense, and that is told once`() throws {
+    @Test func `A module continues to serve when its file is overwritten with nonsense, which is reported once`()
+        throws
+    {
         let descriptor = try write(Data(repeating: 0, count: 4096), to: "\(test.plugins)/first.so", O_WRONLY | O_TRUNC)
         #expect(test.answer("First") == "yes")
         close(descriptor)
         #expect(eventually { test.changes.contains { $0.isFailure } })
-        #expect(try test.settle())
+        #expect(try test.waitForChanges())
         #expect(test.changes.filter(\.isFailure).map(\.file) == ["first.so"])
         #expect(test.changes.first(where: \.isFailure)?.description.contains("First 1.0.0 continues to serve") == true)
         #expect(test.answer("First") == "yes" && test.states["first.so"] == "active")
@@ -147,7 +149,7 @@ import Testing
         #expect(test.status("first.so")?.error?.code == .invalidFile)
     }
 
-    @Test func `A module is gone when its file is deleted, and its callers are told that it was there`() throws {
+    @Test func `A module is removed when its file is deleted, and the error of a call says that it was there`() throws {
         unlink("\(test.plugins)/first.so")
         #expect(eventually { test.changes.contains(where: \.isRemoval) })
         #expect(test.states.isEmpty)
@@ -158,7 +160,7 @@ import Testing
         #expect(test.host.generations.map(\.state) == [.retired])
     }
 
-    @Test func `A module that comes back is a new generation`() throws {
+    @Test func `A module that is added again is a new generation`() throws {
         let first = try #require(test.status("first.so")?.generation)
         unlink("\(test.plugins)/first.so")
         #expect(eventually { test.answer("First") == nil })
@@ -167,7 +169,7 @@ import Testing
         #expect(try #require(test.status("first.so")?.generation) > first)
     }
 
-    @Test func `A file that takes the place of a module's replaces it`() throws {
+    @Test func `A file that replaces a module's file replaces the module`() throws {
         try CModule(name: "First", version: "9.0.0", answer: "new").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.answer("First") == "new" })
         #expect(eventually { test.changes.contains(where: \.isRetirement) })
@@ -175,13 +177,13 @@ import Testing
         #expect(test.host.generations.map(\.state) == [.active, .retired])
     }
 
-    @Test func `A version that goes down is allowed and told`() throws {
+    @Test func `A downgrade is allowed and reported`() throws {
         try CModule(name: "First", version: "0.9.0", answer: "old").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.answer("First") == "old" })
         #expect(eventually { test.changes.contains { $0.description.contains("First 1.0.0 by 0.9.0") } })
     }
 
-    @Test func `A file that becomes another module's is refused, and its module goes on`() throws {
+    @Test func `A file that turns into another module is refused, and its own module continues to serve`() throws {
         try CModule(name: "Other").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.status("first.so")?.error?.code == .conflict })
         let message = test.status("first.so")?.error?.message
@@ -189,7 +191,7 @@ import Testing
         #expect(test.answer("First") == "yes" && test.answer("Other") == nil)
     }
 
-    @Test func `A file that becomes another module's is served when its own module has moved to another file`() throws {
+    @Test func `A file that turns into another module is served if its own module has moved to another file`() throws {
         try CModule(name: "Other").build(into: test.plugins, as: "first.so")
         #expect(eventually { test.status("first.so")?.error?.code == .conflict })
         try CModule(name: "First", version: "1.0.1", answer: "moved").build(into: test.plugins, as: "second.so")
@@ -206,19 +208,19 @@ import Testing
         #expect(eventually { test.states == ["first.so": "active", "second.so": "active"] })
     }
 
-    @Test func `A file that is touched, linked or written again with the same content has not changed`() throws {
+    @Test func `A file that is touched, linked or written again with the same content counts as unchanged`() throws {
         let file = "\(test.plugins)/first.so"
         chmod(file, 0o600)
         utimes(file, nil)
         #expect(link(file, "\(test.folder.path)/second-name") == 0)
-        #expect(try test.settle())
+        #expect(try test.waitForChanges())
         try CModule(name: "First").build(into: test.plugins, as: "first.so")
-        #expect(try test.settle())
+        #expect(try test.waitForChanges())
         #expect(test.changes.filter { $0.file == "first.so" }.isEmpty)
         #expect(test.status("first.so")?.note == nil)
     }
 
-    @Test func `A file that cannot be read says so, and its module goes on`() throws {
+    @Test func `A file that cannot be read is reported, and its module continues to serve`() throws {
         let generation = test.status("first.so")?.generation
         symlink("first.so", "\(test.plugins)/circle")
         rename("\(test.plugins)/circle", "\(test.plugins)/first.so")
@@ -231,7 +233,8 @@ import Testing
 
     // MARK: The folder
 
-    @Test func `Modules go on when their folder is renamed away, and new ones are taken when it is there again`() throws
+    @Test func `Modules continue to serve while their folder is renamed away, and new ones load once it is back`()
+        throws
     {
         rename(test.plugins, "\(test.folder.path)/away")
         #expect(eventually { test.host.problems.contains { $0.message.contains(test.plugins) } })
@@ -244,7 +247,7 @@ import Testing
         #expect(eventually { test.host.problems.isEmpty })
     }
 
-    @Test func `A folder that becomes writable for anybody is told, and left alone until that is repaired`() throws {
+    @Test func `A folder that becomes writable for anybody is reported, and ignored until that is repaired`() throws {
         chmod(test.plugins, 0o777)
         #expect(eventually { test.host.problems.contains { $0.code == .untrusted } })
         try CModule().build(into: test.plugins, as: "good.so")

@@ -5,12 +5,12 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Two files with one name, or two modules that claim the same. Each is tried with both there at the start, and arriving
-/// one after the other in both orders: what serves is the same.
+/// Two files of one module, or two modules that claim the same name. Each case is tried with both files there at the
+/// start, and with both added one after the other in either order: the same file serves.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct ConflictTests {
     enum Arrival: CaseIterable { case together, firstEarlier, secondEarlier }
 
-    /// A host to which two files have come.
+    /// A host to whose folder two files were added.
     private func host(
         _ arrival: Arrival, _ first: (file: String, module: CModule), _ second: (file: String, module: CModule)
     ) throws -> TestHost {
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: Arrival.allCases)
-    func `Of two versions the higher one serves, and the other is superseded`(arrival: Arrival) throws {
+    func `Of two versions, the higher one serves, and the other is superseded`(arrival: Arrival) throws {
         let test = try host(
             arrival, ("A-1.9.0.so", CModule(version: "1.9.0", answer: "old")),
             ("A-1.10.0.so", CModule(version: "1.10.0", answer: "new")))
@@ -36,13 +36,13 @@ import Testing
     }
 
     @Test(arguments: Arrival.allCases)
-    func `Of equal versions with the same bytes one serves`(arrival: Arrival) throws {
+    func `Of equal versions with the same bytes, one serves`(arrival: Arrival) throws {
         let test = try host(arrival, ("a.so", CModule()), ("b.so", CModule()))
         #expect(eventually { test.states.values.sorted() == ["active", "superseded"] })
         #expect(test.answer() == "yes")
     }
 
-    @Test func `Of equal files one serves, also when the other one has served before and ended`() throws {
+    @Test func `Of equal files, one serves, even if the other one has served before and ended`() throws {
         let test = try TestHost()
         try CModule().build(into: test.plugins, as: "b.so")
         try test.start()
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: Arrival.allCases)
-    func `Of equal versions with other bytes the file name that sorts first serves, and the other conflicts`(
+    func `Of equal versions with different bytes, the first by file name serves, and the other conflicts`(
         arrival: Arrival
     ) throws {
         let test = try host(arrival, ("a.so", CModule(answer: "a")), ("b.so", CModule(answer: "b")))
@@ -68,7 +68,7 @@ import Testing
         #expect(error?.message.contains("\(test.plugins)/b.so") == true)
     }
 
-    @Test func `A module that claims another's target is refused whole, and the error names both`() throws {
+    @Test func `A module that claims another's target is refused as a whole, and the error names both`() throws {
         let test = try TestHost()
         try CModule(name: "Owner", target: "Shop").build(into: test.plugins, as: "owner.so")
         try test.start()
@@ -95,7 +95,7 @@ import Testing
         #expect(test.answer() == "old")
     }
 
-    @Test func `What steps back is torn down, after its last call`() throws {
+    @Test func `A version that is superseded is torn down after its last call`() throws {
         let test = try TestHost()
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
         var old = CModule(version: "1.0.0", answer: "old")
@@ -119,7 +119,7 @@ import Testing
         #expect(eventually { (try? String(contentsOfFile: notes, encoding: .utf8)) == "begin\nend\ntearDown\n" })
     }
 
-    @Test func `A module goes on under the new name of its file`() throws {
+    @Test func `A module continues to serve under the new name of its file`() throws {
         let test = try TestHost()
         try CModule().build(into: test.plugins, as: "a.so")
         try test.start()
@@ -128,7 +128,7 @@ import Testing
         #expect(eventually { test.states == ["b.so": "active"] })
         #expect(test.status("b.so")?.generation == generation)
         #expect(test.answer() == "yes")
-        #expect(try test.settle())
+        #expect(try test.waitForChanges())
         #expect(!test.changes.contains { $0.isRemoval || $0.isReplacement })
     }
 
@@ -142,7 +142,7 @@ import Testing
         #expect(test.status("b.so")?.generation == generation)
     }
 
-    @Test func `What is superseded is told once, however many files follow`() throws {
+    @Test func `A superseded file is reported once, however many files follow`() throws {
         let test = try TestHost()
         for version in 1...2 {
             try CModule(version: "\(version).0.0").build(into: test.plugins, as: "a-\(version).so")
@@ -150,7 +150,7 @@ import Testing
         try test.start()
         try CModule(version: "0.5.0").build(into: test.plugins, as: "a-0.so")
         #expect(eventually { test.states["a-0.so"] == "superseded" })
-        #expect(try test.settle())
+        #expect(try test.waitForChanges())
         #expect(test.changes.compactMap(\.file).filter { $0 == "a-1.so" }.isEmpty)
         #expect(test.changes.compactMap(\.file).filter { $0 == "a-0.so" }.count == 1)
     }

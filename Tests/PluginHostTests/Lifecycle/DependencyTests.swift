@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Modules that require others. Each is tried with everything there at the start, and with arrival in both orders.
+/// Modules that require others. Each case is tried with all files there at the start, and added in both orders.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct DependencyTests {
     private func module(
         _ name: String, _ version: String = "1.0.0", requires: String..., level: String = "normal", more: String = ""
@@ -21,7 +21,7 @@ import Testing
         "{\"module\": \"\(name)\", \"version\": \"\(range)\"\(optional ? ", \"optional\": true" : "")}"
     }
 
-    @Test func `A module waits for what it requires, visibly, and starts when that comes`() throws {
+    @Test func `A module waits visibly for its requirement, and starts when that is added`() throws {
         let test = try TestHost()
         try module("B", requires: Self.on("A", "^1.0.0")).build(into: test.plugins, as: "b.so")
         try test.start()
@@ -34,7 +34,7 @@ import Testing
         #expect(test.states == ["a.so": "active", "b.so": "active"])
     }
 
-    @Test func `What is required starts first, whatever the level`() throws {
+    @Test func `A requirement starts first, whatever the level`() throws {
         let test = try TestHost()
         let notes = "\(test.folder.path)/notes"
         for var module in [
@@ -50,7 +50,7 @@ import Testing
         #expect(try String(contentsOfFile: notes, encoding: .utf8) == "C A B -B -A -C ")
     }
 
-    @Test func `A wrong version is told apart, and a right one is taken`() throws {
+    @Test func `An unacceptable version has its own error, and an acceptable one is used`() throws {
         let test = try TestHost()
         try module("A", "2.0.0").build(into: test.plugins, as: "a.so")
         try module("B", requires: Self.on("A", "^1.2")).build(into: test.plugins, as: "b.so")
@@ -61,7 +61,7 @@ import Testing
         #expect(eventually { test.answer("B") == "yes" })
     }
 
-    @Test func `A circle is named, and ends when one of them is replaced`() throws {
+    @Test func `A circular requirement is named, and ends when one of its modules is replaced`() throws {
         let test = try TestHost()
         try module("A", requires: Self.on("B", "*")).build(into: test.plugins, as: "a.so")
         try module("B", requires: Self.on("A", "*")).build(into: test.plugins, as: "b.so")
@@ -75,7 +75,7 @@ import Testing
         #expect(test.answer("A") == "yes" && test.answer("B") == "yes")
     }
 
-    @Test func `Dependents wait when what they require goes, and are started again when it is back`() throws {
+    @Test func `Dependents wait when their requirement is removed, and start again when it is back`() throws {
         let test = try TestHost()
         try module("A").build(into: test.plugins, as: "a.so")
         try module("B", requires: Self.on("A", "^1.0.0")).build(into: test.plugins, as: "b.so")
@@ -90,7 +90,7 @@ import Testing
         #expect(test.status("b.so")?.generation != generation)
     }
 
-    @Test func `Dependents go on when what they require is replaced by a version that will do`() throws {
+    @Test func `Dependents continue to serve when their requirement is replaced by an acceptable version`() throws {
         let test = try TestHost()
         try module("A").build(into: test.plugins, as: "a.so")
         try module("B", requires: Self.on("A", "^1.0.0")).build(into: test.plugins, as: "b.so")
@@ -122,7 +122,7 @@ import Testing
         #expect(eventually { test.answer("B") == "yes" })
     }
 
-    @Test func `A module starts without one that it requires optionally`() throws {
+    @Test func `A module starts without an optional requirement`() throws {
         let test = try TestHost()
         try module("B", requires: Self.on("A", "*", optional: true)).build(into: test.plugins, as: "b.so")
         try test.start()
@@ -132,7 +132,7 @@ import Testing
         #expect(test.answer("B") == "yes")
     }
 
-    @Test func `What one init calls of another newcomer is there, and nobody else sees it before`() throws {
+    @Test func `An init can call another new module, which no other code sees before`() throws {
         let test = try TestHost()
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
         try module("A").build(into: test.plugins, as: "a.so")
@@ -164,7 +164,7 @@ import Testing
         #expect(test.answer("A") == "yes" && test.answer("B") == "yes")
     }
 
-    @Test func `Modules start and stop with what they require of the program`() throws {
+    @Test func `Modules start and stop with the modules of the program that they require`() throws {
         let test = try TestHost()
         try module("B", requires: Self.on("Clock", "*")).build(into: test.plugins, as: "b.so")
         try CModule(name: "C", target: "Clock").build(into: test.plugins, as: "c.so")
@@ -182,7 +182,7 @@ import Testing
         #expect(test.answer("Clock") == "yes")
     }
 
-    @Test func `A module that was refused for a route of the program is taken when the program removes it`() throws {
+    @Test func `A module that was refused because of a route of the program starts when the route is removed`() throws {
         let test = try TestHost()
         try test.host.addRoute("app://shop/door", to: "Shop/answer")
         try module(

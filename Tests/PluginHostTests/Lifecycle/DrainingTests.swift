@@ -5,9 +5,9 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Generations that were replaced or removed, and are still used.
+/// Generations that were replaced or removed, but are still used.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct DrainingTests {
-    @Test func `What still runs after the deadline is told by name, and goes on until it ends`() throws {
+    @Test func `Calls that run past the deadline are reported by name, and continue until they end`() throws {
         let test = try TestHost { configuration, _ in configuration.drainTimeout = .milliseconds(20) }
         let (begun, gate) = ("\(test.folder.path)/begun", "\(test.folder.path)/gate")
         var old = CModule(answer: "old")
@@ -38,7 +38,7 @@ import Testing
         #expect(eventually { test.host.generations.map(\.state) == [.active, .retired] })
     }
 
-    @Test func `Objects keep their generation, and go on answering`() throws {
+    @Test func `Objects keep their generation, and continue to answer`() throws {
         let test = try TestHost()
         try test.folder.copy(built("libModuleA.so"), as: "plugins/a.so")
         try test.start()
@@ -50,7 +50,7 @@ import Testing
         #expect(test.host.generations.map(\.objects) == [1])
     }
 
-    @Test func `Objects answer no longer than they may after their module has gone`() throws {
+    @Test func `Objects of a removed module answer only until their timeout`() throws {
         let test = try TestHost { configuration, _ in configuration.objectTimeout = .milliseconds(1) }
         try test.folder.copy(built("libModuleA.so"), as: "plugins/a.so")
         try test.start()
@@ -63,7 +63,7 @@ import Testing
         #expect(error?.message.contains("Cursor") == true && error?.message.contains("ModuleA") == true)
     }
 
-    @Test func `Modules go on while their folder is no folder`() throws {
+    @Test func `Modules continue to serve while their folder is not a folder`() throws {
         let test = try TestHost()
         try CModule().build(into: test.plugins, as: "good.so")
         try test.start()

@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// State that goes from one generation to the next, and calls that wait for it.
+/// State that is handed over to the next generation, and calls that wait for it.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct HandOverTests {
     let test: TestHost
 
@@ -13,7 +13,7 @@ import Testing
         test = try TestHost { configuration, _ in configuration.handOverTimeout = .seconds(600) }
     }
 
-    /// A counter: `answer` gives its version and counts.
+    /// A counter: `answer` returns its version and counts.
     private func counter(_ version: String, _ hooks: KeyValuePairs<String, String>? = nil) -> CModule {
         var module = CModule(name: "Counter", version: version)
         module.code = "static int64_t total;"
@@ -33,7 +33,7 @@ import Testing
 
     private func put(_ module: CModule) throws { try module.build(into: test.plugins, as: "counter.so") }
 
-    @Test func `A module that hands its state over goes on counting in its next version`() throws {
+    @Test func `A module that hands over its state continues to count in its next version`() throws {
         try put(counter("1.0.0"))
         try test.start()
         #expect(test.answer("Counter") == "1.0.0 1" && test.answer("Counter") == "1.0.0 2")
@@ -42,7 +42,7 @@ import Testing
         #expect(test.answer("Counter") == "2.0.0 3")
     }
 
-    @Test func `The successor is told which version has given the state`() throws {
+    @Test func `The successor knows which version has handed over the state`() throws {
         try put(counter("1.4.2"))
         try test.start()
         try put(
@@ -62,7 +62,7 @@ import Testing
         ("resume", "refuse(call, \"not this\"); return;", false),
         ("init", "refuse(call, \"not ready\"); return;", false),
     ])
-    func `A hand-over that fails leaves the old one as it was`(hook: String, body: String, isOld: Bool) throws {
+    func `A hand-over that fails leaves the old generation as it was`(hook: String, body: String, isOld: Bool) throws {
         let notes = "\(test.folder.path)/notes"
         var old = counter("1.0.0")
         old.hooks = [
@@ -80,7 +80,7 @@ import Testing
         #expect(try String(contentsOfFile: notes, encoding: .utf8) == "unsuspend ")
     }
 
-    @Test func `Calls that come meanwhile wait, and go to the new one; those that run end before`() async throws {
+    @Test func `Running calls end before the hand-over, and new calls wait for the successor`() async throws {
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
         var old = counter("1.0.0")
         old.hooks = [
@@ -100,7 +100,7 @@ import Testing
         }
         async let first = host.call("Counter", "answer")
         async let second = host.call("Counter", "answer")
-        // A call that gives up meanwhile was never made.
+        // A call that gives up while it waits has never run.
         await #expect(throws: PluginError.self) {
             try await host.call("Counter", "answer", timeout: .milliseconds(50))
         }
@@ -109,7 +109,7 @@ import Testing
         #expect(answers.sorted() == (1...6).map { "2.0.0 \($0)" })
     }
 
-    @Test func `A module that is called by the call that it runs is no circle`() throws {
+    @Test func `A module that is called by a call that it runs is not a circular wait`() throws {
         let gate = "\(test.folder.path)/gate"
         var old = counter("1.0.0")
         let begun = "\(test.folder.path)/begun"
@@ -146,7 +146,7 @@ import Testing
         #expect(test.answer("Counter") == "2.0.0 2")
     }
 
-    @Test func `A call that does not end refuses the hand-over, and is named`() throws {
+    @Test func `A call that does not end prevents the hand-over, and is named`() throws {
         let test = try TestHost { configuration, _ in configuration.handOverTimeout = .milliseconds(100) }
         let (begun, gate) = ("\(test.folder.path)/begun", "\(test.folder.path)/gate")
         var old = counter("1.0.0")
@@ -167,7 +167,7 @@ import Testing
         ended.wait()
     }
 
-    @Test func `More calls than may wait are refused`() throws {
+    @Test func `Calls over the limit of waiting calls are refused`() throws {
         let test = try TestHost { configuration, _ in configuration.waitingCallsLimit = 0 }
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
         var old = counter("1.0.0")

@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// The hooks of the modules: in which order, what happens when one fails, and how long one may take.
+/// The hooks of modules: their order, what happens when one fails, and how long one may take.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct HookTests {
     @Test func `Hooks run in order, each kind in all modules before the next, and tearDown in reverse`() throws {
         let test = try TestHost()
@@ -49,7 +49,7 @@ import Testing
         #expect(time >= .milliseconds(50))
     }
 
-    @Test func `An init that fails takes its module out, whole, and the others go on`() throws {
+    @Test func `An init that fails removes its whole module, and the others continue`() throws {
         let test = try TestHost()
         var bad = noting("A", test)
         bad.hooks = ["init": "refuse(call, \"no money\"); return;", "didStart": "note(\"\(test.noteFile)\", \"no \");"]
@@ -63,7 +63,7 @@ import Testing
         #expect(eventually { test.notes == "A.setUp B.setUp B.init B.didStart A.tearDown " })
     }
 
-    @Test func `When the init of a successor fails, what served before serves on`() throws {
+    @Test func `When the init of a successor fails, the previous generation continues to serve`() throws {
         let test = try TestHost()
         try CModule(answer: "old").build(into: test.plugins, as: "a-1.so")
         try test.start()
@@ -71,7 +71,7 @@ import Testing
         var bad = CModule(version: "2.0.0", answer: "new")
         bad.hooks = ["init": "refuse(call, \"not today\"); return;"]
         try bad.build(into: test.plugins, as: "a-2.so")
-        #expect(try test.settle())
+        #expect(try test.waitForChanges())
         #expect(test.status("a-2.so")?.state == .failed)
         #expect(test.status("a-1.so")?.state == .active && test.status("a-1.so")?.generation == generation)
         #expect(test.answer() == "old")
@@ -88,7 +88,7 @@ import Testing
         #expect(test.answer() == "old")
     }
 
-    @Test func `A didStart that fails is logged, and its module goes on`() throws {
+    @Test func `A didStart that fails is logged, and its module continues to serve`() throws {
         let test = try TestHost()
         var module = CModule()
         module.hooks = ["didStart": "refuse(call, \"a pity\"); return;"]
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test(arguments: ["willStop", "tearDown"])
-    func `A hook of the end that overruns is named, and does not hold up the others`(hook: String) throws {
+    func `A hook that exceeds its deadline at the end is named, and does not delay the others`(hook: String) throws {
         let test = try TestHost { configuration, _ in configuration.shutdownTimeout = .seconds(1) }
         var module = CModule(name: "Slow")
         let body = "while (access(\"\(test.folder.path)/gate\", F_OK) != 0) usleep(1000);"
@@ -127,11 +127,11 @@ import Testing
         try test.folder.file("gate")
     }
 
-    @Test func `A module that comes while the host runs gets setUp, init and didStart`() throws {
+    @Test func `A module that is added while the host runs gets setUp, init and didStart`() throws {
         let test = try TestHost()
         try test.start()
         try noting("A", test).build(into: test.plugins, as: "a.so")
-        #expect(try test.settle())
+        #expect(try test.waitForChanges())
         #expect(eventually { test.notes == "A.setUp A.init A.didStart " })
     }
 

@@ -34,7 +34,7 @@ import Testing
         return digest.value
     }
 
-    /// Begins a change of `A.so` (there), `B.so` (moved away) and `lib.so` (new), does so many steps of it, and dies.
+    /// Begins a change of `A.so` (replaced), `B.so` (moved away) and `lib.so` (new), does some steps of it, and dies.
     private func die(after steps: Int) async throws {
         for name in names { unlink("\(plugins)/\(name)") }
         try file("A.so", "old A")
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `Whenever it dies, the next host finds all files as they were before, or all as they are after`()
+    @Test func `Whenever the host dies, the next one finds all files as before the change, or all as after it`()
         async throws
     {
         for steps in 0...5 {
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `What somebody has put there since stays`() async throws {
+    @Test func `Files that were added since stay`() async throws {
         try await die(after: 4)
         try file("A.so", "newest A")
         try UndoFile.recover(in: plugins)
@@ -84,7 +84,7 @@ import Testing
         #expect(names == ["A.so", "lib.so"])
     }
 
-    @Test func `What a host that lives has set aside stays, and another change waits for it`() throws {
+    @Test func `Files that a living host has set aside stay, and another change waits for it`() throws {
         try file("A.so", "old A")
         let aside = try SetAside(["\(plugins)/A.so"])
         let before = names
@@ -97,7 +97,7 @@ import Testing
         #expect(names == ["A.so"] && content("A.so") == "old A")
     }
 
-    @Test func `Only what the host has named so is removed`() throws {
+    @Test func `Only files that are named as the host names its own are removed`() throws {
         let kept = [
             ".pluginhost-0123.new", ".pluginhost-0123456789abcdeg.new", ".pluginhost-0123456789abcdef.newer",
             "pluginhost-0123456789abcdef.new", ".hidden",
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can give files to another user"))
-    func `What is another user's is left alone`() async throws {
+    func `An undo file of another user is left alone`() async throws {
         try await die(after: 3)
         try #require(chown("\(plugins)/\(UndoFile.name)", 4711, 4711) == 0)
         let before = names
@@ -118,7 +118,7 @@ import Testing
         #expect(error?.code == .untrusted && names == before && content("A.so") == "new A")
     }
 
-    // MARK: The whole
+    // MARK: A whole rollback
 
     /// A host that keeps A 1.0.0 while 1.1.0 serves.
     private static func host(_ folder: String) -> PluginHost {
@@ -142,7 +142,7 @@ import Testing
         try first.start()
         try CModule(name: "A", version: "1.1.0", answer: "1.1.0").build(into: plugins, as: "A.so")
         first.shutdown()
-        // Kept when the host sees the new one.
+        // Kept when the host notices the new one.
         try old.build(into: plugins, as: "A.so")
         let host = Self.host(folder.path)
         try host.start()
@@ -166,7 +166,7 @@ import Testing
         #expect(Journal(stateFolder: "\(folder.path)/state").quarantinedFiles.isEmpty)
     }
 
-    @Test func `A suspected version whose file is gone is tried by a rollback; a certain one names --retry`()
+    @Test func `A rollback tries a suspected version whose file is gone, but names --retry for a certain one`()
         async throws
     {
         let mark = "\(folder.path)/kills"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TestSupport
 
-/// A program that has the module Linked 1.0.0 inside, found by its record.
+/// A program with the linked module Linked 1.0.0, found by its record.
 @Suite(.timeLimit(.minutes(30))) struct LinkedModulesTests {
     private let program: HostProgram
 
@@ -16,14 +16,14 @@ import Testing
         return outcome.output.split(separator: "\n").map(String.init)
     }
 
-    @Test func `A module that is linked in is there from the start, and torn down at the end`() throws {
+    @Test func `A linked module is available from the start, and torn down at the end`() throws {
         let lines = try lines()
         #expect(lines.contains("module: (linked) Linked 1.0.0 active"))
         #expect(lines.suffix(4).dropLast() == ["answer: linked in", "route: linked in", "service: linked in"])
         #expect(lines.first == "log: Linked set up" && lines.last == "log: Linked torn down")
     }
 
-    @Test func `Of two that have one name the second is refused, with both named`() throws {
+    @Test func `Of two linked modules with one name, the second is refused, and the error names both`() throws {
         let lines = try lines()
         #expect(lines.contains("module: (linked) number 2 - failed"))
         let error = try #require(lines.first { $0.hasPrefix("error: conflict") })
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(arguments: [("0.9.0", false), ("1.0.0", false), ("1.0.1", true)])
-    func `Of a module that is linked in and lies in the folder the higher version serves`(
+    func `Of a linked module and a file of the same module, the higher version serves`(
         version: String, fileServes: Bool
     ) throws {
         try CModule(name: "Linked", version: version).build(into: program.plugins, as: "!.so")
@@ -41,7 +41,7 @@ import Testing
         #expect(lines.contains("module: !.so \(version) \(fileServes ? "active" : "superseded")"))
     }
 
-    @Test func `What is linked in keeps its targets before a file, whatever its level and name`() throws {
+    @Test func `A linked module takes precedence over a file for its targets, whatever its level and name`() throws {
         try CModule(name: "A", target: "Linked", moreManifest: "\"level\": \"basic\", ")
             .build(into: program.plugins, as: "a.so")
         let lines = try lines()
@@ -50,20 +50,20 @@ import Testing
     }
 
     @Test(arguments: ["Linked", "Other"])
-    func `What the program registers keeps its name and targets before what is linked in`(name: String) throws {
+    func `A registered module takes precedence over a linked one for its name and targets`(name: String) throws {
         let lines = try lines("--register", name)
         #expect(lines.contains("answer: the program") && lines.contains("route: nobody"))
         #expect(lines.contains("module: (linked) Linked 1.0.0 failed"))
         #expect(lines.contains { $0.hasPrefix("error: conflict Linked ((linked) Linked)") && $0.contains("(program)") })
     }
 
-    @Test func `Of several hosts the first one has what is linked in, until its end`() throws {
+    @Test func `Of several hosts, the first one has the linked modules until its end`() throws {
         let lines = try lines("--again").filter { $0.hasPrefix("another: ") }
         let refused = lines.filter { $0.hasPrefix("another: Another host of this program already uses the modules") }
         #expect(lines.count == 4 && refused.count == 3 && lines[2] == "another: linked in")
     }
 
-    @Test func `A host takes what is linked in only if it is told to`() throws {
+    @Test func `A host uses linked modules only if it is configured to`() throws {
         #expect(try lines("--unlinked") == ["answer: nobody", "route: nobody", "service: nobody"])
     }
 }

@@ -21,7 +21,7 @@ private let visits = Atomic(0)
         try #require(eventually { test.answer("Accounts") == version })
     }
 
-    @Test func `A module declares that it hands its state over`() throws {
+    @Test func `A module declares that it hands over its state`() throws {
         try host.register(
             Manifest("Visits", version: "1.1.0") {
                 Target("Visits") {
@@ -34,7 +34,7 @@ private let visits = Atomic(0)
         #expect(try host.perform("Visits", "count") == 1 && host.perform("Visits", "count") == 2)
     }
 
-    @Test func `A module waits for what it requires`() throws {
+    @Test func `A module waits for its requirements`() throws {
         try test.start()
         try host.register(
             Manifest("Login", version: "2.0.0") {
@@ -56,7 +56,7 @@ private let visits = Atomic(0)
         #expect(throws: PluginError.self) { try host.remove("Accounts") }
     }
 
-    @Test func `remove and rollback go forth and back, and say what they do`() throws {
+    @Test func `remove and rollback go back and forth, and say what they do`() throws {
         try test.start()
         try put("1.0.0")
         try put("1.1.0")
@@ -72,7 +72,7 @@ private let visits = Atomic(0)
         #expect(test.answer("Accounts") == "1.1.0")
     }
 
-    @Test func `Changes are a sequence, and generations say why they are still there`() async throws {
+    @Test func `Changes are a sequence, and generations say why they still exist`() async throws {
         try test.start()
         let changes = host.changes
         try CModule(
@@ -87,7 +87,7 @@ private let visits = Atomic(0)
         #expect(await becomesTrue { test.answer("Accounts") == "yes" })
         async let waiting = onThread { [host = test.host] in try host.perform("Accounts", "wait").string }
         #expect(await becomesTrue { host.generations.first?.calls.map(\.action) == ["Accounts/wait"] })
-        // Told while the change is being made: the one before is in the list also then.
+        // Reported while the change is being made: the previous one is in the list even then.
         let listed = Mutex<[String]>([])
         let subscription = host.on("module.replaced") { [weak host] _ in
             listed.withLock { $0 = (host?.generations ?? []).map { "\($0.version) \($0.state)" } }

@@ -7,7 +7,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Which file of each module serves, and what becomes of the others.
+/// Which file of each module serves, and what happens to the others.
 @Suite struct PlanTests {
     /// Files in words, `a.so A 1.0.0 #7 needs B targets T S`, where a number is the content, and `a.so broken A 1.0.0` is a
     /// file that could not be started.
@@ -47,7 +47,7 @@ import Testing
             "A module that serves keeps its target", "a.so A 1.0.0 targets T", "b.so B 1.0.0 #5 targets T",
             besides: "b.so B 1.0.0 #5 targets T", serves: "b.so", verdicts: "a.so:refused b.so:serves"),
         Case(
-            "A lower version serves if it claims nothing that is taken", "a.so A 1.0.0", "b.so A 2.0.0 targets T",
+            "A lower version serves if it claims nothing already used", "a.so A 1.0.0", "b.so A 2.0.0 targets T",
             "c.so B 1.0.0 #5 targets T", besides: "c.so B 1.0.0 #5 targets T", serves: "a.so c.so",
             verdicts: "a.so:serves b.so:refused c.so:serves"),
         Case(
@@ -86,7 +86,8 @@ import Testing
             besides: "a.so A 1.0.0 #1", serves: "b.so a.so", verdicts: "a.so:serves b.so:serves"),
     ]
 
-    @Test(arguments: cases) func `What serves depends on the files and on what serves already`(_ the: Case) throws {
+    @Test(arguments: cases)
+    func `The serving modules depend on the files and on what serves already`(_ the: Case) throws {
         let host = PluginHost(.init(folders: []))
         defer { host.shutdown() }
         let records = try the.files.map(record)
@@ -104,7 +105,7 @@ import Testing
             #expect(plan.leaving.map(\.name).joined(separator: " ") == the.leaving)
             let verdicts = plan.verdicts.map { "\($0.key.path):\(Self.word($0.value))" }.sorted()
             #expect(verdicts.joined(separator: " ") == the.verdicts)
-            // What serves already and goes on is not started again.
+            // A module that serves already and continues to serve is not started again.
             let going = plan.serving.compactMap { $0.served?.name }
             #expect(Set(going) == Set(present.map(\.name)).subtracting(plan.leaving.map(\.name)))
         }
@@ -121,7 +122,7 @@ import Testing
         }
     }
 
-    /// Some library, whose bytes all of the files have; their digests tell them apart.
+    /// A library with whose bytes all files are made; their digests distinguish them.
     private static let library = Result {
         let path = try CModule().build()
         let bytes = try Data(contentsOf: URL(filePath: path))
@@ -155,7 +156,7 @@ import Testing
         let staged = StagedFile(
             path: library, original: path, identity: FileIdentity(stat()), digest: content, size: 1, image: image,
             folder: "", libraries: [])
-        // Read only; what it points to is all zeros.
+        // Only read; what it points to is all zeros.
         let description = UnsafeMutablePointer<plugin_module>.allocate(capacity: 1)
         description.initialize(to: plugin_module())
         let module = LoadedModule(

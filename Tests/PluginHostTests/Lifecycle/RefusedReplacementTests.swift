@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Successors that cannot be taken: what serves goes on, and the status says why.
+/// Successors that are refused: the serving module continues to serve, and the status says why.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct RefusedReplacementTests {
     let test: TestHost
 
@@ -16,7 +16,7 @@ import Testing
         try test.start()
     }
 
-    /// Puts a successor in the place of the first module, and returns why it is not taken.
+    /// Replaces the file of the first module by a successor, and returns why that is refused.
     private func refusal(_ module: CModule) throws -> PluginError? {
         try module.build(into: test.plugins, as: "first.so")
         #expect(eventually { test.status("first.so")?.error != nil })
@@ -28,14 +28,14 @@ import Testing
         return error
     }
 
-    @Test func `One that claims another's target`() throws {
+    @Test func `A successor that claims another module's target is refused`() throws {
         let error = try refusal(CModule(name: "First", version: "2.0.0", target: "Other"))
         #expect(error?.code == .conflict)
         #expect(error?.message.contains("target Other, which belongs to Other") == true, "\(error as Any)")
     }
 
     @Test(arguments: ["init", "setUp"])
-    func `One whose hook does not end`(hook: String) throws {
+    func `A successor whose hook does not end is refused`(hook: String) throws {
         let go = "\(test.folder.path)/go"
         var module = CModule(name: "First", version: "2.0.0")
         let body = "while (access(\"\(go)\", F_OK) != 0) usleep(10000);"
@@ -49,13 +49,13 @@ import Testing
         #expect(eventually { !test.host.generations.contains { $0.state == .draining } })
     }
 
-    @Test func `One whose version is none`() throws {
+    @Test func `A successor whose version is invalid is refused`() throws {
         let error = try refusal(CModule(name: "First", version: "2.0"))
         #expect(error?.code == .invalidManifest)
         #expect(error?.message.contains("2.0") == true, "\(error as Any)")
     }
 
-    @Test func `One that requires itself`() throws {
+    @Test func `A successor that requires itself is refused`() throws {
         var module = CModule(name: "First", version: "2.0.0")
         module.moreManifest = "\"requires\": [{\"module\": \"First\", \"version\": \">=1\"}],"
         let error = try refusal(module)

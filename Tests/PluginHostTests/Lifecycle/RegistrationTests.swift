@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    /// A module with one target that has its name.
+    /// A module with one target of the same name.
     private func manifest(_ name: String, target: String? = nil) -> Manifest {
         Manifest(name, version: "1.0.0") {
             Target(target ?? name) {
@@ -34,7 +34,8 @@ import Testing
         try #require(#expect(throws: PluginError.self) { try host.register(manifest) })
     }
 
-    @Test func `What the program registers is called like everything else, before the start and after it`() async throws
+    @Test func `A module that the program registers is called like any other, before the start and after it`()
+        async throws
     {
         let test = try TestHost()
         try test.host.register(Clock.self)
@@ -58,7 +59,7 @@ import Testing
         #expect(try test.host.perform("Clock", "greet", ["Ada"]) == "Hello, Ada!")
     }
 
-    @Test func `A conflict names both sides, and nothing of the newcomer is registered`() throws {
+    @Test func `A conflict names both sides, and nothing of the new module is registered`() throws {
         let test = try TestHost()
         try CModule(name: "Owner", target: "Shop").build(into: test.plugins, as: "owner.so")
         try test.start()
@@ -97,7 +98,7 @@ import Testing
         #expect(try failure(test.host, manifest("Clock", target: "New")).code == .conflict)
     }
 
-    @Test func `A file does not replace a module of the program, nor take its targets`() throws {
+    @Test func `A file does not replace a module of the program, or take its targets`() throws {
         let test = try TestHost()
         try test.host.register(manifest("Good"))
         try test.host.register(manifest("Mine", target: "Shop"))
@@ -108,7 +109,7 @@ import Testing
         #expect(test.answer() == "Good" && test.answer("Shop") == "Mine")
     }
 
-    @Test func `A file that was refused serves when the program has unregistered what kept it out`() throws {
+    @Test func `A file that was refused serves when the program has unregistered the conflicting module`() throws {
         let test = try TestHost { configuration, _ in configuration.watches = false }
         try test.host.register(manifest("Mine", target: "Shop"))
         try CModule(name: "Heir", target: "Shop").build(into: test.plugins, as: "heir.so")
@@ -118,7 +119,7 @@ import Testing
         #expect(test.status("heir.so")?.state == .active && test.answer("Shop") == "yes")
     }
 
-    @Test func `A file whose route the program had serves in the change that unregisters it`() throws {
+    @Test func `A file refused for a route of the program serves in the change that unregisters the route`() throws {
         let test = try TestHost { configuration, _ in configuration.watches = false }
         try test.host.register(Clock.self)
         try CModule(
@@ -130,7 +131,7 @@ import Testing
         #expect(test.status("heir.so")?.state == .active && test.answer("Heir") == "yes")
     }
 
-    @Test func `Routes and services of the program stand before those of a file's module, which is refused whole`()
+    @Test func `A module of a file is refused as a whole if one of its routes or services belongs to the program`()
         throws
     {
         let test = try TestHost()
@@ -150,11 +151,11 @@ import Testing
             #expect(test.answer(name) == nil)
         }
         #expect(try test.host.open("app://mine") == 2026)
-        // A higher version is no conflict.
+        // A higher version is not a conflict.
         #expect(try test.host.serviceInfo("Time").module == "D")
     }
 
-    @Test func `Handlers of the program hear an event after the modules, whoever registers them`() throws {
+    @Test func `Handlers of the program get an event after the modules, whoever registers them`() throws {
         let test = try TestHost()
         let notes = Notes()
         let subscription = test.host.on("rang") { _ in notes.add("handler") }
@@ -169,7 +170,7 @@ import Testing
         subscription.cancel()
     }
 
-    @Test func `A manifest that does not fit is refused with its reason`() throws {
+    @Test func `An invalid manifest is refused, with the reason`() throws {
         let test = try TestHost()
         let error = try failure(test.host, Manifest("no name", version: "1.0.0") {})
         #expect(error.code == .invalidManifest && error.message.contains("no name"))
@@ -177,7 +178,7 @@ import Testing
         #expect(test.host.modules.isEmpty)
     }
 
-    @Test func `What is unregistered is torn down after its last call, and can come again`() async throws {
+    @Test func `An unregistered module is torn down after its last call, and can be registered again`() async throws {
         for isStarted in [false, true] {
             let test = try TestHost()
             if isStarted { try test.start() }
@@ -226,7 +227,7 @@ import Testing
         #expect(test.answer() == "yes")
     }
 
-    @Test func `A setUp that throws refuses the module; one that registers another gets an error`() throws {
+    @Test func `A module whose setUp throws is refused, and a setUp that registers another one gets an error`() throws {
         let test = try TestHost()
         let host = test.host
         let failing = Manifest("M", version: "1.0.0") { On(.setUp) { _ in throw PluginError("no", "Not today.") } }
@@ -238,7 +239,7 @@ import Testing
         try host.register(other)
     }
 
-    @Test func `Many threads register at a time, while files come`() async throws {
+    @Test func `Many threads can register modules at a time while files are added`() async throws {
         let test = try TestHost()
         try test.start()
         let host = test.host
@@ -256,7 +257,7 @@ import Testing
         #expect(try host.perform("M3.7", "answer") == "M3.7" && host.perform("F4", "answer") == "yes")
     }
 
-    @Test func `Of many that register the same name, one succeeds`() async throws {
+    @Test func `Of many threads that register the same name, one succeeds`() async throws {
         let test = try TestHost()
         let host = test.host
         let codes = try await onThreads(8) { _ in

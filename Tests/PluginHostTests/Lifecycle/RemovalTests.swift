@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Modules that are removed in order, by the host.
+/// Modules that the host removes in an orderly way.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct RemovalTests {
     let test: TestHost
 
@@ -20,7 +20,7 @@ import Testing
         try module.build(into: test.plugins, as: file ?? "\(name).so")
     }
 
-    /// What lies in the plugins folder, hidden names included.
+    /// The names in the plugins folder, including hidden ones.
     private var names: [String] {
         (try? FileManager.default.contentsOfDirectory(atPath: test.plugins).sorted()) ?? []
     }
@@ -67,15 +67,15 @@ import Testing
         #expect(test.answer("C") == "1.0.0")
     }
 
-    @Test func `What waits is not loaded again while its file stays the same`() throws {
+    @Test func `A waiting module is not loaded again while its file stays the same`() throws {
         try put("A")
         try put("B", requires: "A")
         try test.start()
         try test.host.remove("A", force: true)
-        // Another time makes the host look at it again.
+        // A different time makes the host examine it again.
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSinceNow: -3600)], ofItemAtPath: "\(test.plugins)/B.so")
-        #expect(try test.settle())
+        #expect(try test.waitForChanges())
         let told = test.changes.filter { if case .waiting = $0 { $0.file == "B.so" } else { false } }
         #expect(told.count == 1)
         #expect(test.states["B.so"] == "waiting")
@@ -83,7 +83,7 @@ import Testing
         #expect(eventually { test.answer("B") == "1.0.0" })
     }
 
-    @Test func `What waits is not told again when its file is opened to write, and not written`() throws {
+    @Test func `A waiting module is not reported again when its file is opened for writing but not written`() throws {
         try put("A")
         try put("B", requires: "A")
         try test.start()
@@ -96,7 +96,7 @@ import Testing
         #expect(eventually { test.status("B.so")?.error?.message.contains("is being written") == true })
         close(writer)
         #expect(eventually { test.status("B.so")?.error?.code == .missingRequirement })
-        #expect(try test.settle())
+        #expect(try test.waitForChanges())
         let told = test.changes.filter { if case .waiting = $0 { $0.file == "B.so" } else { false } }
         #expect(told.count == 1)
         try put("A")
@@ -115,7 +115,7 @@ import Testing
         #expect(test.host.keptVersions(of: "A").isEmpty)
     }
 
-    @Test func `All files of the module go, and none of them comes in its place`() throws {
+    @Test func `All files of the module are removed, and none of them takes over`() throws {
         try put("A", as: "A-1.0.so")
         try put("A", "1.1.0", as: "A-1.1.so")
         try test.start()
@@ -124,7 +124,7 @@ import Testing
         #expect(test.host.keptVersions(of: "A").map(\.version) == ["1.1.0", "1.0.0"])
     }
 
-    @Test func `What could not start beside the module starts when it has gone`() throws {
+    @Test func `A module that conflicted with the removed one starts afterwards`() throws {
         try put("A")
         try test.start()
         try CModule(name: "Rival", target: "A", answer: "rival").build(into: test.plugins, as: "Rival.so")
@@ -147,7 +147,7 @@ import Testing
         #expect(test.status("A-1.1.so")?.generation == generation && test.answer("A") == "1.1.0")
     }
 
-    @Test func `What is not there, or a part of the program, is told apart`() throws {
+    @Test func `An unknown module and one of the program have different errors`() throws {
         try put("Accounts")
         try test.host.register(Manifest("Clock", version: "1.0.0") { Target("Clock") { Action("year") { 2026 } } })
         #expect(try error { try test.host.remove("Accounts") }.code == .hostStopped)
@@ -157,7 +157,7 @@ import Testing
         #expect(try error { try test.host.remove("Clock") }.code == .conflict)
     }
 
-    @Test func `A file that holds something else by now is not moved`() throws {
+    @Test func `A file that has different content by now is not moved`() throws {
         try put("A")
         try test.start()
         try test.folder.file("plugins/.new", Data("text".utf8))
@@ -167,7 +167,7 @@ import Testing
         #expect(test.answer("A") == "1.0.0")
     }
 
-    @Test func `Code that a change runs cannot make another`() throws {
+    @Test func `Code that runs in a change cannot make another change`() throws {
         try put("A")
         let heard = Heard()
         let subscription = test.host.on("module.added") { [host = test.host] _ in

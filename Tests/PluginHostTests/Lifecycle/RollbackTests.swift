@@ -5,7 +5,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Versions that are kept when they serve no more, and put back.
+/// Versions that are kept when they no longer serve, and are put back.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct RollbackTests {
     let test: TestHost
 
@@ -19,7 +19,7 @@ import Testing
         try module(version).build(into: test.plugins, as: file)
     }
 
-    /// Puts versions under one name, one after the other.
+    /// Installs versions under one name, one after the other.
     private func replace(_ versions: String...) throws {
         for version in versions {
             try put(version)
@@ -39,12 +39,12 @@ import Testing
 
     // MARK: Keeping
 
-    @Test func `What is replaced or deleted is kept, and what only waits or was renamed is not`() throws {
+    @Test func `Replaced and deleted versions are kept, but not those that only wait or were renamed`() throws {
         try test.start()
         try replace("1.0.0", "1.1.0")
         #expect(eventually { kept == ["1.0.0"] })
         rename("\(test.plugins)/A.so", "\(test.plugins)/B.so")
-        #expect(try test.settle())
+        #expect(try test.waitForChanges())
         #expect(kept == ["1.0.0"] && test.answer("A") == "1.1.0")
         unlink("\(test.plugins)/B.so")
         #expect(eventually { kept == ["1.1.0", "1.0.0"] })
@@ -72,7 +72,7 @@ import Testing
 
     // MARK: Back and forward
 
-    @Test func `The version before comes back under its name, and a second rollback goes forward again`() throws {
+    @Test func `The previous version is put back under its name, and a second rollback goes forward again`() throws {
         try test.start()
         try replace("1.0.0", "1.1.0")
         let change = try test.host.rollback("A")
@@ -84,7 +84,7 @@ import Testing
         #expect(test.answer("A") == "1.1.0" && names == ["A.so"])
     }
 
-    @Test func `The folder is the truth, also for the next host`() throws {
+    @Test func `The folder is the only source of truth, also for the next host`() throws {
         try test.start()
         try replace("1.0.0", "1.1.0")
         try test.host.rollback("A")
@@ -96,7 +96,7 @@ import Testing
         #expect(try next.rollback("A").starting.map(\.version) == ["1.1.0"])
     }
 
-    @Test func `A version of one's choice can be put back`() throws {
+    @Test func `Any kept version can be put back`() throws {
         try test.start()
         try replace("1.0.0", "1.1.0", "1.2.0")
         try test.host.rollback("A", to: "1.0.0")
@@ -105,7 +105,7 @@ import Testing
         #expect(error.code == .noVersionKept && error.message.contains("kept: 1.2.0, 1.1.0"))
     }
 
-    @Test func `A module that was removed comes back`() throws {
+    @Test func `A module that was removed can be put back`() throws {
         try put("1.0.0")
         try test.start()
         try test.host.remove("A")
@@ -114,7 +114,7 @@ import Testing
         #expect(test.answer("A") == "1.0.0" && names == ["A.so"])
     }
 
-    @Test func `Where none is kept, what is superseded takes over, and forward again`() throws {
+    @Test func `Without a kept version, the superseded one serves, and a second rollback goes forward again`() throws {
         try put("1.0.0", as: "A-1.0.so")
         try put("1.1.0", as: "A-1.1.so")
         try test.start()
@@ -125,18 +125,18 @@ import Testing
         #expect(test.answer("A") == "1.1.0" && names == ["A-1.0.so", "A-1.1.so"])
     }
 
-    @Test func `Files that would serve instead of what is put back go to the store`() throws {
+    @Test func `Files that would serve instead of the version put back are moved to the store`() throws {
         try test.start()
         try replace("1.0.0", "1.1.0")
         rename("\(test.plugins)/A.so", "\(test.plugins)/A-1.1.so")
-        #expect(try test.settle())
+        #expect(try test.waitForChanges())
         let change = try test.host.rollback("A")
         #expect(change.moved == ["\(test.plugins)/A-1.1.so"] && change.restored == "\(test.plugins)/A.so")
         #expect(test.answer("A") == "1.0.0" && kept.first == "1.1.0")
         #expect(!names.contains("A-1.1.so"))
     }
 
-    @Test func `A dry run says what would be, and does nothing`() throws {
+    @Test func `A dry run reports the planned change and does nothing`() throws {
         try test.start()
         try replace("1.0.0", "1.1.0")
         let change = try test.host.rollback("A", dryRun: true)
@@ -161,7 +161,7 @@ import Testing
         #expect(test.answer("A") == "1.1.0")
     }
 
-    @Test func `A module in a folder below goes back there`() throws {
+    @Test func `A module in a subfolder is put back there`() throws {
         let test = try TestHost { configuration, _ in
             configuration.includesSubfolders = true
             configuration.folders = configuration.folders.map { $0 + "/" }
@@ -175,9 +175,11 @@ import Testing
         #expect(test.answer("A") == "1.0.0")
     }
 
-    // MARK: What goes wrong
+    // MARK: Failures
 
-    @Test func `A new version that failed to start goes to the store, and the file is what serves`() throws {
+    @Test func `A new version that failed to start is moved to the store, and the file is the serving version`()
+        throws
+    {
         try test.start()
         try replace("1.0.0", "1.1.0")
         var broken = module("2.0.0")
@@ -191,7 +193,7 @@ import Testing
         #expect(test.answer("A") == "1.0.0")
     }
 
-    @Test func `A file that was broken gets the content that serves`() throws {
+    @Test func `A broken file gets the content of the serving version`() throws {
         try test.start()
         try replace("1.0.0", "1.1.0")
         let generation = test.status("A.so")?.generation
@@ -204,7 +206,7 @@ import Testing
         #expect(test.answer("A") == "1.1.0" && names == ["A.so"])
     }
 
-    @Test func `A version that does not start any more leaves everything as it was`() throws {
+    @Test func `A version that no longer starts leaves everything as it was`() throws {
         let flag = "\(test.folder.path)/refuse"
         var old = module("1.0.0")
         old.hooks = ["init": "if (access(\"\(flag)\", F_OK) == 0) { refuse(call, \"not any more\"); return; }"]
@@ -224,7 +226,7 @@ import Testing
         #expect(test.answer("A") == "1.0.0")
     }
 
-    @Test func `Where what serves cannot be kept, nothing is put back, and nothing else is said`() throws {
+    @Test func `If the serving version cannot be kept, nothing is put back, and the error says only that`() throws {
         try test.start()
         try replace("1.0.0", "1.1.0")
         try #require(eventually { kept == ["1.0.0"] })
@@ -237,7 +239,9 @@ import Testing
         #expect(test.answer("A") == "1.1.0" && names == ["A.so"])
     }
 
-    @Test func `Where only what serves cannot be kept, the error does not say that anything was put back`() throws {
+    @Test func `If only the serving version cannot be kept, the error does not say that anything was put back`()
+        throws
+    {
         try test.start()
         try replace("1.0.0", "1.1.0")
         try #require(eventually { kept == ["1.0.0"] })
@@ -254,7 +258,7 @@ import Testing
         #expect(test.answer("A") == "1.1.0" && names == ["A.so"])
     }
 
-    @Test func `It refuses where others depend on what serves, unless it is forced`() throws {
+    @Test func `A rollback is refused if others depend on the serving version, unless it is forced`() throws {
         try test.start()
         try replace("1.0.0", "1.1.0")
         var dependent = module("1.0.0", name: "B")
@@ -269,7 +273,7 @@ import Testing
         #expect(test.answer("A") == "1.0.0" && test.states["B.so"] == "waiting")
     }
 
-    @Test func `A version whose needs are not met is not put back`() throws {
+    @Test func `A version with unmet requirements is not put back`() throws {
         try module("1.0.0", name: "Base").build(into: test.plugins, as: "Base.so")
         var old = module("1.0.0")
         old.moreManifest = "\"requires\": [{\"module\": \"Base\", \"version\": \"*\"}], "
@@ -292,7 +296,7 @@ import Testing
         #expect(test.answer("Other") == "1.0.0")
     }
 
-    @Test func `Where nothing is kept it says so`() throws {
+    @Test func `If no version is kept, the error says so`() throws {
         try put("1.0.0")
         try test.start()
         #expect(try error { try test.host.rollback("A") }.code == .noVersionKept)
@@ -300,7 +304,7 @@ import Testing
         #expect(test.answer("A") == "1.0.0")
     }
 
-    @Test func `Where what is kept is left out, it says how much, and why`() throws {
+    @Test func `If kept versions are left out, the error says how many, and why`() throws {
         try test.start()
         try replace("1.0.0", "1.1.0", "1.2.0")
         try #require(eventually { kept == ["1.1.0", "1.0.0"] })
@@ -339,7 +343,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: "\(versions)/A-1.1.so"))
     }
 
-    @Test func `Libraries that came with a version come back with it`() throws {
+    @Test func `Libraries that came with a version are put back with it`() throws {
         let library = { (number: Int) in try CFixture.build("int beside(void) { return \(number); }") }
         func put(_ version: String, _ number: Int) throws {
             unlink("\(test.plugins)/libbeside-\(number).so")

@@ -5,9 +5,9 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// Code of modules that is slow, or does not return, while they start or end: it is named, and others go on.
+/// Code of modules that is slow or does not return when they start or end: it is named, and other modules continue.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct SlowCodeTests {
-    /// C that waits until a test lets it go on.
+    /// C code that waits until a test lets it continue.
     private static func waiting(_ test: TestHost) -> String {
         "while (access(\"\(test.folder.path)/gate\", F_OK) != 0) usleep(1000);"
     }
@@ -30,14 +30,14 @@ import Testing
         ("constructor", "A constructor"), ("entry", "The entry function"), ("activate", "activate"), ("init", "init"),
         ("asynchronous init", "init"),
     ])
-    func `Code that does not return ends the start of its module at the deadline, and the others serve`(
+    func `A module whose code does not return fails to start at the deadline, and the others serve`(
         place: String, name: String
     ) async {
         // A constructor that hangs keeps all hosts of its process from opening libraries.
         await #expect(processExitsWith: .success) { [place = place as String, name = name as String] in
             let test = try TestHost { configuration, _ in configuration.hookTimeout = .milliseconds(300) }
             defer { _ = try? test.folder.file("gate") }
-            // The first of the batch: what comes after it waits for it.
+            // The first of the batch: the others wait for it.
             try CModule(name: "Before").build(into: test.plugins, as: "a.so")
             try SlowCodeTests.hanging(in: place, test).build(into: test.plugins, as: "b.so")
             try test.start()
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `A subscriber that does not return from a sticky event keeps no other module from its start`() throws {
+    @Test func `A subscriber that does not return from a sticky event keeps no other module from starting`() throws {
         let test = try TestHost { configuration, _ in configuration.hookTimeout = .milliseconds(300) }
         defer { _ = try? test.folder.file("gate") }
         try test.start()
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: ["module.added", "module.removed", "module.failed", "host.willTerminate"])
-    func `A subscriber that does not return from an event of the host keeps neither changes nor the end`(
+    func `A subscriber that does not return from an event of the host delays neither changes nor the end`(
         event: String
     ) throws {
         let test = try TestHost { configuration, _ in
@@ -85,7 +85,7 @@ import Testing
         #expect(test.messages.contains { $0.contains("the event “\(event)” did not return within 0.3 seconds") })
     }
 
-    @Test func `A subscriber that does not return is waited for once, however many modules come`() throws {
+    @Test func `A subscriber that does not return is waited for once, however many modules are added`() throws {
         let test = try TestHost { configuration, _ in configuration.hookTimeout = .seconds(1) }
         defer { _ = try? test.folder.file("gate") }
         var module = CModule(name: "Slow")
@@ -98,7 +98,7 @@ import Testing
         #expect(waits.count { $0.contains("within 0.1 seconds") } == 3)
     }
 
-    @Test func `While a constructor hangs, calls go on, and what cannot be opened is opened when it has returned`()
+    @Test func `While a constructor hangs, calls continue, and files that cannot be opened wait until it returns`()
         async
     {
         await #expect(processExitsWith: .success) {
@@ -132,7 +132,7 @@ import Testing
         #expect(eventually { place == "asynchronous init" || test.answer("Slow") == "yes" })
     }
 
-    @Test func `A deactivate that does not return is named, and the end of the host goes on`() throws {
+    @Test func `A deactivate that does not return is named, and the end of the host continues`() throws {
         let test = try TestHost { configuration, _ in configuration.shutdownTimeout = .milliseconds(300) }
         defer { _ = try? test.folder.file("gate") }
         var module = CModule(name: "Slow")

@@ -16,7 +16,7 @@ import Testing
         #expect(test.host.modules.isEmpty && test.host.problems.isEmpty)
     }
 
-    @Test func `A host that was never started can be shut down, and started then`() throws {
+    @Test func `A host that was never started can be shut down, and then started`() throws {
         let test = try TestHost()
         try CModule().build(into: test.plugins, as: "a.so")
         test.host.shutdown()
@@ -76,7 +76,7 @@ import Testing
         #expect(try String(contentsOfFile: notes, encoding: .utf8) == "+A+B+C-C-B-A")
     }
 
-    @Test func `A module is torn down after its last call, which ends well`() throws {
+    @Test func `A module is torn down after its last call, which succeeds`() throws {
         let test = try TestHost { configuration, _ in configuration.shutdownTimeout = .seconds(600) }
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
         var module = CModule()
@@ -101,7 +101,7 @@ import Testing
         #expect(try String(contentsOfFile: notes, encoding: .utf8) == "begin end tearDown")
     }
 
-    @Test func `The end does not wait for ever for a call, and says which module it was`() throws {
+    @Test func `The end does not wait forever for a call, and names its module`() throws {
         let test = try TestHost { configuration, _ in configuration.shutdownTimeout = .milliseconds(50) }
         let (notes, gate) = ("\(test.folder.path)/notes", "\(test.folder.path)/gate")
         var module = CModule()
@@ -119,7 +119,7 @@ import Testing
         ended.wait()
     }
 
-    @Test func `Calls from many threads while the host ends are answered or refused, each one`() throws {
+    @Test func `Each of many calls from many threads while the host ends is answered or refused`() throws {
         let test = try TestHost()
         try CModule().build(into: test.plugins, as: "a.so")
         try test.start()
@@ -145,8 +145,7 @@ import Testing
         #expect(codes.withLock { $0 } == ["hostStopped"])
     }
 
-    @Test func `The stream of changes ends when the host is shut down, and is over for later subscribers`() async throws
-    {
+    @Test func `The stream of changes ends when the host is shut down, also for later subscribers`() async throws {
         let test = try TestHost()
         try test.start()
         let early = test.host.changes
@@ -164,7 +163,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: "\(test.folder.path)/staging").isEmpty)
     }
 
-    @Test func `Files that come after the end are not loaded`() throws {
+    @Test func `Files that are added after the end are not loaded`() throws {
         let test = try TestHost()
         try test.start()
         test.host.shutdown()
@@ -176,7 +175,7 @@ import Testing
         #expect(test.host.modules.isEmpty)
     }
 
-    @Test func `Two hosts in one process have modules of their own`() throws {
+    @Test func `Two hosts in one process have their own modules`() throws {
         let one = try TestHost()
         let two = try TestHost { [plugins = one.plugins] configuration, _ in configuration.folders = [plugins] }
         let counting = CModule(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PluginHost
 
-/// In what order modules start, and which of them cannot.
+/// The order in which modules start, and which of them cannot start.
 @Suite struct StartOrderTests {
     /// Modules in words: `B basic 5 offers S@1.2.0 needs A@^1.0 wants C`, where a number is the priority.
     struct Case: Sendable, CustomTestStringConvertible {
@@ -24,45 +24,51 @@ import Testing
     }
 
     static let cases: [Case] = [
-        Case("nobody", start: ""),
+        Case("no modules", start: ""),
         Case("names decide last", "C", "A", "B", start: "A B C"),
         Case("basic ones come first", "A", "B basic", "C", "D basic", start: "B D A C"),
         Case("a higher priority comes first within a level", "A", "B 5", "C -1", "D basic -9", start: "D B A C"),
-        Case("what is required comes first", "A needs B", "B", start: "B A"),
-        Case("a requirement stands before levels", "A", "B basic needs A", "C basic", start: "C A B"),
-        Case("a requirement stands before priorities", "A", "B 9 needs A", start: "A B"),
+        Case("a requirement comes first", "A needs B", "B", start: "B A"),
+        Case("a requirement takes precedence over levels", "A", "B basic needs A", "C basic", start: "C A B"),
+        Case("a requirement takes precedence over priorities", "A", "B 9 needs A", start: "A B"),
         Case("a chain of requirements", "A needs B", "B needs C", "C needs D", "D", start: "D C B A"),
         Case("two require one", "A needs C", "B needs C", "C", start: "C A B"),
-        Case("what is not there", "A needs X", "B", start: "B", waiting: "A"),
-        Case("who requires what waits waits too", "A needs B", "B needs X", "C", start: "C", waiting: "A B"),
-        Case("a version that will not do", "A needs B@^2.0.0", "B", start: "B", waiting: "A"),
-        Case("a version that will do", "A needs B@>=1.0", "B", start: "B A"),
-        Case("a circle", "A needs B", "B needs A", "C", start: "C", waiting: "A B"),
-        Case("a circle and who requires one of it", "A needs B", "B needs A", "C needs A", start: "", waiting: "A B C"),
-        Case("what serves already", "A needs B", besides: "B", start: "A"),
-        Case("what serves already in another version", "A needs B@^2.0.0", besides: "B", start: "", waiting: "A"),
-        Case("a wish is waited for", "A wants B", "B", start: "B A"),
-        Case("a wish that does not come is not waited for", "A wants X", "B", start: "A B"),
-        Case("a wish that itself waits is not waited for", "A wants B", "B needs X", start: "A", waiting: "B"),
-        Case("a wish of a wrong version is not waited for", "A wants B@^2.0.0", "B", start: "A B"),
-        Case("two wishes in a circle", "A wants B", "B wants A", start: "A B"),
-        Case("a wish for who requires one", "A wants B", "B needs A", start: "A B"),
-        Case("a service", "A needs service S@>=1.2", "B offers S@1.2.0", start: "B A"),
-        Case("a service of a wrong version", "A needs service S@^2.0.0", "B offers S@1.2.0", start: "B", waiting: "A"),
+        Case("a missing requirement", "A needs X", "B", start: "B", waiting: "A"),
+        Case("a dependent of a waiting module waits too", "A needs B", "B needs X", "C", start: "C", waiting: "A B"),
+        Case("an unacceptable version", "A needs B@^2.0.0", "B", start: "B", waiting: "A"),
+        Case("an acceptable version", "A needs B@>=1.0", "B", start: "B A"),
+        Case("a circular requirement", "A needs B", "B needs A", "C", start: "C", waiting: "A B"),
         Case(
-            "one of two services will do", "A needs service S@^2.0.0", "B offers S@1.2.0", "C offers S@2.1.0",
+            "a circular requirement and a dependent of it", "A needs B", "B needs A", "C needs A", start: "",
+            waiting: "A B C"),
+        Case("a requirement that serves already", "A needs B", besides: "B", start: "A"),
+        Case(
+            "a requirement that serves already in another version", "A needs B@^2.0.0", besides: "B", start: "",
+            waiting: "A"),
+        Case("an optional requirement comes first", "A wants B", "B", start: "B A"),
+        Case("a missing optional requirement is not waited for", "A wants X", "B", start: "A B"),
+        Case(
+            "an optional requirement that waits is not waited for", "A wants B", "B needs X", start: "A",
+            waiting: "B"),
+        Case("an optional requirement of another version is not waited for", "A wants B@^2.0.0", "B", start: "A B"),
+        Case("two circular optional requirements", "A wants B", "B wants A", start: "A B"),
+        Case("an optional requirement that requires its dependent", "A wants B", "B needs A", start: "A B"),
+        Case("a service", "A needs service S@>=1.2", "B offers S@1.2.0", start: "B A"),
+        Case("a service of another version", "A needs service S@^2.0.0", "B offers S@1.2.0", start: "B", waiting: "A"),
+        Case(
+            "one of two services is acceptable", "A needs service S@^2.0.0", "B offers S@1.2.0", "C offers S@2.1.0",
             start: "B C A"),
-        Case("a module is no service of its name", "A needs service B", "B", start: "B", waiting: "A"),
+        Case("a module is not a service of its name", "A needs service B", "B", start: "B", waiting: "A"),
     ]
 
-    @Test(arguments: cases) func `Modules start in this order`(_ the: Case) throws {
+    @Test(arguments: cases) func `Modules start in the expected order`(_ the: Case) throws {
         let manifests = try the.modules.map(manifest)
         var present = Provisions()
         for module in the.present { present.add(try manifest(module)) }
         for numbers in [Array(manifests.indices), manifests.indices.reversed()] {
             let given = numbers.map { manifests[$0] }
             let order = StartOrder(given, besides: present)
-            #expect(order.places.map { given[$0].name }.joined(separator: " ") == the.order)
+            #expect(order.starting.map { given[$0].name }.joined(separator: " ") == the.order)
             #expect(order.blocked.map { given[$0].name }.joined(separator: " ") == the.blocked)
         }
     }
@@ -70,7 +76,7 @@ import Testing
     @Test func `A module that is refused when its turn comes blocks those that require it`() throws {
         let manifests = try ["A", "B needs A", "C"].map(manifest)
         let order = StartOrder(manifests) { manifests[$0].name != "A" }
-        #expect(order.places == [2] && order.blocked == [0, 1])
+        #expect(order.starting == [2] && order.blocked == [0, 1])
     }
 
     private func manifest(_ text: String) throws -> ModuleManifest {

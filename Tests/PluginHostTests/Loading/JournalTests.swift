@@ -11,7 +11,7 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test func `What was in progress when the host died is quarantined`() async throws {
+    @Test func `A file that was being started when the host died is quarantined`() async throws {
         await die(during: .entry)
         let journal = Journal(stateFolder: state)
         #expect(journal.problem == nil)
@@ -36,7 +36,7 @@ import Testing
         #expect(journal.quarantinedFiles.isEmpty)
     }
 
-    @Test func `A module is suspected when it was killed once, and quarantined when twice in one step`() async throws {
+    @Test func `A file is suspected after one kill, and quarantined after two in the same step`() async throws {
         await die(during: .opening)
         #expect(Journal(stateFolder: state).quarantinedFiles.map(\.isSuspected) == [true])
         await die(during: .entry)
@@ -45,7 +45,7 @@ import Testing
         #expect(Journal(stateFolder: state).quarantinedFiles.map(\.isSuspected) == [nil])
     }
 
-    @Test func `A quarantine is one of a content: it does not hold for another one of the file, and outlives it`()
+    @Test func `A quarantine is for one content of a file: it does not apply to another, and outlives it`()
         async throws
     {
         await die(during: .opening)
@@ -53,7 +53,7 @@ import Testing
         #expect(Journal(stateFolder: state).quarantined(path: "/plugins/a.so", digest: 42) != nil)
     }
 
-    @Test func `What is over is not held against anybody, also when it failed`() async throws {
+    @Test func `A step that is over does not quarantine its file, even if it failed`() async throws {
         let state = state
         await #expect(processExitsWith: .signal(SIGKILL)) { [state = state as String] in
             let journal = Journal(stateFolder: state)
@@ -69,7 +69,7 @@ import Testing
         #expect(Journal(stateFolder: state).quarantinedFiles.map(\.file) == ["/d.so"])
     }
 
-    @Test func `What still runs when the others have started is named with its step`() async throws {
+    @Test func `A step that still runs when the other modules have started is named`() async throws {
         let state = state
         await #expect(processExitsWith: .signal(SIGKILL)) { [state = state as String] in
             let journal = Journal(stateFolder: state)
@@ -91,12 +91,12 @@ import Testing
         }
     }
 
-    @Test func `Nothing is left of a host that ends in order`() throws {
+    @Test func `A host that ends in an orderly way leaves nothing behind`() throws {
         _ = Journal(stateFolder: state)
         #expect(try FileManager.default.contentsOfDirectory(atPath: "\(state)/journal").isEmpty)
     }
 
-    @Test func `Broken journals and a broken quarantine are survived`() throws {
+    @Test func `Broken journals and a broken quarantine are ignored`() throws {
         try folder.folder("state/journal")
         try folder.file("state/journal/1-2.jsonl", Data("{\"file\":\n\u{0}garbage\n".utf8))
         try folder.file("state/quarantine.json", Data("[{".utf8))
@@ -104,13 +104,13 @@ import Testing
         #expect(journal.problem == nil && journal.quarantinedFiles.isEmpty)
     }
 
-    @Test func `A state folder that cannot be made is a problem and no failure`() throws {
+    @Test func `A state folder that cannot be created is a problem, not a failure`() throws {
         let journal = Journal(stateFolder: try folder.file("file") + "/state")
         #expect(journal.problem?.message.contains("will not be remembered") == true)
         #expect(journal.during(step: .opening, file: "/a.so", digest: 1, size: 1) { 7 } == 7)
         #expect(journal.quarantined(path: "/a.so", digest: 1) == nil)
         journal.release()
-        // Nobody can make a folder there.
+        // No user can create a folder there.
         let problem = Journal(stateFolder: "/sys/pluginhost/state").problem?.message ?? ""
         #expect(problem.contains("/sys/pluginhost/state"), "\(problem)")
         #expect(!problem.contains("No such file") && !problem.contains("doesn’t exist"), "\(problem)")

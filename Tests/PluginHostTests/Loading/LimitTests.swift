@@ -6,9 +6,9 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// What the host says and does when the system gives it no more threads, memory or maps.
+/// What the host reports and does when the system gives it no more threads, memory or maps.
 @Suite struct LimitTests {
-    /// A budget of a thousand maps, of which a test says how many are used.
+    /// A budget of a thousand maps, of which a test sets how many are used.
     private final class Maps: Sendable {
         let used = Atomic(0)
         let counts = Atomic(0)
@@ -23,7 +23,7 @@ import Testing
             })
     }
 
-    @Test func `From 80 per cent of the maps on there is a warning that names limit and remedy`() throws {
+    @Test func `From 80 per cent of the maps on, a warning names the limit and the remedy`() throws {
         let maps = Maps()
         let budget = budget(maps)
         maps.used.store(700, ordering: .relaxed)
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `From 90 per cent of the maps on nothing is opened, so that what runs goes on`() throws {
+    @Test func `From 90 per cent of the maps on, nothing is opened, so that running code can continue`() throws {
         let maps = Maps()
         let budget = budget(maps)
         maps.used.store(900, ordering: .relaxed)
@@ -75,22 +75,22 @@ import Testing
     }
 
     @Test(.disabled(if: isSanitized, "A sanitizer needs more memory than the limit leaves."))
-    func `Without a thread for a hook there is an error that names the limits, and nobody waits`() async {
+    func `Without a thread for a hook, the error names the limits, and nothing waits`() async {
         await #expect(processExitsWith: .success) {
             let test = try TestHost()
             try test.start()
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
             let before = limit
-            // Too little for the stack of a thread, and enough for what other threads allocate meanwhile: Swift dies where
-            // malloc has nothing.
+            // Too little for the stack of a thread, but enough for what other threads allocate meanwhile: Swift traps
+            // if malloc fails.
             let pages = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).prefix { $0 != " " }
             limit.rlim_cur = rlim_t(Int(pages)! * Int(getpagesize()) + (4 << 20))
             let runner = HookRunner()
             let patience = Patience(subject: "x", module: nil, timeout: .seconds(60), log: { _ in })
             var failure: PluginError?
             setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
-            // Each time, threads that have ended may have left stacks for others.
+            // Each time, threads that have ended may have left their stacks for others.
             for _ in 0..<100 where failure == nil {
                 var thread = pthread_t()
                 while pthread_create(&thread, nil, { _ in while true { pause() } }, nil) == 0 {}
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `What the linker says of memory is explained by the limits`() {
+    @Test func `A memory error of the linker is explained by the limits`() {
         let reason = "x.so: failed to map segment from shared object"
         #expect(ProcessLimits.explanation(of: reason).contains("vm.max_map_count"))
         #expect(ProcessLimits.explanation(of: "x.so: undefined symbol: y").isEmpty)

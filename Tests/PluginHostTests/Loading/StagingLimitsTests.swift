@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// What a file costs before anything of it is opened.
+/// The cost of a file before any part of it is opened.
 @Suite struct StagingLimitsTests {
     let folder: TemporaryFolder
     let staging: Staging
@@ -27,7 +27,7 @@ import Testing
         return error?.message ?? ""
     }
 
-    /// A file of that length of which only the beginning takes room.
+    /// A file of that length of which only the beginning occupies disk space.
     private func sparse(_ name: String, _ content: Data, length: Int) throws -> String {
         let path = try folder.file("plugins/\(name)", content)
         try #require(truncate(path, off_t(length)) == 0)
@@ -36,7 +36,7 @@ import Testing
 
     // MARK: Size
 
-    @Test func `Large files with four good bytes are refused by their first block`() throws {
+    @Test func `Large files of which only the magic number is valid are refused after their first block`() throws {
         for number in 0..<20 {
             let path = try sparse("\(number).so", Data("\u{7F}ELF".utf8), length: 200 << 20)
             #expect(refusal(path).contains("is damaged"))
@@ -45,7 +45,7 @@ import Testing
         #expect(work.copies == 0 && work.checkedBytes <= 20 * 65536)
     }
 
-    @Test func `A file that is longer than the bound is not read, and the error names bound and setting`() throws {
+    @Test func `A file over the size limit is not read, and the error names the limit and the setting`() throws {
         let path = try sparse("a.so", Data("\u{7F}ELF".utf8), length: 1 << 30)
         let message = refusal(path)
         #expect(message.contains("\(1 << 30) bytes long; at most \(256 << 20)") && message.contains("maximumFileBytes"))
@@ -56,7 +56,7 @@ import Testing
         _ = try stage(module)
     }
 
-    @Test func `Headers and tables are checked before the copy, wherever they are damaged`() throws {
+    @Test func `Any damage of headers and tables is found before the file is copied`() throws {
         let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: CFixture.build(CFixture.entry))))
         let headers = (0..<Int(whole[56])).map { 64 + $0 * 56 }
         let dynamic = headers.filter({ whole[$0] == 2 }).map { $0 + 8 }
@@ -68,7 +68,7 @@ import Testing
         #expect(staging.work.copies == 0 && staging.work.checkedBytes > 0)
     }
 
-    @Test func `A module with a hole is copied with the hole, and has the digest of its bytes`() throws {
+    @Test func `A sparse file is copied as a sparse file, and has the digest of its bytes`() throws {
         let module = try Data(contentsOf: URL(fileURLWithPath: CFixture.build(CFixture.entry)))
         let length = module.count + 8 << 20
         let holed = try stage(sparse("a.so", module, length: length))
@@ -81,7 +81,7 @@ import Testing
 
     // MARK: Needs
 
-    @Test func `One name that is needed a thousand times, in hundreds of folders, is looked up once`() throws {
+    @Test func `A name that is needed a thousand times, in hundreds of folders, is looked up once`() throws {
         let long = String(repeating: "x", count: 200)
         let module = try NeedyModule(names: [long], runpath: Array(repeating: "$ORIGIN", count: 511))
         let file = try stage(
@@ -96,7 +96,7 @@ import Testing
         #expect(message.contains("it needs more than \(ELFDynamic.neededLimit) libraries"))
     }
 
-    @Test func `The bounds stand in the article`() throws {
+    @Test func `The article states the limits`() throws {
         let article = try String(
             contentsOfFile: "\(repository)/Sources/PluginHost/PluginHost.docc/HowAFileBecomesAModule.md",
             encoding: .utf8)
@@ -126,7 +126,7 @@ import Testing
         #expect(staging.work.lookups <= Companions.lookupLimit + 1 && staging.work.copies == 1)
     }
 
-    @Test func `Hundreds of files that need each other are refused, and cost little`() throws {
+    @Test func `Hundreds of files that need each other are refused at little cost`() throws {
         let names = (0..<300).map { "l\($0).so" }
         let content = try NeedyModule(names: names, runpath: ["$ORIGIN"]).needing(names)
         for name in names { try folder.file("plugins/\(name)", content) }
@@ -143,11 +143,11 @@ import Testing
         let names = (0..<60).map { "s\($0).so" }
         let content = try NeedyModule(names: names, runpath: ["$ORIGIN"]).needing(names)
         for name in names { try folder.file("plugins/\(name)", content) }
-        usleep(50_000)  // Files that have just been written may change again without showing it.
+        usleep(50_000)  // Files that have just been written may change again without a new time.
         let files = try names.map { try stage("\(folder.path)/plugins/\($0)") }
         let work = staging.work
         #expect(work.copies == 2 * 60 && work.links == 60 * 58 && work.lookups == 60 * 60)
-        // Each has its own copy of itself, and all have one of each library.
+        // Each module has its own copy, and all share one copy of each library.
         var (own, library) = (stat(), stat())
         #expect(stat(files[0].path, &own) == 0 && stat("\(files[1].folder)/s0.so", &library) == 0)
         #expect(own.st_ino != library.st_ino && library.st_nlink == 59)
@@ -155,7 +155,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: "\(files[1].folder)/s0.so"))
     }
 
-    @Test func `A library that has changed is copied anew`() throws {
+    @Test func `A library that has changed is copied again`() throws {
         let module = try NeedyModule(names: ["lib.so"], runpath: ["$ORIGIN"])
         for name in ["a", "b"] { try folder.file("plugins/\(name).so", module.needing(["lib.so"])) }
         let library = try folder.file("plugins/lib.so", module.needing([]))
@@ -168,7 +168,7 @@ import Testing
         #expect(staging.work.copies == 4 && staging.work.links == 0)
     }
 
-    @Test func `A module and its libraries together keep to the bound`() throws {
+    @Test func `The size limit applies to a module and its libraries together`() throws {
         let module = try NeedyModule(names: ["lib.so"], runpath: ["$ORIGIN"])
         let content = try module.needing(["lib.so"])
         let path = try folder.file("plugins/a.so", content)

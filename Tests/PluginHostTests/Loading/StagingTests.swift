@@ -30,8 +30,8 @@ import Testing
     }
 
     /// Swift's backtraces show it.
-    @Test(arguments: ["", "/../lib"]) func `The copy's name has no character that a terminal acts on`(up: String) throws
-    {
+    @Test(arguments: ["", "/../lib"])
+    func `The name of the copy contains no character that a terminal acts on`(up: String) throws {
         let shown = "libshown-\(mark).so"
         let library = try CFixture.build("int x;", ["-Wl,-soname,\(shown)"], name: shown)
         try folder.folder("lib")
@@ -46,7 +46,7 @@ import Testing
         #expect(dlopen(file.path, RTLD_NOW | RTLD_LOCAL) != nil)
     }
 
-    @Test func `Copies of the same content have the same digest and bytes, others have not`() throws {
+    @Test func `Copies of the same content have the same digest and bytes, and others do not`() throws {
         let original = try folder.copy(CFixture.build(CFixture.entry), as: "plugins/a.so")
         let other = try folder.copy(CFixture.build(CFixture.entry + "int x = 2;"), as: "plugins/b.so")
         let files = try [stage(original), stage(original), stage(other)]
@@ -55,7 +55,7 @@ import Testing
         #expect(try !Staging.sameBytes(files[0], files[2]))
     }
 
-    @Test func `What is no regular file is called by what it is, without waiting`() throws {
+    @Test func `The error for a file that is not regular says what it is, without waiting`() throws {
         mkfifo("\(plugins)/fifo.so", 0o644)
         try folder.folder("plugins/folder.so")
         symlink("/dev/null", "\(plugins)/device.so")
@@ -81,7 +81,7 @@ import Testing
         let libraries = try folder.folder("libraries")
         let library = "\(libraries)/libaway.so"
         try folder.copy(CFixture.build("int away(void) { return 1; }", name: "libaway.so"), as: "libraries/libaway.so")
-        // A library without a name of its own is needed by the path by which it was linked.
+        // A library without a soname is needed by the path with which it was linked.
         let byFolder = ["-L\(libraries)", "-laway", "-Wl,-rpath,\(libraries)"]
         let flags =
             switch way {
@@ -94,7 +94,7 @@ import Testing
                         as: "plugins/libbeside.so"), "-Wl,-rpath,$ORIGIN", "-Wl,--allow-shlib-undefined",
                 ]
             }
-        // Linked in a folder of its own, so that the library beside it is needed by its name.
+        // Linked in a separate folder, so that the library beside it is needed by its name.
         let source = CFixture.entry + "int away(void); int use(void) { return away(); }"
         let besides = CFixture.entry + "int beside(void); int use(void) { return beside(); }"
         let isBeside = way.hasSuffix("beside it")
@@ -112,7 +112,7 @@ import Testing
             chmod(path, 0o755)
         }
         staging.discard(try stage(module))
-        // Who needs it finds out that it is gone when it is opened.
+        // A module that needs it finds out that it is gone when it is opened.
         unlink(library)
         _ = try stage(module)
     }
@@ -141,7 +141,7 @@ import Testing
         _ = try stage(original, checkTrust: false)
     }
 
-    @Test func `A file that is no module leaves nothing behind`() throws {
+    @Test func `A file that is not a module leaves nothing behind`() throws {
         for content in ["", "text"] {
             let path = try folder.file("plugins/a.so", Data(content.utf8))
             #expect(throws: PluginError.self) { try stage(path) }
@@ -152,7 +152,7 @@ import Testing
         try expectNothingLeft()
     }
 
-    @Test func `A file that somebody has open for writing is being written`() throws {
+    @Test func `A file that is open for writing counts as being written`() throws {
         let original = try folder.copy(CFixture.build(CFixture.entry), as: "plugins/a.so")
         let descriptor = open(original, O_RDWR | O_CLOEXEC)
         guard try staging.stage(path: original, checkTrust: true) == nil else {
@@ -167,14 +167,16 @@ import Testing
         _ = try stage(original)
     }
 
-    @Test func `Libraries that are found through $ORIGIN are copied to the same places, with theirs`() throws {
+    @Test func `Libraries that are found through $ORIGIN are copied to the same relative paths, with their own`()
+        throws
+    {
         try buildFamily(value: 7)
         let file = try stage("\(plugins)/main.so")
         #expect(file.libraries == ["\(plugins)/sub/libone-\(mark).so", "\(plugins)/sub/deep/libtwo-\(mark).so"])
         #expect(try call(file) == 7)
     }
 
-    @Test func `A library in a folder beside the module's is found by its copy`() throws {
+    @Test func `A library in a folder beside the module's is found by the copy of the module`() throws {
         let library = try CFixture.build("int up(void) { return 5; }", ["-Wl,-soname,libup.so"], name: "libup.so")
         try folder.folder("lib")
         try folder.copy(library, as: "lib/libup.so")
@@ -187,7 +189,7 @@ import Testing
         #expect(try call(file) == 5)
     }
 
-    @Test func `A library that others can write is refused as the module is`() throws {
+    @Test func `A library that others can write is refused like a module`() throws {
         try buildFamily(value: 7)
         chmod("\(plugins)/sub/libone-\(mark).so", 0o666)
         let error = #expect(throws: PluginError.self) { try stage("\(plugins)/main.so") }
@@ -209,7 +211,7 @@ import Testing
         #expect(throws: PluginError.self) { try stage("\(plugins)/main.so") }
     }
 
-    @Test func `A library under a name that another one has is a conflict, until that is discarded`() throws {
+    @Test func `A library with the same name as another one is a conflict until the other is discarded`() throws {
         try buildFamily(value: 7)
         let first = try stage("\(plugins)/main.so")
         _ = try stage("\(plugins)/main.so")
@@ -222,7 +224,7 @@ import Testing
         _ = try stage("\(plugins)/main.so")
     }
 
-    @Test func `A library under the name of one that the process has loaded is a conflict`() throws {
+    @Test func `A library with the same name as one that the process has loaded is a conflict`() throws {
         let library = try CFixture.build("int x;", ["-Wl,-soname,libc.so.6"], name: "libc.so.6")
         try folder.copy(library, as: "plugins/libc.so.6")
         let module = try CFixture.build(
@@ -232,7 +234,7 @@ import Testing
         #expect(error?.code == .conflict)
     }
 
-    @Test func `What a host that died left is removed, and what a living one uses is not`() async throws {
+    @Test func `The copies of a dead host are removed, but not those of a living one`() async throws {
         let base = "\(folder.path)/staging"
         await #expect(processExitsWith: .signal(SIGKILL)) { [base = base as String] in
             let staging = try Staging(base: base)
@@ -247,7 +249,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: base).count == 1)
     }
 
-    @Test(arguments: [[], ["lock.new"]]) func `A host that died while it made its folder leaves nothing`(
+    @Test(arguments: [[], ["lock.new"]]) func `A host that dies while it creates its folder leaves nothing`(
         files: [String]
     ) throws {
         let base = try folder.folder("hosts", mode: 0o700)
@@ -272,7 +274,7 @@ import Testing
         }
     }
 
-    @Test func `A base that others can enter is refused`() throws {
+    @Test func `A base folder that others can enter is refused`() throws {
         for base in [try folder.folder("open", mode: 0o755), try folder.file("file")] {
             let error = #expect(throws: PluginError.self) { try Staging(base: base) }
             #expect(error?.code == .stagingFailed)
@@ -281,7 +283,7 @@ import Testing
 
     // MARK: -
 
-    /// In the names of libraries, of which a process has each once: this test's own.
+    /// Part of the names of libraries, unique to this test: a process loads each name only once.
     private var mark: Substring { folder.path.suffix(6) }
 
     private func stage(_ path: String, checkTrust: Bool = true) throws -> StagedFile {

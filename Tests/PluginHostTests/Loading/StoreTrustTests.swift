@@ -6,7 +6,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// A state folder that somebody else could have written, and what is kept in it.
+/// A state folder that another user could have written, and what is kept in it.
 @Suite struct StoreTrustTests {
     let folder: TemporaryFolder
     let store: VersionStore
@@ -31,7 +31,7 @@ import Testing
             "", "/versions", "/versions/HOME", "/versions/HOME/ENTRY", "/versions/HOME/ENTRY/0",
             "/versions/HOME/ENTRY/version.json",
         ])
-    func `A version of which a part is another user's is not used, and that is told`(part: String) throws {
+    func `A version of which a part belongs to another user is reported and not used`(part: String) throws {
         let entry = try entry()
         let home = (entry as NSString).deletingLastPathComponent
         let path =
@@ -47,7 +47,7 @@ import Testing
         guard !part.hasPrefix("/versions/HOME") else { return }
         let error = #expect(throws: PluginError.self) { try store.restore(version, to: "\(folder.path)/plugins") }
         #expect(error?.code == .untrusted && error?.message.contains("owner uid 4711") == true)
-        // Nothing of it was taken over.
+        // Nothing of it was used.
         var status = stat()
         #expect(stat(path, &status) == 0 && status.st_uid == other)
     }
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can give files to another user"))
-    func `A quarantine and a journal of another user are not believed`() async throws {
+    func `A quarantine and a journal of another user are ignored`() async throws {
         let state = "\(folder.path)/other"
         await #expect(processExitsWith: .signal(SIGKILL)) { [state = state as String] in
             Journal(stateFolder: state).during(step: .opening, file: "/plugins/a.so", digest: 42, size: 1) {

@@ -23,7 +23,7 @@ import Testing
 
     private func version(_ text: String) throws -> SemanticVersion { try #require(SemanticVersion(text)) }
 
-    /// Puts another module into the plugins folder for each number.
+    /// Puts a different module into the plugins folder for each number.
     private func module(_ number: Int, as name: String = "M.so") throws -> String {
         let source = try CFixture.build(CFixture.entry + "int number_\(number) = \(number);")
         unlink("\(plugins)/\(name)")
@@ -73,7 +73,7 @@ import Testing
         #expect(store.problems.isEmpty)
     }
 
-    @Test func `The same content again gets a new time, and no second copy`() throws {
+    @Test func `Content that is kept again gets a new time, and no second copy`() throws {
         let store = store()
         for number in [1, 2, 1] { try keep(number, in: store) }
         #expect(store.versions(of: "M", folder: plugins).map(\.version.description) == ["1.1.0", "1.2.0"])
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func `A module whose name is as long as names can be is kept`() throws {
+    @Test func `A module with a name of the maximum length is kept`() throws {
         let name = String(repeating: "M", count: 256)
         let store = store()
         try store.keep(stage(module(1)), module: name, version: version("1.0.0"), folder: plugins)
@@ -97,13 +97,15 @@ import Testing
 
     // MARK: Limits
 
-    @Test func `The oldest versions of a module go when there are too many`() throws {
+    @Test func `The oldest versions of a module are removed when there are too many`() throws {
         let store = store(.init(versions: 2))
         for number in 1...4 { try keep(number, in: store) }
         #expect(store.versions(of: "M", folder: plugins).map(\.version.description) == ["1.4.0", "1.3.0"])
     }
 
-    @Test func `The oldest versions of all go when they are too large, never the last of a module`() throws {
+    @Test func `The oldest of all versions are removed when they are too large, but never a module's last one`()
+        throws
+    {
         let size = try content(module(0)).count
         let store = store(.init(versions: 5, bytes: size * 3 + size / 2))
         for number in 1...3 { try keep(number, in: store) }
@@ -136,7 +138,7 @@ import Testing
         #expect(try content("\(plugins)/M.so") == first)
     }
 
-    @Test func `A version whose copy had another name is restored under its own`() throws {
+    @Test func `A version whose copy had another name is restored under its original name`() throws {
         let store = store()
         let name = "\u{1B}[2J.so"
         try store.keep(stage(module(1, as: name)), module: "M", version: version("1.0.0"), folder: plugins)
@@ -163,7 +165,7 @@ import Testing
         let kept = try #require(store.versions(of: "N", folder: plugins).first)
         #expect(kept.files.map(\.path) == ["N.so", "../lib/libbeside-kept.so"])
         let contents = [try content(original), try content(beside)]
-        // It goes with its file, and the libraries that others may need stay.
+        // It is removed with its file, and libraries that others may need stay.
         try store.keep(file: original, module: "N", version: version("1.0.0"), folder: plugins)
         #expect(store.versions(of: "N", folder: plugins).map(\.files) == [kept.files])
         try FileManager.default.removeItem(atPath: "\(folder.path)/lib")
@@ -172,7 +174,7 @@ import Testing
         #expect(try names("\(folder.path)/lib") == ["libbeside-kept.so"])
     }
 
-    @Test func `What was left by a restore that was killed is not in the way`() throws {
+    @Test func `The remains of an interrupted restore do no harm`() throws {
         let store = store()
         try keep(1, in: store)
         let kept = try #require(store.versions(of: "M", folder: plugins).first)
@@ -183,9 +185,9 @@ import Testing
         #expect(try names(plugins) == ["M.so"])
     }
 
-    // MARK: Files of which no copy was made
+    // MARK: Files without a copy
 
-    @Test func `A file is kept as it lies in the folder and can be restored`() throws {
+    @Test func `A file can be kept directly from the folder and restored`() throws {
         let store = store()
         let path = try module(1)
         let original = try content(path)
@@ -196,7 +198,7 @@ import Testing
         #expect(try content(path) == original)
     }
 
-    @Test func `Of a link the content is kept`() throws {
+    @Test func `The content of a link is kept`() throws {
         let store = store()
         let file = try module(1, as: "M-1.0")
         symlink("M-1.0", "\(plugins)/M.so")
@@ -215,8 +217,8 @@ import Testing
         #expect(try names(plugins) == ["M.so"])
     }
 
-    @Test func `A state folder that cannot be made is said with the reason`() throws {
-        // Nobody can make a folder there.
+    @Test func `A state folder that cannot be created is reported with the reason`() throws {
+        // No user can create a folder there.
         let store = VersionStore(stateFolder: "/sys/pluginhost/state", limit: .init())
         let path = try module(1)
         let error = #expect(throws: PluginError.self) {
@@ -228,7 +230,7 @@ import Testing
 
     // MARK: Damage
 
-    @Test func `What was damaged by hand is left out and told, and the rest is served`() throws {
+    @Test func `Versions that were damaged by hand are left out and reported, and the rest is usable`() throws {
         let store = store()
         for number in 1...5 { try keep(number, in: store) }
         let paths = store.versions(of: "M", folder: plugins).map(\.path)
@@ -245,7 +247,7 @@ import Testing
         for path in paths[1...] { #expect(store.problems.contains { $0.message.contains(path) }) }
         _ = store.versions(of: "M", folder: plugins)
         #expect(store.problems.count == 4)
-        // Kept again, it is whole again.
+        // Keeping it again repairs it.
         try keep(3, in: store)
         #expect(store.versions(of: "M", folder: plugins).map(\.version.description) == ["1.3.0", "1.5.0"])
         #expect(store.problems.count == 3)
@@ -270,7 +272,7 @@ import Testing
         #expect(try names(plugins) == ["M.so"])
     }
 
-    @Test func `What a host that was killed has begun is removed`() throws {
+    @Test func `The unfinished files of a host that was killed are removed`() throws {
         let store = store()
         try keep(1, in: store)
         let home = try home()
@@ -284,7 +286,7 @@ import Testing
         #expect(store.versions(of: "M", folder: plugins).count == 2)
     }
 
-    @Test func `Several hosts keep, ask and restore at the same time`() throws {
+    @Test func `Several hosts can keep, list and restore versions at the same time`() throws {
         let sources = try (1...4).map { try stage(module($0)) }
         let version = try version("1.0.0")
         let stores = (0..<4).map { _ in store(.init(versions: 2)) }
@@ -292,7 +294,7 @@ import Testing
             let store = stores[index % 4]
             do {
                 try store.keep(sources[index % 4], module: "M", version: version, folder: plugins)
-                // Another one may have removed it meanwhile, and says so.
+                // Another host may have removed it meanwhile; then the error says so.
                 if let kept = store.versions(of: "M", folder: plugins).first {
                     try? store.restore(kept, to: plugins)
                 }

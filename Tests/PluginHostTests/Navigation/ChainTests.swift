@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// Events that run up the chain: objects, the module, the program.
+/// Events that bubble up the chain: objects, the module, the program.
 @Suite struct ChainTests {
     private let test: TestHost
     private let notes = PageNotes()
@@ -16,7 +16,7 @@ import Testing
         try test.host.register(Self.module("Links", notes))
     }
 
-    /// A module whose objects have a name, and do with an event what their name says.
+    /// A module whose objects have a name, and handle an event as their name says.
     private static func module(_ name: String, _ notes: PageNotes) -> Manifest {
         Manifest(name, version: "1.0.0") {
             Target(name) {
@@ -107,13 +107,13 @@ import Testing
         #expect(!outcome.isHandled && outcome.parameters == ["b": 2])
     }
 
-    @Test func `That nobody handles it is a result, and the parameters come back`() throws {
+    @Test func `An event that no handler handles is a result, with the parameters`() throws {
         let outcome = try host.emit("links.nobody", ["a": [1, "x"]], from: link("one"))
         #expect(outcome == ChainOutcome(["parameters": ["a": [1, "x"]]]))
         #expect(!outcome.isHandled && outcome.failures.isEmpty && outcome.handler == nil)
     }
 
-    @Test func `A handler that throws is reported with its module, and the event goes on as it was`() throws {
+    @Test func `A handler that throws is reported with its module, and the event continues unchanged`() throws {
         let stops = try link("stops")
         let failing = try link("throws", parent: stops)
         let outcome = try host.emit("links.up", ["a": 1], from: failing)
@@ -124,7 +124,7 @@ import Testing
         #expect(!odd.isHandled && odd.failures.map(\.code) == [.invalidResult])
     }
 
-    @Test func `A handler gets the parameters that it declares, checked like any`() throws {
+    @Test func `A handler gets the parameters that it declares, checked like any others`() throws {
         let one = try link("one")
         let outcome = try host.emit("links.typed", ["n": 1.0, "other": true], from: one)
         #expect(outcome.result == "links.typed 2")
@@ -133,7 +133,7 @@ import Testing
         #expect(missing.failures.map(\.source) == ["Links"])
     }
 
-    // MARK: Where it begins
+    // MARK: The origin
 
     @Test func `An action emits from its object, or else from its module`() throws {
         let parent = try link("stops")
@@ -142,10 +142,10 @@ import Testing
         #expect(notes.all == ["child", "stops"])
         #expect(try child.perform("itself") == .object(child))
         #expect(try ChainOutcome(host.perform("Links", "emit")).result == "Links")
-        #expect(try !host.emit("links.module").isHandled, "The program is no module.")
+        #expect(try !host.emit("links.module").isHandled, "The program is not a module.")
     }
 
-    @Test func `The module is that of the object where it begins`() throws {
+    @Test func `The module of a chain is that of the object where the event begins`() throws {
         try host.register(Self.module("Others", notes))
         let own = try link("own")
         let other = try link("other", parent: own, of: "Others")
@@ -153,7 +153,7 @@ import Testing
         #expect(try host.emit("links.module", from: own).result == "Links")
     }
 
-    @Test func `An interceptor around an action does not change where its event begins, and stands around handlers`()
+    @Test func `An interceptor of an action does not change where its event begins, and also applies to handlers`()
         throws
     {
         let child = try link("child", parent: link("parent"))
@@ -180,7 +180,9 @@ import Testing
 
     // MARK: Asynchronous handlers
 
-    @Test func `Asynchronous handlers are asked where the event is awaited, else they count as failed`() async throws {
+    @Test func `Asynchronous handlers are called if the event is awaited, and otherwise count as failed`()
+        async throws
+    {
         let above = try link("above")
         let one = try link("one", parent: above)
         let handler = host.handle("links.later") { (event: ChainEvent) async throws -> ChainReply in
@@ -197,7 +199,7 @@ import Testing
 
     // MARK: Parents
 
-    @Test func `An object cannot be above itself`() throws {
+    @Test func `An object cannot be its own ancestor`() throws {
         let top = try link("top")
         let middle = try link("middle", parent: top)
         let bottom = try link("bottom", parent: middle)
@@ -210,7 +212,7 @@ import Testing
         #expect(notes.all.prefix(3) == ["top", "bottom", "middle"])
     }
 
-    @Test func `Parents that many threads set at once never form a circle`() async throws {
+    @Test func `Parents that many threads set at once never form a cycle`() async throws {
         let links = try (0..<8).map { try link("\($0)") }
         _ = try await onThreads(4) { seed in
             var random = UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1
@@ -228,7 +230,7 @@ import Testing
         }
     }
 
-    @Test func `A call that is over has its own object or none, never that of another call`() async throws {
+    @Test func `A call that has ended has its own object or none, never that of another call`() async throws {
         let kept = Mutex<(context: HostContext, number: Int)?>(nil)
         let hasEnded = Atomic(false)
         try host.register(
@@ -260,7 +262,7 @@ import Testing
         }
     }
 
-    @Test func `A parent that nobody holds any more is passed over`() throws {
+    @Test func `A parent that has been released is skipped`() throws {
         var parent: Object? = try link("parent", parent: nil)
         let child = try link("child", parent: parent)
         parent = nil
@@ -269,13 +271,13 @@ import Testing
         #expect(notes.all == ["parent is gone", "child", "module Links: {}"])
     }
 
-    @Test func `Handlers that emit within each other without end are stopped soon`() throws {
+    @Test func `Handlers that emit within each other endlessly are stopped soon`() throws {
         let outcome = try host.emit("links.again", from: link("one"))
         #expect(outcome.isHandled || !outcome.failures.isEmpty)
         #expect(test.log.contains { $0.message.contains("recursionLimit") })
     }
 
-    @Test func `A handler of the program that is dropped is asked no more`() throws {
+    @Test func `A handler of the program that is dropped is no longer called`() throws {
         do {
             let handler = host.handle("links.nobody") { _ in .handled }
             #expect(try host.emit("links.nobody").isHandled)

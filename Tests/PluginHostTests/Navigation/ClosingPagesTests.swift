@@ -24,10 +24,10 @@ import Testing
         }
     }
 
-    /// What openers were told, and which pages have gone since.
+    /// What openers were notified of, and which pages have been released since.
     private var closings: [String] { notes.all.filter { $0.hasPrefix("closed") || $0.hasSuffix("gone") } }
 
-    @Test func `The opener gets the back data when its page is popped, and the page is let go of`() async throws {
+    @Test func `The opener gets the back data when its page is popped, and the page is released`() async throws {
         try await open("a", by: .presentInNewStack)
         try await open("b")
         #expect(closings.isEmpty)
@@ -36,7 +36,7 @@ import Testing
         #expect(presenter.shown.last == "closed Noted: Noted")
     }
 
-    @Test func `Several pages are closed at once, innermost first, and each opener is told once`() async throws {
+    @Test func `Several pages are closed at once, innermost first, and each opener is notified once`() async throws {
         try await open("a", by: .presentInNewStack)
         for name in ["b", "c", "d"] { try await open(name) }
         try await navigator.pop(2)
@@ -61,7 +61,7 @@ import Testing
         #expect(notes.all.filter { $0.hasSuffix("gone") }.count == 4)
     }
 
-    @Test func `What is above a page is closed across layers, and the page stays`() async throws {
+    @Test func `All pages above a page are closed across layers, and the page stays`() async throws {
         try await open("a", by: .presentInNewStack)
         let b = try await open("b")
         try await open("c")
@@ -72,7 +72,7 @@ import Testing
         #expect(try await navigator.popTo(b.object).isEmpty)
     }
 
-    @Test func `A page that is closed twice is an error the second time, and its opener is told once`() async throws {
+    @Test func `Closing a page twice is an error the second time, and its opener is notified once`() async throws {
         try await open("a", by: .presentInNewStack)
         let b = try await open("b")
         try await open("c")
@@ -83,7 +83,7 @@ import Testing
         #expect(navigator.layers.path == "Noted")
     }
 
-    @Test func `Of many tasks that close one page, one does`() async throws {
+    @Test func `Of many tasks that close one page, one succeeds`() async throws {
         try await open("a", by: .presentInNewStack)
         let b = try await open("b")
         let navigator = navigator
@@ -95,7 +95,7 @@ import Testing
         #expect(closings.filter { $0 == "closed b" }.count == 1)
     }
 
-    @Test func `More than there is cannot be closed, and then nothing is`() async throws {
+    @Test func `Closing more pages than there are is an error that closes none`() async throws {
         #expect(await pluginError { try await navigator.pop() }?.code == .nothingToClose)
         #expect(await pluginError { try await navigator.dismiss() }?.code == .nothingToClose)
         try await open("a", by: .presentInNewStack)
@@ -104,7 +104,7 @@ import Testing
         #expect(navigator.layers.path == "Noted > Noted" && closings.isEmpty)
     }
 
-    @Test func `A page that gives no back data is still closed, and its opener gets the error`() async throws {
+    @Test func `A page that fails to return back data is still closed, and its opener gets the error`() async throws {
         try await open("a", by: .presentInNewStack)
         try await open("broken")
         try await navigator.pop()

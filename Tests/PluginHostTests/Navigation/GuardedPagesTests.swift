@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// How often the program's guard is asked about a page that comes from outside.
+/// How often the program's guard is asked about a page that is opened from outside.
 @Suite struct GuardedPagesTests {
     /// What the guard was asked, and what it answers.
     private final class Gatekeeper: Sendable {
@@ -35,7 +35,7 @@ import Testing
         #expect(gatekeeper.asked.withLock { $0.count } == 1)
     }
 
-    @Test func `A page that the guard has opened instead has the parameters of that one`() async throws {
+    @Test func `A page to which the guard redirects has its own parameters`() async throws {
         let apple = try await navigator.open("app://basket", by: .present, origin: .remote)
         #expect(apple.type == "Article" && apple.parameters == ["key": "apple", "note": "red"])
         #expect(gatekeeper.asked.withLock { $0 } == ["app://basket"])

@@ -61,7 +61,7 @@ import Testing
 @Suite struct ChainArticleTests {
     private final class Row: Sendable {}
 
-    @Test func `What happens on a page is dealt with by the page below, of another module`() async throws {
+    @Test func `An event of a page is handled by the page below, of another module`() async throws {
         let test = try TestHost(["ModuleA", "ModuleB"].map { built("lib\($0).so") })
         let navigator = Navigator(test.host, presenter: RecordingPresenter())
         let alone = try await navigator.open("app://shop/article/pear", by: .present)
@@ -78,7 +78,7 @@ import Testing
         #expect(try page.object.perform("choose") == false)
     }
 
-    @Test func `A handler is written out with its parameters, and rows have parents`() async throws {
+    @Test func `A handler can be declared with its parameters, and rows have parents`() async throws {
         let test = try TestHost([])
         let basket = PageNotes()
         try test.host.register(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TestSupport
 
-/// What opening a page does, in its order, and what keeps a page from being opened.
+/// The steps of opening a page, in order, and what keeps a page from being opened.
 @Suite struct OpeningPagesTests {
     private let test: TestHost
     private let presenter = RecordingPresenter()
@@ -20,7 +20,7 @@ import Testing
         navigator = Navigator(test.host, presenter: presenter)
     }
 
-    @Test func `A page gets its properties, is asked, is shown, and is told, in this order`() async throws {
+    @Test func `A page gets its properties, is asked, is shown, and is notified, in this order`() async throws {
         presenter.whileShowing.withLock { [notes] in $0 = { notes.add("shown") } }
         let page = try await navigator.open("noted://pages/one?rest=x", by: .presentInNewStack)
         #expect(
@@ -34,14 +34,14 @@ import Testing
         #expect(navigator.top == page)
     }
 
-    @Test func `A page of a library is opened by URL and by name, and gets what it lists`() async throws {
+    @Test func `A page of a shared library is opened by URL and by name, and gets its properties`() async throws {
         let page = try await navigator.open("app://shop/article/pear?note=ripe", by: .presentInNewStack)
         #expect(try await page.content() == PageContent("pear", summary: "0.6", lines: ["ripe"]))
         try await navigator.open("A", "article", ["key": "apple"])
         #expect(presenter.shown == ["presentInNewStack Article: Article", "push Article: Article > Article"])
     }
 
-    @Test func `The defaults of an action are parameters, too, and what the caller gives stands before all`()
+    @Test func `The defaults of an action are parameters, too, and the caller's parameters override all others`()
         async throws
     {
         let byName = try await navigator.open("Pages", "page", ["name": "two"], by: .present)
@@ -50,7 +50,7 @@ import Testing
         #expect(byURL.parameters == ["name": "three", "size": 9])
     }
 
-    @Test func `A push where there is no stack is an error, and no page is made`() async throws {
+    @Test func `A push without a stack is an error, and no page is made`() async throws {
         let none = await pluginError { try await navigator.open("noted://pages/one") }
         #expect(none?.code == .noStack && none?.message.contains("No page is open") == true)
         try await navigator.open("noted://pages/alone", by: .present)
@@ -60,7 +60,7 @@ import Testing
         #expect(presenter.shown == ["present Noted: [Noted]"])
     }
 
-    @Test func `A page that is opened by none is made, asked and told, and shown nowhere`() async throws {
+    @Test func `A page that is opened without being shown is made, asked and notified`() async throws {
         do {
             let page = try await navigator.open("noted://pages/one", by: .none)
             #expect(try page.object.perform("backData") == "one")
@@ -69,7 +69,7 @@ import Testing
         #expect(notes.all.suffix(2) == ["one is open", "one is gone"])
     }
 
-    @Test func `A page that refuses is not shown, and is let go of`() async throws {
+    @Test func `A page that refuses is not shown, and is released`() async throws {
         let error = await pluginError { try await navigator.open("noted://pages/unwilling", by: .present) }
         #expect(error?.code == .pageRefused && error?.message.contains("noted://pages/unwilling") == true)
         #expect(presenter.shown.isEmpty && navigator.layers.isEmpty)
@@ -78,7 +78,7 @@ import Testing
         #expect(library?.code == .pageRefused)
     }
 
-    @Test func `A page that a presenter cannot show is not open, and is let go of`() async throws {
+    @Test func `A page that a presenter cannot show is not open, and is released`() async throws {
         try await navigator.open("noted://pages/first", by: .presentInNewStack)
         presenter.failure.withLock { $0 = PluginError("noLight", "The screen is dark.") }
         #expect(await pluginError { try await navigator.open("noted://pages/second") }?.code == "noLight")
@@ -89,13 +89,13 @@ import Testing
         #expect(navigator.layers.path == "Noted > Noted")
     }
 
-    @Test func `A page that fails when it is told that it is open stays open, and the log says so`() async throws {
+    @Test func `A page that fails when it is notified that it is open stays open, and the log says so`() async throws {
         try await navigator.open("noted://pages/late", by: .present)
         #expect(navigator.layers.path == "[Noted]")
         #expect(test.log.contains { $0.module == "Noted" && $0.message.contains("Too late.") })
     }
 
-    @Test func `A property of another type ends the opening`() async throws {
+    @Test func `A property of another type makes the opening fail`() async throws {
         try host.register(
             Manifest("Strict", version: "1.0.0") {
                 Target("Strict") {
@@ -112,7 +112,7 @@ import Testing
         #expect(try await page.content() == PageContent("Strict"))
     }
 
-    @Test func `What is no object is no page, and an object is open once at a time`() async throws {
+    @Test func `A result that is not an object is not a page, and an object is open once at a time`() async throws {
         #expect(await pluginError { try await navigator.open("Pages", "number", by: .present) }?.code == .invalidResult)
         #expect(
             await pluginError { try await navigator.open("app://B/greet?name=x", by: .present) }?.code == .invalidResult
@@ -138,7 +138,7 @@ import Testing
         #expect(other.type == "Basket")
     }
 
-    @Test func `A presenter cannot navigate while it is told to show`() async throws {
+    @Test func `A presenter cannot navigate while it is asked to show a page`() async throws {
         let navigator = navigator
         let codes = PageNotes()
         presenter.whileShowing.withLock {

@@ -4,7 +4,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// What opening and closing make of the layers of a navigator: `a > b` is a stack, `[c]` a page that is presented alone.
+/// How opening and closing change the layers of a navigator: `a > b` is a stack, `[c]` a page that is presented alone.
 @Suite struct PageLayersTests {
     enum Operation: Sendable {
         case push, present, presentInNewStack, none
@@ -66,7 +66,7 @@ import Testing
         navigator = Navigator(host, presenter: RecordingPresenter())
     }
 
-    @Test func `Layers become what their operations say, or stay as they are with an error`() async throws {
+    @Test func `Operations change the layers as they say, or fail and leave them as they are`() async throws {
         var (pages, names): ([String: OpenPage], [ObjectIdentifier: String]) = ([:], [:])
         for name in ["a", "b", "c", "x"] {
             let page = try await navigator.open("Pages", "page", ["name": .string(name)], by: .none)

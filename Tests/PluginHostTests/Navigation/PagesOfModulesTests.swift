@@ -12,7 +12,7 @@ import Testing
 
     // MARK: Replaced and removed
 
-    /// A module in C with a page that says which build made it.
+    /// A module in C with a page that states which build made it.
     private static func module(_ build: Int) -> CModule {
         CModule(
             name: "Paged",
@@ -99,8 +99,7 @@ import Testing
         #expect(refused?.code == .pageRefused)
     }
 
-    @Test func `A page that is shown goes on working when its module is replaced, and when it is removed`() async throws
-    {
+    @Test func `A page that is shown continues to work when its module is replaced or removed`() async throws {
         let folder = try TestHost()
         try copyFile(Self.module(1).build(), to: "\(folder.plugins)/paged.so")
         try folder.start()
@@ -124,7 +123,7 @@ import Testing
         try await navigator.dismiss()
     }
 
-    @Test func `A page that its module has revoked answers no more, and can be closed`() async throws {
+    @Test func `A page whose module has been torn down no longer answers, and can be closed`() async throws {
         let folder = try TestHost { configuration, _ in configuration.objectTimeout = .milliseconds(1) }
         try folder.start()
         let notes = PageNotes()
@@ -186,14 +185,14 @@ import Testing
             await pluginError { try await test.host.open("app://navigator/pop", origin: .remote) }?.code == .notRemote)
     }
 
-    @Test func `A navigator that the program has let go of says so`() async throws {
+    @Test func `A navigator that the program has released says so`() async throws {
         let test = try TestHost([])
         do { try Navigator(test.host, presenter: presenter).register(as: "pages") }
         let error = await pluginError { try await test.host.call("pages", "pop") }
         #expect(error?.code == .unknownTarget && error?.message.contains("released") == true)
     }
 
-    @Test func `Pages that open each other without end are stopped`() async throws {
+    @Test func `Pages that open each other endlessly are stopped`() async throws {
         let test = try TestHost([])
         try test.host.register(
             Manifest("Endless", version: "1.0.0") {
@@ -212,7 +211,7 @@ import Testing
         #expect(test.log.contains { $0.message.contains("recursionLimit") })
     }
 
-    // MARK: The chain of C
+    // MARK: The chain in C
 
     @Test func `A page in C changes an event on its way, and emits one itself`() async throws {
         let test = try TestHost([Self.module(1).build()])

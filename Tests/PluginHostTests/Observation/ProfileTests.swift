@@ -6,9 +6,9 @@ import Testing
 
 @testable import TestSupport
 
-/// Where the time has gone.
+/// Where a host has spent its time.
 @Suite struct ProfileTests {
-    @Test func `Discovery, loading, hooks and events are there, with their times`() async throws {
+    @Test func `The profile contains discovery, loading, hooks and events, with their times`() async throws {
         let test = try TestHost()
         var module = CModule(setUp: "usleep(20000);")
         module.hooks = ["init": "start_reply(call);", "didStart": ""]
@@ -38,7 +38,7 @@ import Testing
         #expect(bars.allSatisfy { $0["tid"]?.int.map(rows.contains) == true })
     }
 
-    @Test func `A profile keeps a hundred thousand entries, and counts all others, whichever threads they are of`()
+    @Test func `A profile keeps a hundred thousand entries, and counts all others, from whatever threads`()
         async throws
     {
         let test = try TestHost.withFixture()

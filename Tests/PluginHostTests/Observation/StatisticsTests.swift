@@ -6,13 +6,13 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// What is counted and measured of calls.
+/// What is counted and measured for calls.
 @Suite(.timeLimit(.minutes(30))) struct StatisticsTests {
     private func statistics(_ host: PluginHost, _ action: String) -> ActionStatistics? {
         host.statistics.first { $0.action == action }
     }
 
-    @Test func `What was never called is not there`() throws {
+    @Test func `An action that was never called has no statistics`() throws {
         let test = try TestHost.withFixture()
         #expect(statistics(test.host, "Echo/int") == nil)
         try test.host.perform("Echo", "int", [1])
@@ -42,7 +42,7 @@ import Testing
         #expect(failed.calls == 4 * 8 * 50 && failed.errors == failed.calls)
     }
 
-    @Test func `Durations that two threads add at once are both counted, also where they are the first`() async throws {
+    @Test func `Durations that two threads add at once are both counted, even if they are the first`() async throws {
         final class Place: Sendable {
             let durations = Durations()
             let arrived = Atomic(0)
@@ -58,7 +58,9 @@ import Testing
         #expect(places.allSatisfy { $0.durations.measured.total == 2 && $0.durations.measured.longest == 1 })
     }
 
-    @Test func `Calls that were refused, cancelled or too late are errors of the action, once each`() async throws {
+    @Test func `Calls that were refused, cancelled or too late count as errors of the action, once each`()
+        async throws
+    {
         let test = try TestHost.withFixture()
         let host = test.host
         #expect(throws: PluginError.self) { try host.perform("Echo", "int") }
@@ -93,7 +95,7 @@ import Testing
         #expect(statistics(host, "!fixture.sync")?.calls == 1)
     }
 
-    @Test func `An intercepted call counts once, one that an interceptor refuses not at all`() throws {
+    @Test func `An intercepted call counts once, and one that an interceptor refuses does not count`() throws {
         let test = try TestHost.withFixture()
         let interceptor = test.host.intercept(.target("Echo")) { call, next in
             if call.parameters["value"] == 0 { throw PluginError("tired", "Not today.") }
@@ -122,7 +124,7 @@ import Testing
         #expect(test.host.statistics.filter { $0.action == "Good/answer" }.count == 1)
     }
 
-    @Test func `A call that runs shows since when, who called, and for which action`() async throws {
+    @Test func `A running call states its start, its caller, and the action that called`() async throws {
         let test = try TestHost.withFixture()
         let host = test.host
         let start = Date()

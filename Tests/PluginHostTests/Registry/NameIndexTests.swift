@@ -20,7 +20,7 @@ import Testing
         deinit { UnsafeMutablePointer(mutating: name.bytes)?.deallocate() }
     }
 
-    /// Names of every length around the steps of eight bytes, and their like with one byte changed, in each place.
+    /// Names of every length around multiples of eight bytes, and the same names with one byte changed at any position.
     static let names: [[UInt8]] = {
         var names: [[UInt8]] = [[]]
         for count in 1...25 {
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `An index of nothing has nothing`() {
+    @Test func `An empty index finds nothing`() {
         let index = NameIndex([Named](), by: \.name)
         let name = Named([1])
         #expect(index.find(plugin_string()) == nil && index.find(name.name) == nil)
@@ -74,9 +74,9 @@ import Testing
         #expect(plugin_string() == plugin_string())
     }
 
-    /// A slash stands between target and action, and where it stands matters.
+    /// A slash separates target and action, and its position matters.
     @Test(arguments: [("a", "bc"), ("ab", "c"), ("abc", ""), ("", "abc"), ("b", "ac"), ("c", "ab")])
-    func `Target and action are told apart`(target: String, action: String) {
+    func `Target and action are distinguished`(target: String, action: String) {
         let (own, other) = (Named(Array(target.utf8)), Named(Array(action.utf8)))
         let (joined, nothing) = (Named(Array((target + action).utf8)), Named([]))
         let hash = NameTable.hash(own.name, other.name)

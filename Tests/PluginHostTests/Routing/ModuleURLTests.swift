@@ -4,7 +4,7 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// What modules do with URLs: they ask about them, build them, open them, and answer with objects.
+/// What modules do with URLs: they query them, build them, open them, and answer with objects.
 @Suite struct ModuleURLTests {
     @Test("modules ask whether a URL opens, and build URLs, as the program does")
     func modulesAsk() throws {
@@ -40,7 +40,7 @@ import Testing
         #expect(unknown?.code == .unknownTarget)
     }
 
-    @Test("a module in C asks the same")
+    @Test("a module in C can do the same")
     func modulesAskInC() throws {
         let module = CModule(
             name: "Asks",
@@ -129,7 +129,7 @@ import Testing
         ObjectType("Thing", Thing.self) { Action("id", .instance()) { $0.id } }
     }
 
-    @Test("who asks for the object of a URL says so, and anything else is an error")
+    @Test("a caller that expects an object from a URL says so, and any other result is an error")
     func objects() async throws {
         let test = try hostWithThings()
         let host = test.host

@@ -44,7 +44,7 @@ import Testing
         #expect(try URLPattern("app://shop/*").match("app://shop/a/b") == ["0": "a/b"])
     }
 
-    @Test("a route of a module opens its action with what the groups take, converted")
+    @Test("a route of a module opens its action with the values of the groups, converted")
     func moduleRoute() throws {
         try withHost("ModuleA") { host throws in
             let detail = try host.open("app://shop/detail/red%20apple/3", origin: .remote)
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test("what a group without a name takes is for actions that ask for it")
+    @Test("the value of an unnamed group is passed to actions that ask for it")
     func unnamedGroups() throws {
         try withHost("ModuleA") { host throws in
             try host.addRoute("app://all/*", to: "A/fetchDetail", defaults: ["key": "all"])
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test("a pattern that is taken is a conflict that names both sides")
+    @Test("a pattern that is already in use is a conflict that names both sides")
     func conflict() throws {
         try withHost("ModuleA") { host throws in
             let error = #expect(throws: PluginError.self) {
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("a declared route wins over the target of its name, and the fallback comes last")
+    @Test("a declared route takes precedence over the target of its name, and the fallback comes last")
     func order() throws {
         try withHost("ModuleA", "ModuleB") { host throws in
             #expect(try host.open("app://B/greet?name=x").string == "Hello, x!")
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test("canOpen and open agree on what stands in for an action that is not there")
+    @Test("canOpen and open agree on the fallback for a missing action")
     func canOpenFallbacks() throws {
         try withHost("ModuleA", "ModuleB") { host throws in
             func agrees(_ url: String, _ origin: CallOrigin = .local) -> Bool? {
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    @Test("the guard sees every remote call, and refuses, passes or sends elsewhere")
+    @Test("the guard sees every remote call, and refuses, passes or redirects it")
     func remoteGuard() throws {
         try withHost("ModuleA", "ModuleB") { host throws in
             host.onRemoteCall { call in
@@ -196,7 +196,7 @@ import Testing
             #expect(try host.open("web://elsewhere/x", origin: .remote)["title"]?.string == "Detail of elsewhere")
             #expect(try host.open("app://B/greet?name=x").string == "Hello, x!")
             #expect(!host.canOpen("app://B/greet?name=x", origin: .remote))
-            // Where it is sent it is a remote call still, of which the guard is not asked again.
+            // The redirected call is still remote, and the guard is not asked again.
             host.onRemoteCall { call in
                 call.target == "A" ? .refuse("Asked again.") : .redirect("app://A/\(call.action ?? "")")
             }
@@ -208,7 +208,7 @@ import Testing
         }
     }
 
-    @Test("what is built opens the same route with the same parameters")
+    @Test("a URL that is built opens the same route with the same parameters")
     func building() throws {
         try withHost("ModuleA") { host throws in
             let url = try host.url(for: "detail", ["key": "a/b c%+é", "page": 5])
@@ -234,7 +234,7 @@ import Testing
         }
     }
 
-    @Test("random values survive the way through a URL")
+    @Test("random values survive a round trip through a URL")
     func roundTrip() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var generator = SplitMix(seed: seed)
@@ -263,10 +263,10 @@ import Testing
         }
     }
 
-    @Test("looking for overlaps ends within its bound in all, and the routes that were not compared say so")
+    @Test("the search for overlaps keeps to its bound in total, and routes that were not compared say so")
     func unfinishedOverlaps() throws {
         try withHost("ModuleA") { host throws in
-            // They differ where they begin, and are compared from their ends.
+            // They differ at the beginning, and are compared from the end.
             for number in 0..<120 {
                 try host.addRoute("app://o\(number / 4)/:a(\(number % 4)(?:[ab]{0,20}){0,20})", to: "A/fetchDetail")
             }
@@ -277,7 +277,7 @@ import Testing
         }
     }
 
-    @Test("routes of which a segment decides do not overlap, however many there are")
+    @Test("routes that one segment distinguishes do not overlap, however many there are")
     func withoutOverlaps() throws {
         try withHost("ModuleA") { host throws in
             try host.addRoute("app://o/x-:a/b", to: "A/fetchDetail")
@@ -293,7 +293,7 @@ import Testing
     }
 
     @Test(
-        "everything else a text can be is an error of its own, not a crash",
+        "any other text is an error of its own, not a crash",
         arguments: [
             "", " ", ":", "://", "app", "app:", "app:/", "app:shop", "app://", "app:///", "app://%", "app://%zz/x",
             "app://shop/%C3%28", "app://shop/%C0%AF", "app://shop/\u{0}", "app://a@b/x", "1app://x/y", "app://shop/a b",
@@ -306,7 +306,7 @@ import Testing
         }
     }
 
-    @Test("a URL cannot give what the host tells about it")
+    @Test("a URL cannot contain the parameters that the host adds about it")
     func reservedNames() throws {
         try withHost { host throws in
             try host.register(
@@ -329,7 +329,7 @@ import Testing
         }
     }
 
-    @Test("URLs are taken up to the length that is set, with any number of query items")
+    @Test("URLs are accepted up to the configured length, with any number of query items")
     func largeURLs() throws {
         for limit in [16_384, 256, 262_144] {
             try withHost("ModuleA", maximumURLLength: limit) { host throws in
@@ -347,7 +347,7 @@ import Testing
                 for word in ["\(limit + 1)", "\(limit)", "maximumURLLength", "--url-length"] {
                     #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
                 }
-                // What is too long is not looked at: an escape that is none is not found.
+                // A URL that is too long is not examined: its invalid escape is not found.
                 let broken = #expect(throws: PluginError.self) { try host.open("a b%" + tooLong) }
                 #expect(broken?.message.contains("maximumURLLength") == true)
                 let built = #expect(throws: PluginError.self) {
@@ -358,7 +358,7 @@ import Testing
         }
     }
 
-    @Test("the time that a caller gives runs while the route is found; when it is over, the action is not called")
+    @Test("a call's timeout includes the search for the route; when it is over, the action is not called")
     func deadlines() async throws {
         let test = try TestHost([])
         defer { withExtendedLifetime(test) {} }
@@ -383,7 +383,7 @@ import Testing
         #expect(calls.withLock { $0 } == 2)
     }
 
-    @Test("a length of URLs that is out of its range ends the start", arguments: [0, 255, 262_145, -1])
+    @Test("a maximum length of URLs that is out of range makes the start fail", arguments: [0, 255, 262_145, -1])
     func lengthsOutOfRange(length: Int) throws {
         var configuration = PluginHost.Configuration(folders: [])
         configuration.maximumURLLength = length

@@ -4,9 +4,9 @@ import Testing
 @testable import PluginHost
 @testable import TestSupport
 
-/// What a pattern takes of a path, by the WHATWG URL Pattern standard.
+/// How a pattern matches a path, by the WHATWG URL Pattern standard.
 @Suite struct PathPatternTests {
-    /// A pattern, a path, and what the groups take; nil for no match. A group that took no part is "∅".
+    /// A pattern, a path, and the values of the groups; nil for no match. A group that took no part is "∅".
     static let cases: [(String, String, [String: String]?)] = [
         ("/foo/bar", "/foo/bar", [:]),
         ("/foo/bar", "/foo/bar/", nil),
@@ -82,7 +82,7 @@ import Testing
     ]
 
     @Test(
-        "a pattern takes of a path what the standard says",
+        "a pattern matches paths as the standard says",
         arguments: cases.filter { $0.0 != "/(?:a|b)" && $0.0 != "/a+b" })
     func matches(pattern: String, path: String, expected: [String: String]?) throws {
         let compiled = try PathPattern(pattern)
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(
-        "a pattern that cannot be read is refused with the position",
+        "an invalid pattern is refused, with the position",
         arguments: [
             ("/foo/:", 5), ("/foo/(", 5), ("/foo/()", 5), ("/(?=x)", 2), ("/((a))", 2), ("/{a", 1), ("/a}", 2),
             ("/a\\", 2), ("/:a/:a", 4), ("/(a\\1)", 3), ("/(a{2000})", 3), ("/(a++)", 4), ("/?", 1),
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(
-        "patterns made to explode are matched in time that grows with the input",
+        "patterns made for exponential backtracking are matched in linear time",
         arguments: [
             "/((?:a+)+b)", "/((?:a|a)*b)", "/((?:a*)*b)", "/((?:a|aa)+b)", "/(a*a*a*a*a*a*b)", "/(.*.*.*=.*)",
             "/:a(a*):b(a*):c(a*)b",
@@ -139,7 +139,7 @@ import Testing
         #expect(#expect(throws: PluginError.self) { try PathPattern(pattern) }?.code == .invalidPattern)
     }
 
-    @Test("a pattern has 2048 states at most, and is so cheap that no URL takes longer with it than is allowed")
+    @Test("a pattern has at most 2048 states, and is so cheap that no URL exceeds the allowed work with it")
     func limits() throws {
         _ = try PathPattern("/:x(a{1000}b{1000})")
         for (pattern, words) in [
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    @Test("what is read in one pass is what the parser makes of it")
+    @Test("reading a pattern in one pass gives the same result as the parser")
     func plain() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var generator = SplitMix(seed: seed)
@@ -168,7 +168,7 @@ import Testing
             for delimiter: UnicodeScalar in ["/", "."] {
                 guard let plain = PlainPattern(text, delimiter: delimiter) else { continue }
                 count += 1
-                // With names before it, it is always parsed.
+                // With earlier names, a pattern is always parsed.
                 let parsed = try PathPattern(text, delimiter: delimiter, earlierNames: ["earlier"])
                 #expect(
                     PlainPattern.parts(plain.segments, plain.names) == parsed.parts,
@@ -180,7 +180,7 @@ import Testing
         #expect(count > 100)
     }
 
-    @Test("a pattern that shares scheme and host with the one before is the same as one that does not")
+    @Test("a pattern that shares scheme and host with the previous one equals one that does not")
     func sharing() throws {
         let origins = [
             "app://shop", "app://shop:80", "http://shop:80", "app://shop.", "app://:h", "APP://Shop", "app://", "shop",
@@ -192,7 +192,7 @@ import Testing
             do throws(PluginError) {
                 let pattern = try RoutePattern(text, after: previous)
                 let path = pattern.path.map { ($0.text, $0.segments) }
-                return "\(pattern.shape) \(pattern.names) \(pattern.hasPlaces) \(String(describing: path))"
+                return "\(pattern.shape) \(pattern.names) \(pattern.capturesWholeSegments) \(String(describing: path))"
             } catch { return "\(error)" }
         }
         for previous in patterns {
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    @Test("a pattern with thousands of groups is one like any other")
+    @Test("a pattern with thousands of groups works like any other")
     func manyGroups() throws {
         let pattern = try PathPattern(String(repeating: "/x", count: 500) + (0..<1500).map { "/:n\($0)" }.joined())
         let path = String(repeating: "/x", count: 500) + (0..<1500).map { "/\($0)" }.joined()

@@ -23,9 +23,9 @@ import Testing
         return contents
     }
 
-    @Test("A map has what a dictionary has, and a copy keeps what it had")
+    @Test("A map has the entries of a dictionary, and a copy keeps its own")
     func agreesWithDictionary() {
-        // Around the lengths at which a text no longer stands in its slot; and some that differ in one place only.
+        // Around the lengths at which a text no longer fits in its slot, and some that differ in one byte only.
         let long = String(repeating: "x", count: 30)
         let keys =
             (0...40).map { String(long.prefix($0)) + String(repeating: "y", count: max(0, $0 - 30)) }
@@ -35,7 +35,7 @@ import Testing
         var model: [String: Int] = [:]
         let seed = UInt64.random(in: 0...UInt64.max)
         var generator = SplitMix(seed: seed)
-        // Swift's == of texts takes different bytes for equal; a map of bytes does not.
+        // Swift's == considers some texts of different bytes equal; a map of bytes does not.
         let distinct = keys.filter { $0 != "ä" }
         for round in 0..<40 {
             let copy = PersistentMap(copying: map)
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("Bytes count, not characters")
+    @Test("Keys are compared by bytes, not by characters")
     func bytes() {
         var map = PersistentMap<Unmanaged<Number>>()
         set(&map, "\u{E4}", 1)
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(
-        "Names as people give them stand in all pages",
+        "Typical names are spread over all pages",
         arguments: [
             "item%03d", "item-%03d", "page%04d", "shelf%d", "%03d", "%d-item", "settings-of-%03d",
             "product-category-%04d",
@@ -79,14 +79,14 @@ import Testing
         var pages = [Int](repeating: 0, count: 128)
         for number in 0..<1000 {
             Array(String(format: format, number).utf8).withUnsafeBufferPointer {
-                pages[TextKey($0).place(among: pages.count)] += 1
+                pages[TextKey($0).pageIndex(among: pages.count)] += 1
             }
         }
-        // Eight on average; of a thousand drawn by lot, 24 in one page come once in tens of thousands of pages.
+        // Eight on average; of a thousand random names, 24 in one page occur once in tens of thousands of pages.
         #expect(pages.max()! <= 24)
     }
 
-    @Test("What nobody has any more is freed")
+    @Test("An entry that no map has any more is freed")
     func frees() {
         weak var gone: Number?
         weak var kept: Number?

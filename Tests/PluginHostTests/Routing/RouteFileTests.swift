@@ -67,7 +67,7 @@ import Testing
         #expect(opens("app://c"))
     }
 
-    @Test func `files are taken, changed and removed while the host runs`() async throws {
+    @Test func `files can be added, changed and removed while the host runs`() async throws {
         try await start()
         #expect(!opens("app://a"))
         try put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
@@ -80,7 +80,7 @@ import Testing
         #expect(problems == [])
     }
 
-    @Test func `a file is taken when its writer closes it`() async throws {
+    @Test func `a file is read when its writer closes it`() async throws {
         try await start()
         let path = host.plugins + "/x.routes.json"
         let writer = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
@@ -93,7 +93,9 @@ import Testing
         #expect(await becomesTrue { opens("app://a") })
     }
 
-    @Test func `Expressions that are cheap one by one and dear together are refused, with the bound`() async throws {
+    @Test func `Expressions that are cheap one by one and expensive together are refused, with the limit`()
+        async throws
+    {
         try await start()
         func routes(_ count: Int) -> String {
             let routes = (0..<count).map { #""app://x\#($0)/:a((?:[ab]{0,10}){0,20}c)": "Good/answer""# }
@@ -108,7 +110,7 @@ import Testing
         #expect(host.host.routes.count == 1)
     }
 
-    @Test func `a broken file changes nothing, says what and where, once`() async throws {
+    @Test func `a broken file changes nothing, and is reported once, with what is wrong and where`() async throws {
         try put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
         try await start()
         try put(#"{"app://b": "Good/answer", }{"#, "x.routes.json")
@@ -123,7 +125,9 @@ import Testing
         #expect(problems == [])
     }
 
-    @Test func `of two files with one pattern that whose name sorts first stands, whoever came first`() async throws {
+    @Test func `of two files with one pattern, the one whose name sorts first wins, whichever was added first`()
+        async throws
+    {
         try put(#"{"app://a/:x": "Good/answer", "app://second": "Good/answer"}"#, "b.routes.json")
         try await start()
         #expect(opens("app://second"))
@@ -138,7 +142,7 @@ import Testing
         #expect(problems == [] && owners["app://a/:x"] == "b.routes.json")
     }
 
-    @Test func `a module that comes later and the program displace a file, which comes back after them`() async throws {
+    @Test func `a later module and the program displace a file, which is used again after them`() async throws {
         try put(#"{"app://a": "Good/answer", "app://mine": "Good/answer"}"#, "x.routes.json")
         try put(#"{"app://p": "Good/answer"}"#, "y.routes.json")
         try await start()
@@ -184,7 +188,7 @@ import Testing
         #expect(await becomesTrue { host.host.modules.contains { $0.version == version && $0.state == .active } })
     }
 
-    @Test func `a removed route of a module comes back with the next generation`() async throws {
+    @Test func `a removed route of a module returns with the next generation`() async throws {
         try module("1.0.0").build(into: host.plugins, as: "r-1.0.0.so")
         try await start()
         #expect(host.host.removeRoute("app://b") && owners == ["app://a/:x": "module R"])
@@ -195,7 +199,7 @@ import Testing
         #expect(await becomesTrue { owners["app://b"] == "module R" })
     }
 
-    @Test func `an updated route of a module stays the program's, and is removed with it`() async throws {
+    @Test func `a module's route that the program updates belongs to the program until it removes it`() async throws {
         try module("1.0.0").build(into: host.plugins, as: "r-1.0.0.so")
         try await start()
         try host.host.updateRoute("app://a/:y", to: "Good/answer")
@@ -206,7 +210,7 @@ import Testing
         #expect(await becomesTrue { owners["app://a/:x"] == "module R" })
     }
 
-    @Test func `an updated route of a file stays the program's when the file changes`() async throws {
+    @Test func `a file's route that the program updates stays the program's when the file changes`() async throws {
         try put(#"{"app://a": "Good/answer", "app://b": "Good/answer"}"#, "x.routes.json")
         try await start()
         try host.host.updateRoute("app://b", to: "Good/answer", summary: "mine")
@@ -215,7 +219,7 @@ import Testing
         #expect(owners["app://b"] == "the program" && problems == [])
     }
 
-    @Test func `what others can write is not taken`() async throws {
+    @Test func `a file that others can write is not used`() async throws {
         try put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
         chmod(host.plugins + "/x.routes.json", 0o666)
         try await start()
@@ -241,7 +245,7 @@ import Testing
                     + "valid JSON"
             ),
         ])
-    func `a JSON file that is wrong says where`(text: String, message: String) {
+    func `the error of an invalid JSON file states the position`(text: String, message: String) {
         let error = #expect(throws: PluginError.self) {
             try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.json")
         }
@@ -256,7 +260,7 @@ import Testing
             String(repeating: "<array>", count: 100_000), "<plist><dict><key>a</key><date>2000-01-01T00:00:00Z</date>",
             "<!DOCTYPE plist [<!ENTITY a \"b\">]><plist><string>&a;</string></plist>", "<",
         ])
-    func `a property list that is wrong is an error`(text: String) {
+    func `an invalid property list is an error`(text: String) {
         let error = #expect(throws: PluginError.self) {
             try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.plist")
         }
@@ -264,9 +268,7 @@ import Testing
         #expect(error?.message.hasPrefix("/p/x.routes.plist") == true)
     }
 
-    @Test func `routes with which a URL could take too long are refused, those of a file and those of a module`()
-        async throws
-    {
+    @Test func `routes that could make a URL take too long are refused, from files and from modules`() async throws {
         func patterns(_ host: String) -> [String] {
             (0..<60).map { "app://\(host)/:x(q\($0)?(?:(?:[ab]{0,20}){0,20})*)" }
         }

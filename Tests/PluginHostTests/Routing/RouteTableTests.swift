@@ -38,7 +38,7 @@ import Testing
         #expect(throws: PluginError.self) { try RoutePattern("\u{212A}://x") }
     }
 
-    @Test("routes share where they lead exactly where it is the same")
+    @Test("routes share their destination exactly if it is the same")
     func sharedDestinations() throws {
         let routes = [
             ("app://a/x/:id", "T/a"), ("app://a/y/:id", "T/a"), ("app://a/z/:other", "T/a"),
@@ -60,8 +60,8 @@ import Testing
             #expect("\(made.target)/\(made.action)" == action)
             func said(_ entry: RouteEntry) -> [String] {
                 let to = entry.destination
-                return to.groups.map { "\($0.name.text) \($0.place)" }
-                    + ["\(to.segmentCount) segments, \(to.hasPlaces), \(to.hasDefaults)"]
+                return to.groups.map { "\($0.name.text) \($0.segment)" }
+                    + ["\(to.segmentCount) segments, \(to.capturesWholeSegments), \(to.hasDefaults)"]
             }
             #expect(said(made) == said(alone), "\(pattern)")
         }
@@ -69,7 +69,7 @@ import Testing
         #expect(shared.map(\.1.pattern.text) == ["app://a/y/:id", "app://a/u", "app://:id.a/t/:other"])
     }
 
-    /// What a table says of a URL.
+    /// What a table finds for a URL.
     private struct Outcome: Equatable {
         var pattern: String
         var values: [String: String?]
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test("a dead end goes back to the next best branch")
+    @Test("after a dead end, the search continues with the next best branch")
     func backtracking() throws {
         let routes = ["a://h/x/y/z", "a://h/:a/y/w", "a://h/x/:b/v", "a://h/*"]
         #expect(try winner(routes, "a://h/x/y/w") == "a://h/:a/y/w")
@@ -123,7 +123,7 @@ import Testing
         #expect(try winner(routes, "a://h/x/y/u") == "a://h/*")
     }
 
-    @Test("a host is a host: compared without case, never a segment")
+    @Test("a host is compared without case, and never with a segment")
     func hosts() throws {
         let routes = ["app://Shop/detail", "app://*.example.com/x", "app://:sub.test/x"]
         #expect(try winner(routes, "APP://SHOP/detail") == "app://Shop/detail")
@@ -134,7 +134,7 @@ import Testing
         #expect(try winner(["app://localhost:8080/x"], "app://localhost:8080/x") != nil)
     }
 
-    @Test("patterns that differ in the names of their groups only have one shape")
+    @Test("patterns that differ only in the names of their groups have one shape")
     func shapes() throws {
         #expect(try RoutePattern("a://h/:x/b").shape == RoutePattern("a://h/:y/b").shape)
         #expect(try RoutePattern("a://h/:x/b").shape != RoutePattern("a://h/:x(\\d+)/b").shape)
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test("order of registration never matters, and something matches exactly if some pattern does")
+    @Test("the order of registration never matters, and a route is found exactly if some pattern matches")
     func order() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var maker = Maker(generator: SplitMix(seed: seed))
@@ -212,7 +212,7 @@ import Testing
         }
     }
 
-    /// A pattern of pieces no two kinds of which are as specific.
+    /// A pattern of pieces of different kinds, no two of which are equally specific.
     private static func pattern(_ generator: inout SplitMix) -> String {
         let count = Int.random(in: 0...4, using: &generator)
         return ["t://h", "t://h", "t://:host"].randomElement(using: &generator)!
@@ -223,7 +223,7 @@ import Testing
     }
 
     @Test(
-        "a table that changes answers as a search of all patterns does that it has at that time, and so do its copies")
+        "a table that changes, and each copy, gives the answers of a search of all its present patterns")
     func changes() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var generator = SplitMix(seed: seed)
@@ -232,7 +232,7 @@ import Testing
             let segments = (host?.segments ?? []) + (path?.segments ?? [])
             return segments.map(\.rank.rawValue) + (path?.rest.map { [$0.rawValue] } ?? [])
         }
-        /// Of all that match, the one that is the most specific one: its host, then segment by segment from the left.
+        /// Of all patterns that match, the most specific one: by host, then segment by segment from the left.
         func search(_ entries: [RouteEntry], _ url: String) throws -> RouteEntry? {
             try entries.filter { try taken($0.pattern.text, url) != nil }
                 .min { ranks($0).lexicographicallyPrecedes(ranks($1)) }
@@ -264,7 +264,7 @@ import Testing
                     #expect((table.insert(entry) == nil) == (known == nil), "seed \(seed): \(entry.pattern.text)")
                     if known == nil { entries.append(entry) }
                 } else {
-                    // Something that is there, or nothing that is, though one of its shape may be.
+                    // An existing pattern, or one that does not exist, although one of its shape may.
                     let leaving =
                         (Bool.random(using: &generator) ? entries.randomElement(using: &generator) : nil) ?? entry
                     table.remove(leaving)

@@ -6,10 +6,10 @@ import Testing
 @testable import TestSupport
 
 /// Random patterns and random URLs: nothing traps, no search takes more steps than registration has allowed for, and
-/// those who say what a URL leads to agree.
+/// all interfaces agree on where a URL leads.
 ///
-/// A second. `PLUGINHOST_STRESS_SECONDS` runs it for longer, `PLUGINHOST_STRESS_SEED` begins with the seed that a
-/// failure has printed:
+/// Runs for a second, or for `PLUGINHOST_STRESS_SECONDS`. `PLUGINHOST_STRESS_SEED` is the first seed, such as the one
+/// that a failure has printed:
 ///
 ///     PLUGINHOST_STRESS_SECONDS=600 swift test --filter RoutingAttackTests
 @Suite(.serialized) struct RoutingAttackTests {
@@ -17,7 +17,7 @@ import Testing
         ProcessInfo.processInfo.environment["PLUGINHOST_STRESS_\(name)"].flatMap { Double($0) }
     }
 
-    @Test func `No pattern and no URL takes longer than is allowed, and all who are asked agree`() throws {
+    @Test func `No pattern and no URL takes longer than is allowed, and all interfaces agree on the result`() throws {
         let end = ContinuousClock.now + .seconds(Self.setting("SECONDS") ?? 1)
         var seed = Self.setting("SEED").map { UInt64($0) } ?? .random(in: 1...1_000_000)
         let first = seed
@@ -76,13 +76,13 @@ private struct Round {
         }
         if Bool.random(using: &generator), let entry = entries.randomElement(using: &generator) {
             table.remove(entry)
-            // The depth of the maps of names counts, and depends a little on the order in which names came.
+            // The depth of the maps of names counts, and depends slightly on the order in which names were added.
             let conflict = table.insert(entry)
             if case .work(let steps, _)? = conflict {
-                #expect(steps < most + most / 4, "seed \(seed): \(entry.pattern.text) is refused when it comes again")
+                #expect(steps < most + most / 4, "seed \(seed): \(entry.pattern.text) is refused when added again")
                 entries.removeAll { $0 === entry }
             } else {
-                #expect(conflict == nil, "seed \(seed): \(entry.pattern.text) is refused when it comes again")
+                #expect(conflict == nil, "seed \(seed): \(entry.pattern.text) is refused when added again")
             }
         }
         for _ in 0..<30 { try open(url(), table, entries, host, most) }
@@ -170,7 +170,7 @@ private struct Round {
         return Int.random(in: 0..<10, using: &generator) == 0 ? mutated(text) : text
     }
 
-    /// With a few characters that are others, more or less.
+    /// With a few characters changed, inserted or removed.
     private mutating func mutated(_ text: String) -> String {
         var characters = Array(text.unicodeScalars)
         for _ in 0..<Int.random(in: 1...3, using: &generator) {

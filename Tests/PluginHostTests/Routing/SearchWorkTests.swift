@@ -4,13 +4,13 @@ import Testing
 
 @testable import PluginHost
 
-/// How much finding the route of a URL takes: never more than what registration allows.
+/// The work of finding the route of a URL: never more than registration allows.
 @Suite struct SearchWorkTests {
     private func entry(_ pattern: String) throws -> RouteEntry {
         try RouteEntry(RoutePattern(pattern), to: "T/a", name: nil, summary: "", defaults: [:], owner: .program)
     }
 
-    /// Adds routes until one is refused, and returns how many were taken, and why no more.
+    /// Adds routes until one is refused, and returns how many were accepted, and the reason of the refusal.
     private func fill(
         _ table: inout RouteTable, upTo most: Int, _ pattern: (Int) -> String
     ) throws -> (Int, RouteTable.Conflict?) {
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test("a hundred routes behind a wildcard are found in a fraction of what is allowed")
+    @Test("a hundred routes behind a wildcard are found in a fraction of the allowed steps")
     func wildcards() throws {
         var table = RouteTable()
         let (count, _) = try fill(&table, upTo: 100) { "a://h/*/z\($0)" }
@@ -69,7 +69,7 @@ import Testing
         #expect(steps < SearchWork.most / 4)
     }
 
-    @Test("what a search may take does not grow with routes that no URL has to do with together")
+    @Test("the steps that a search may take do not grow with routes that no URL reaches together")
     func plainRoutes() throws {
         var table = RouteTable()
         let shapes = [
@@ -98,7 +98,7 @@ import Testing
         #expect(steps > most / 2 && steps <= most)
     }
 
-    @Test("an error about work says the pattern, another one, the limit and what to do; what is removed makes room")
+    @Test("an error about work names both patterns, the limit and the remedy; removed routes make room")
     func message() throws {
         let host = PluginHost(.init(folders: []))
         func pattern(_ number: Int) -> String { "a://h/:x(q\(number)?(?:(?:[ab]{0,20}){0,20})*)" }
@@ -125,7 +125,7 @@ import Testing
         try host.updateRoute(pattern(1), to: "T/b")
     }
 
-    @Test("routes that are removed behind a literal make room there")
+    @Test("routes that are removed after a literal make room there")
     func removal() throws {
         var table = RouteTable(mostSteps: 12_000_000)
         let (count, _) = try fill(&table, upTo: 200) { "a://h/l/*\($0)*" }
@@ -141,7 +141,7 @@ import Testing
     // MARK: Patterns
 
     @Test(
-        "what is nested deep, or long, is read or refused in time in proportion to its length",
+        "patterns that are deeply nested or long are read or refused in linear time",
         arguments: [10_000, 1_000_000])
     func depth(count: Int) {
         for (open, close) in [("(", ")"), ("(?:", ")"), ("[", "]")] {
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test("what is repeated in a pattern is read or refused in time in proportion to its length")
+    @Test("repetitions in a pattern are read or refused in linear time")
     func repeated() {
         for text in ["a|", "a*", ":a", "/:a", "(a)", "%41", "{a}?", "{/:", "[a&&", "\\", "(?:a|", "{", "\\("] {
             let long = String(repeating: text, count: 50_000 / text.count)
@@ -191,7 +191,7 @@ import Testing
 
     // MARK: Overlaps
 
-    @Test("overlaps of large expressions are found, and of those that differ at their end, at once")
+    @Test("overlaps of large expressions are found, and expressions that differ at their end are distinguished at once")
     func overlaps() throws {
         let large = try (0..<10).map { try RoutePattern("a://h/:a((?:[ab]{0,20}){0,20}c\($0))") }
         let overlaps = Overlaps(large)
@@ -201,7 +201,7 @@ import Testing
         #expect(same.indices.allSatisfy { found.isComplete($0) && found.others(of: $0).count == 3 })
     }
 
-    @Test("overlaps are looked for within a bound in all, and where it ends is said")
+    @Test("the search for overlaps keeps to a bound in total, and says where it ended")
     func overlapsWithinBudget() throws {
         let patterns = try (0..<40).map { try RoutePattern("a://h/:a([ab]*\($0 % 2 == 0 ? "c" : "d")[ab]{\($0)})") }
         let all = Overlaps(patterns)

@@ -23,7 +23,7 @@ struct URLCase {
         return cases
     }
 
-    /// What the library says, in the words of the table.
+    /// The result of the library, in the notation of the table.
     var outcome: String {
         do throws(PluginError) {
             guard let taken = try URLPattern(pattern).match(url) else { return "-" }
@@ -35,7 +35,7 @@ struct URLCase {
         }
     }
 
-    /// The expectation in the order of `outcome`; values are written with escapes where they would not be seen.
+    /// The expectation in the order of `outcome`; invisible characters of values are written as escapes.
     var normalized: String {
         guard expected.contains("="), expected != "=" else { return expected }
         var taken: [String: String] = [:]
@@ -52,8 +52,8 @@ struct URLCase {
     }
 }
 
-/// Tables of patterns and URLs. Where the WHATWG standard compares escapes as they are written, these are decoded; that
-/// is the one difference in what the tables say of paths.
+/// Tables of patterns and URLs. The WHATWG standard compares escapes as they are written; here they are decoded. That
+/// is the only difference in the tables of paths.
 @Suite struct URLCaseTests {
     private func check(_ table: String) {
         for each in URLCase.read(table) {
@@ -61,11 +61,11 @@ struct URLCase {
         }
     }
 
-    @Test func `A pattern takes of a path what the table says`() { check(PathCases.text) }
+    @Test func `A pattern matches paths as the table says`() { check(PathCases.text) }
 
-    @Test func `A pattern takes of a URL what the table says`() { check(URLCases.text) }
+    @Test func `A pattern matches URLs as the table says`() { check(URLCases.text) }
 
-    @Test func `The tables are read`() {
+    @Test func `The tables are read completely`() {
         #expect(URLCase.read(PathCases.text).count > 300 && URLCase.read(URLCases.text).count > 100)
     }
 }

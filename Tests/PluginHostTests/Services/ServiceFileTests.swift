@@ -28,7 +28,7 @@ import Testing
 
     private func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: "\(host.plugins)/\(name)") }
 
-    /// What a service answers; nil when there is none.
+    /// The answer of a service; nil when there is none.
     private func answer(_ name: String, from version: String? = nil) -> String? {
         try? host.host.service(name, from: version).perform("answer").string
     }
@@ -58,7 +58,7 @@ import Testing
         #expect(host.host.services.map(\.version) == ["1.2.0", "2.0.0", "1.0.0"])
     }
 
-    @Test func `files are taken, changed and removed while the host runs`() async throws {
+    @Test func `files can be added, changed and removed while the host runs`() async throws {
         try await start()
         #expect(answer("S") == nil)
         try put(#"{"S": {"target": "Good", "version": "1.0.0"}}"#, "x.services.json")
@@ -76,7 +76,7 @@ import Testing
             await becomesTrue { host.changes.contains { "\($0)" == "0 services in \(host.plugins)/x.services.json" } })
     }
 
-    @Test func `a service is there as long as its target is`() async throws {
+    @Test func `a service exists as long as its target does`() async throws {
         try put(#"{"S": {"target": "Mine", "version": "1.0.0"}}"#, "x.services.json")
         try await start()
         #expect(answer("S") == nil && problems == [])
@@ -86,7 +86,7 @@ import Testing
         #expect(answer("S") == nil)
     }
 
-    @Test func `a service of a file has instances as one of a manifest has`() async throws {
+    @Test func `a service of a file has instances like one of a manifest`() async throws {
         try put(
             #"{"Shared": {"target": "Counter", "version": "1.0.0", "singleton": true}, "#
                 + #""Own": {"target": "Counter", "version": "1.0.0"}}"#, "x.services.json")
@@ -107,8 +107,7 @@ import Testing
         }
     }
 
-    @Test func `code of the program and manifests stand before a file, which comes back whole after them`() async throws
-    {
+    @Test func `the program and manifests displace a file, which is used again as a whole after them`() async throws {
         let manifest = #""services": [{"name": "S", "version": "1.0.0", "target": "Good"}], "#
         try CModule(moreManifest: manifest).build(into: host.plugins, as: "good.so")
         let service = #"{"target": "Good", "version": "1.0.0"}"#
@@ -128,7 +127,7 @@ import Testing
         #expect(answer("P") == "yes" && answer("B") == "yes" && problems.count == 1)
     }
 
-    @Test func `of two files the one whose name sorts first has a service, whoever came first`() async throws {
+    @Test func `of two files, the one whose name sorts first has a service, whichever was added first`() async throws {
         let service = #"{"target": "Good", "version": "1.0.0"}"#
         try put("{\"S\": \(service), \"B\": \(service)}", "b.services.json")
         try await start()
@@ -176,7 +175,7 @@ import Testing
                     + "valid JSON"
             ),
         ])
-    func `a file that is wrong says where`(text: String, message: String) {
+    func `the error of an invalid file states the position`(text: String, message: String) {
         let error = #expect(throws: PluginError.self) {
             try ServiceFile.parse(Array(text.utf8), path: "/p/x.services.json")
         }

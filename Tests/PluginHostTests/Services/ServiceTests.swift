@@ -6,15 +6,15 @@ import Testing
 
 @testable import TestSupport
 
-/// Services: by name and smallest version, from whatever module.
+/// Services: by name and minimum version, from any module.
 @Suite(.timeLimit(.minutes(30))) struct ServiceTests {
-    /// A module that offers services, each implemented by a target of the module's own name, with instances that count.
+    /// A module that offers services, each implemented by a target with the module's name, with instances that count.
     struct Offer {
         var name: String
         /// JSON, without the target.
         var services: [String]
         var instance = "shared"
-        /// Statements before `make` makes.
+        /// Statements at the beginning of `make`.
         var make = ""
 
         var module: CModule {
@@ -56,12 +56,12 @@ import Testing
 
     private func host(_ offers: Offer...) throws -> TestHost { try TestHost(offers.map { try $0.module.build() }) }
 
-    /// What asking for a service fails with.
+    /// The error of a request for a service.
     private func failure(_ host: PluginHost, _ name: String, from version: String? = nil) throws -> PluginError {
         try #require(#expect(throws: PluginError.self) { try host.serviceInfo(name, from: version) })
     }
 
-    // MARK: Which one serves
+    // MARK: The implementation that serves
 
     @Test func `The highest version serves, then the highest priority`() throws {
         let test = try host(
@@ -75,7 +75,7 @@ import Testing
         #expect(try test.host.serviceInfo("S", from: "1.10.0") == info)
     }
 
-    @Test func `An error names the service, the versions that there are, and a near name`() throws {
+    @Test func `An error names the service, the available versions, and a similar name`() throws {
         let test = try host(
             Offer(name: "A", services: [service("1.2.0")]), Offer(name: "B", services: [service("1.0.0")]))
         let tooOld = try failure(test.host, "S", from: "2.0.0")
@@ -88,13 +88,13 @@ import Testing
         #expect(throws: tooOld) { try test.host.service("S", from: "2.0.0") }
     }
 
-    @Test func `Nothing is made to find out what implements a service`() throws {
+    @Test func `No instance is made to find out what implements a service`() throws {
         let test = try host(Offer(name: "A", services: [service("1.0.0")]))
         _ = try test.host.serviceInfo("S")
         #expect(try test.host.perform("ACount", "made") == 0)
     }
 
-    @Test func `The same name, version and priority from two modules refuses the newcomer whole`() throws {
+    @Test func `A second module with the same name, version and priority of a service is refused as a whole`() throws {
         let test = try TestHost()
         let first = Offer(name: "A", services: [service("1.0.0")]).module
         let second = Offer(name: "B", services: [service("1.0.0+other")]).module
@@ -114,7 +114,7 @@ import Testing
 
     // MARK: Instances
 
-    @Test func `A singleton is the target's instance, for all who ask, however many ask at a time`() async throws {
+    @Test func `A singleton is the target's one instance, however many callers request it at a time`() async throws {
         let test = try host(
             Offer(name: "A", services: [service("1.0.0", ",\"singleton\":true")], make: "usleep(20000);"))
         let host = test.host
@@ -125,7 +125,9 @@ import Testing
         #expect(try host.perform("ACount", "made") == 1)
     }
 
-    @Test func `Each handle of another service has an instance of its own, destroyed with the handle`() async throws {
+    @Test func `Each handle of any other service has its own instance, which is destroyed with the handle`()
+        async throws
+    {
         let test = try host(Offer(name: "A", services: [service("1.0.0")]))
         let host = test.host
         let shared = try host.perform("A", "instance")
@@ -142,7 +144,7 @@ import Testing
         #expect(try host.perform("A", "instance") == shared)
     }
 
-    @Test func `Handles that are asked for on many threads have instances of their own`() async throws {
+    @Test func `Handles that are requested on many threads have their own instances`() async throws {
         let test = try host(Offer(name: "A", services: [service("1.0.0")], instance: "perCall"))
         let host = test.host
         let numbers = try await onThreads(8) { _ in
@@ -155,7 +157,7 @@ import Testing
         #expect(try host.perform("ACount", "alive") == 0)
     }
 
-    @Test func `What the factory says when it refuses is the error of the request`() throws {
+    @Test func `The error of the factory is the error of the request`() throws {
         let test = try host(
             Offer(
                 name: "A", services: [service("1.0.0")],
@@ -191,7 +193,7 @@ import Testing
     }
 
     @Test(arguments: [(true, PluginError.Code.circularWait), (false, .recursionLimit)])
-    func `Services whose making asks for each other are an error`(isSingleton: Bool, code: PluginError.Code) throws {
+    func `Services whose factories request each other are an error`(isSingleton: Bool, code: PluginError.Code) throws {
         let test = try TestHost([])
         let host = test.host
         for (name, other) in [("First", "Second"), ("Second", "First")] {
@@ -209,9 +211,9 @@ import Testing
         }
     }
 
-    // MARK: Change
+    // MARK: Changes
 
-    @Test func `A singleton's handle follows the newest version; another's keeps its own`() throws {
+    @Test func `A handle of a singleton follows the newest version, and any other keeps its own`() throws {
         let test = try TestHost()
         let old = Offer(
             name: "A", services: [service("1.0.0", ",\"singleton\":true"), "\"name\":\"O\",\"version\":\"1.0.0\""])
@@ -230,7 +232,7 @@ import Testing
         #expect(try own.perform("instance") == 1 && own.version == "1.0.0")
     }
 
-    @Test func `Waiting ends when the service comes, and not for an older version`() async throws {
+    @Test func `Waiting ends when the service is added, but not for an older version`() async throws {
         let test = try TestHost()
         try test.start()
         let host = test.host
@@ -246,7 +248,7 @@ import Testing
         #expect(try await host.waitForService("S", timeout: .seconds(600)).version == "2.1.0")
     }
 
-    @Test func `Waiting ends with the deadline, with the task, and with the host`() async throws {
+    @Test func `Waiting ends at the deadline, with the task, and with the host`() async throws {
         let test = try TestHost([])
         let host = test.host
         let late = await #expect(throws: PluginError.self) {
@@ -265,7 +267,7 @@ import Testing
         #expect(test.staleReplies == 0)
     }
 
-    @Test func `All waiting callers are told`() async throws {
+    @Test func `All waiting callers get the service`() async throws {
         let test = try TestHost()
         try test.start()
         let host = test.host
@@ -283,13 +285,13 @@ import Testing
 
     // MARK: From modules
 
-    @Test func `A module uses a service through a type of its own`() throws {
+    @Test func `A module uses a service through its own type`() throws {
         let test = try TestHost.withSamples()
         #expect(try test.host.perform("B", "advertise", ["key": "lamp"]) == "Look: Detail of lamp!")
         #expect(try test.host.serviceInfo("HomeService", from: "1.0.0").module == "ModuleA")
     }
 
-    @Test func `C reaches services by their address and by the extension`() async throws {
+    @Test func `A module in C reaches services by their address and through the extension`() async throws {
         let user = CModule(
             name: "User",
             code: """

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Which versions of each module may answer: those that were in the folder at some time between the beginning and the end
-/// of a call.
+/// The versions of each module that may answer: those that were in the folder at some time between the beginning and
+/// the end of a call.
 final class FolderModel: Sendable {
-    /// A number of a version, or 0 for none.
+    /// The number of a version, or 0 for none.
     typealias Number = Int
 
     private struct Interval {
@@ -20,19 +20,19 @@ final class FolderModel: Sendable {
     /// The present time, for ``isAllowed(_:of:since:)``.
     var now: Int { clock.load(ordering: .sequentiallyConsistent) }
 
-    /// Says that a version may answer from now on; called before it is put into the folder.
+    /// States that a version may answer from now on; called before it is put into the folder.
     func allow(_ number: Number, of place: Int) {
         places.withLock { $0[place].append(Interval(number: number, begin: now)) }
     }
 
-    /// Says that only one version answers any more; called when that was seen.
-    func settle(_ number: Number, of place: Int) {
+    /// States that only one version answers from now on; called when that was observed.
+    func allowOnly(_ number: Number, of place: Int) {
         places.withLock { places in
             let now = clock.add(1, ordering: .sequentiallyConsistent).newValue
             for index in places[place].indices where places[place][index].number != number {
                 places[place][index].end = min(places[place][index].end, now)
             }
-            // Of calls that go on so long, all are told to be right.
+            // Calls that run for so long all count as right.
             places[place].removeAll { $0.end < now - 5000 }
         }
     }

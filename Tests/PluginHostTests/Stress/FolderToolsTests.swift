@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-/// What tools do to a folder: each leaves the last version serving.
+/// What tools do to a folder: afterwards the last version serves.
 @Suite(.timeLimit(.minutes(30)), .serialized) struct FolderToolsTests {
     let test: TestHost
     private let first = StressModule.numbers.lowerBound
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `Written in place, twice within one tick of the file system's clock`() throws {
+    @Test func `A file can be written in place twice within one tick of the file system's clock`() throws {
         for round in 0..<20 {
             try StressModule.write(bytes(first + 2 * round + 1), to: path)
             if round % 2 == 0 { _ = serves(first + 2 * round + 1) }
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `Replaced every millisecond, the last one serves`() throws {
+    @Test func `Of files that are replaced every millisecond, the last one serves`() throws {
         for number in first + 1...first + 200 {
             try StressModule(place: 0, number: number).put(into: test.plugins, as: "module.so")
             usleep(1000)
@@ -44,7 +44,7 @@ import Testing
         #expect(!test.changes.contains { $0.isFailure })
     }
 
-    @Test func `Unlinked and written anew, as install does`() throws {
+    @Test func `A file can be unlinked and written again, as install does`() throws {
         for number in first + 1...first + 5 {
             unlink(path)
             try StressModule.write(bytes(number), to: path, O_EXCL)
@@ -52,14 +52,14 @@ import Testing
         }
     }
 
-    @Test func `Moved away for a backup and written anew, as editors do`() throws {
+    @Test func `A file can be moved to a backup and written again, as editors do`() throws {
         rename(path, "\(path)~")
         try StressModule.write(bytes(first + 1), to: path)
         unlink("\(path)~")
         #expect(serves(first + 1))
     }
 
-    @Test func `Written in many small pieces`() throws {
+    @Test func `A file can be written in many small pieces`() throws {
         let whole = try bytes(first + 1)
         unlink(path)
         for start in stride(from: 0, to: whole.count, by: 4096) {
@@ -69,7 +69,7 @@ import Testing
         #expect(serves(first + 1))
     }
 
-    @Test func `A link that is switched to another version`() throws {
+    @Test func `A link can be switched to another version`() throws {
         let releases = try test.folder.folder("releases")
         for number in first + 1...first + 3 {
             try StressModule(place: 1, number: number).put(into: releases, as: "\(number).so")
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `A folder that is moved away with everything in it, and back`() throws {
+    @Test func `A folder can be moved away with everything in it, and back`() throws {
         let away = "\(test.folder.path)/away"
         rename(test.plugins, away)
         #expect(eventually { !test.host.problems.isEmpty })
@@ -90,7 +90,7 @@ import Testing
         #expect(!test.changes.contains { $0.isRemoval })
     }
 
-    @Test func `Names with newlines, spaces and quotes`() throws {
+    @Test func `Names can contain newlines, spaces and quotes`() throws {
         for (place, name) in ["a\nb.so", "a b.so", "'\"$(x).so", "-rf.so", "ä😀.so"].enumerated() {
             try StressModule(place: 10 + place, number: first).put(into: test.plugins, as: name)
             #expect(serves(first, 10 + place))
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func `A thousand files at once, most of them no modules`() throws {
+    @Test func `A thousand files can be added at once, most of which are not modules`() throws {
         let away = "\(test.folder.path)/many"
         try FileManager.default.copyItem(atPath: test.plugins, toPath: away)
         for place in 1..<100 {

@@ -6,10 +6,10 @@ import Testing
 
 @testable import TestSupport
 
-/// A module is replaced again and again while everybody calls it.
+/// A module is replaced again and again while many callers use it.
 ///
-/// Forty times; `PLUGINHOST_STRESS_REPLACEMENTS` says how often instead (at most some ten thousand: images stay
-/// mapped). It prints how long it took from the moment at which a file is whole to the first answer of its version.
+/// Forty times, or as often as `PLUGINHOST_STRESS_REPLACEMENTS` says (at most some ten thousand: images stay mapped).
+/// Prints how long it took from the moment at which a file is complete to the first answer of its version.
 @Suite(.serialized) struct ReplacementTests {
     @Test func `Not one call fails while a module is replaced again and again`() async throws {
         let count = ProcessInfo.processInfo.environment["PLUGINHOST_STRESS_REPLACEMENTS"].flatMap { Int($0) } ?? 40
@@ -26,7 +26,7 @@ import Testing
     }
 }
 
-/// Callers, and one who replaces.
+/// Callers, and one thread that replaces the module.
 private final class ReplacementRun: Sendable {
     private let count: Int
     private let folder: TemporaryFolder

@@ -5,13 +5,13 @@ import Synchronization
 
 @testable import TestSupport
 
-/// Calls modules without pause, in every way there is, and checks each answer.
+/// Calls modules without pause, in every possible way, and checks each answer.
 final class StressCaller: @unchecked Sendable {  // Used by one thread or task at a time.
     private let round: StressRound
     private let progress: StressRound.Progress
     private var random: SplitMix
     private var bound: [BoundAction]
-    /// Objects that are kept for a while, with their places and the version that made them.
+    /// Objects that are kept for a while, with their modules and the version that made them.
     private var objects: [(object: Object, place: Int, number: Int)] = []
     private var posted = 0
     private let number: Int
@@ -67,7 +67,7 @@ final class StressCaller: @unchecked Sendable {  // Used by one thread or task a
         progress.isOver.store(true, ordering: .relaxed)
     }
 
-    // MARK: What an answer must be
+    // MARK: Valid answers
 
     private func check(_ way: String, _ place: Int, _ n: Int, _ body: () throws -> Value) {
         let begin = begin(way, place)
@@ -116,9 +116,9 @@ final class StressCaller: @unchecked Sendable {  // Used by one thread or task a
         round.report("caller \(number), \(way), \(StressModule.name(place)): \(what)")
     }
 
-    // MARK: Ways with more than one step
+    // MARK: Calls with several steps
 
-    /// Makes an object, or calls one that was made before: it answers as the version that made it, for ever.
+    /// Makes an object, or calls an earlier one: it always answers as the version that made it.
     private func useObject(_ place: Int, _ n: Int) {
         if objects.count > 2, random.next() % 2 == 0 {
             let kept = objects.randomElement(using: &random)!
@@ -155,7 +155,7 @@ final class StressCaller: @unchecked Sendable {  // Used by one thread or task a
         }
     }
 
-    /// One module calls another one.
+    /// A module calls another one.
     private func relay(_ place: Int, _ n: Int) {
         let through = Int(random.next() % UInt64(StressRound.places))
         let begin = begin("relay through \(StressModule.name(through))", place)
@@ -167,7 +167,7 @@ final class StressCaller: @unchecked Sendable {  // Used by one thread or task a
         judge("relay through \(StressModule.name(through))", place, n, since: begin, result)
     }
 
-    /// Every module that is there gets an event once.
+    /// Every present module gets an event once.
     private func post(_ place: Int) {
         let begin = begin("event", place)
         posted += 1
@@ -185,7 +185,7 @@ final class StressCaller: @unchecked Sendable {  // Used by one thread or task a
         }
     }
 
-    /// The one that hands its state over: no count is lost, none is given twice.
+    /// The module that hands over its state: no count is lost or returned twice.
     private func count() {
         let begin = begin("count", StressRound.counter)
         do {

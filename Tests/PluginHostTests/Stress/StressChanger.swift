@@ -5,12 +5,12 @@ import Synchronization
 
 @testable import TestSupport
 
-/// Changes the folder without pause, and tells the model before and after.
+/// Changes the folder without pause, and updates the model before and after.
 final class StressChanger: @unchecked Sendable {  // Used by one thread.
     private let round: StressRound
     private var random: SplitMix
     private var lastNumber = StressModule.numbers.lowerBound
-    /// What serves; 0 for nothing.
+    /// The versions that serve; 0 for none.
     private var present = [Int](repeating: 0, count: StressRound.places)
 
     init(_ round: StressRound) {
@@ -57,7 +57,7 @@ final class StressChanger: @unchecked Sendable {  // Used by one thread.
             place: place, number: lastNumber, isOdd: random.next() % 2 == 0, keepsCount: place == StressRound.counter)
     }
 
-    /// A version up or down, by rename or written in place.
+    /// An upgrade or a downgrade, by rename or written in place.
     private func replace(_ place: Int) throws {
         let module = next(place)
         round.model.allow(module.number, of: place)
@@ -66,23 +66,23 @@ final class StressChanger: @unchecked Sendable {  // Used by one thread.
         } else {
             try module.put(into: round.plugins, as: file(place))
         }
-        try settle(module.number, place)
+        try waitForVersion(module.number, place)
     }
 
     private func remove(_ place: Int) throws {
         round.model.allow(0, of: place)
         guard unlink(path(place)) == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
-        try settle(0, place)
+        try waitForVersion(0, place)
     }
 
-    /// Nonsense in the place of a file: what was there goes on; a newer version follows.
+    /// Replaces a file by nonsense: its module continues to serve, and a newer version follows.
     private func breakFile(_ place: Int) throws {
         try StressModule.put(Data("nonsense \(random.next())".utf8), into: round.plugins, as: file(place))
         if random.next() % 2 == 0 { usleep(2000) }
         try replace(place)
     }
 
-    /// A version that does not start, or that refuses the state: what was there goes on.
+    /// A version that does not start, or refuses the state: the previous one continues to serve.
     private func failToStart(_ place: Int) throws {
         var module = next(place)
         if place == StressRound.counter, random.next() % 2 == 0 {
@@ -95,7 +95,7 @@ final class StressChanger: @unchecked Sendable {  // Used by one thread.
         try replace(place)
     }
 
-    /// A second file with a higher version, which goes again.
+    /// A second file with a higher version, which is removed again.
     private func addSecond(_ place: Int) throws {
         guard present[place] != 0 else { return try replace(place) }
         let before = present[place]
@@ -103,17 +103,17 @@ final class StressChanger: @unchecked Sendable {  // Used by one thread.
         let second = "\(StressModule.name(place))-second.so"
         round.model.allow(module.number, of: place)
         try module.put(into: round.plugins, as: second)
-        try settle(module.number, place)
+        try waitForVersion(module.number, place)
         round.model.allow(before, of: place)
         unlink("\(round.plugins)/\(second)")
-        try settle(before, place)
+        try waitForVersion(before, place)
     }
 
-    /// Writes what is there once more: nothing changes.
+    /// Writes the present file once more: nothing changes.
     private func touch(_ place: Int) throws { utimes(path(place), nil) }
 
     /// Waits until only this version answers.
-    private func settle(_ number: Int, _ place: Int) throws {
+    private func waitForVersion(_ number: Int, _ place: Int) throws {
         let name = StressModule.name(place)
         let deadline = ContinuousClock.now + .seconds(600)
         while true {
@@ -127,6 +127,6 @@ final class StressChanger: @unchecked Sendable {  // Used by one thread.
             usleep(200)
         }
         present[place] = number
-        round.model.settle(number, of: place)
+        round.model.allowOnly(number, of: place)
     }
 }

@@ -6,11 +6,11 @@ import Synchronization
 @testable import PluginHost
 @testable import TestSupport
 
-/// One round of the stress test: a host, callers that never pause, and somebody who changes the folder. Runs in a process
-/// of its own, since an image that was opened stays mapped for ever.
+/// One round of the stress test: a host, callers that never pause, and a thread that changes the folder. Runs in a
+/// separate process, because an image that was opened stays mapped forever.
 final class StressRound: Sendable {
     static let places = 5
-    /// The last one keeps its count, and is never removed.
+    /// The last module keeps its count, and is never removed.
     static let counter = places - 1
 
     let seed: UInt64
@@ -21,19 +21,19 @@ final class StressRound: Sendable {
     let model = FolderModel(places: StressRound.places)
     let listener = Listener()
     private let findings = Mutex<[String]>([])
-    /// How far each caller and the changer have come, for the watchdog.
+    /// How far each caller and the changer have got, for the watchdog.
     let progress: [Progress]
     let counted = Atomic<Int>(0)
     let changes = Atomic<Int>(0)
 
-    /// How many calls somebody has made, and what he is doing.
+    /// How many calls a caller has made, and what it is doing.
     final class Progress: Sendable {
         let calls = Atomic<Int>(0)
         let doing = Mutex("nothing yet")
         let isOver = Atomic(false)
     }
 
-    /// Hears of events from the modules.
+    /// Receives events through the modules.
     final class Listener: Sendable {
         private let heard = Mutex<[Int: [String]]>([:])
         func hear(_ number: Int, _ name: String) { heard.withLock { $0[number, default: []].append(name) } }
@@ -70,7 +70,7 @@ final class StressRound: Sendable {
 
     var isOver: Bool { ContinuousClock.now >= end || !findings.withLock { $0.isEmpty } }
 
-    /// Runs the round. Returns what was wrong, and in figures what was done.
+    /// Runs the round. Returns the errors, and figures about what was done.
     func run() async throws -> (findings: [String], summary: String) {
         try host.start()
         let changer = StressChanger(self)
@@ -100,7 +100,7 @@ final class StressRound: Sendable {
         )
     }
 
-    /// When nobody calls any more: nothing was lost, and what is not needed was given back.
+    /// After the last call: nothing was lost, and everything that is not needed was released.
     private func checkEnd() async throws {
         let total = try host.perform(StressModule.name(Self.counter), "count").int ?? 0
         let counted = counted.load(ordering: .sequentiallyConsistent)
@@ -125,7 +125,7 @@ final class StressRound: Sendable {
     }
 }
 
-/// Prints who waits for what, and ends the process, when nobody gets on for a while.
+/// Prints what waits for what, and ends the process, when there is no progress for a while.
 final class Watchdog: Sendable {
     private let isStopped = Atomic(false)
 
@@ -138,7 +138,7 @@ final class Watchdog: Sendable {
                 let now = round.progress.map {
                     $0.isOver.load(ordering: .relaxed) ? -1 : $0.calls.load(ordering: .relaxed)
                 }
-                // Each of them must get on.
+                // Each of them must make progress.
                 let isStuck = zip(now, last).contains { $0 == $1 && $0 >= 0 }
                 since = isStuck ? since + 1 : 0
                 last = now

@@ -3,10 +3,10 @@ import Testing
 
 @testable import TestSupport
 
-/// Modules are replaced, removed, added and broken in random order while everybody calls them; see ``StressRound``.
+/// Modules are replaced, removed, added and broken in random order while many callers use them; see ``StressRound``.
 ///
-/// Some seconds. `PLUGINHOST_STRESS_SECONDS` runs it for longer, in rounds of a minute, each in a process of its
-/// own; `PLUGINHOST_STRESS_SEED` begins with the seed that a failure has printed:
+/// Runs for some seconds, or for `PLUGINHOST_STRESS_SECONDS` in rounds of a minute, each in a separate process.
+/// `PLUGINHOST_STRESS_SEED` is the first seed, such as the one that a failure has printed:
 ///
 ///     PLUGINHOST_STRESS_SECONDS=3600 swift test --filter StressTests
 @Suite(.serialized) struct StressTests {

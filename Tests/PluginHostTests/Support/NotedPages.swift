@@ -2,7 +2,7 @@ import PluginABI
 import PluginHost
 import Synchronization
 
-/// A page of the program that notes what it is asked.
+/// A page of the program that notes the calls it gets.
 final class NotedPage: Sendable {
     let name: String
     let notes: PageNotes
@@ -18,7 +18,7 @@ final class PageNotes: Sendable {
 
     private let page = Mutex<Object?>(nil)
 
-    /// One page for all who ask.
+    /// One page for all callers.
     func shared(_ make: () throws -> Object) rethrows -> Object {
         try page.withLock { page in
             let shared = try page ?? make()
@@ -29,8 +29,8 @@ final class PageNotes: Sendable {
 }
 
 extension Manifest {
-    /// A module with the target `Pages`, whose action `page` makes a page of a name. A page of the name `unwilling` refuses;
-    /// `broken` throws when it is asked for its back data, and `late` when it is told that it is open.
+    /// A module with the target `Pages`, whose action `page` makes a page with a name. A page named `unwilling`
+    /// refuses; `broken` throws when it is asked for its back data, and `late` when it is notified that it is open.
     static func noted(_ notes: PageNotes) -> Manifest {
         Manifest("Noted", version: "1.0.0") {
             Target("Pages") {

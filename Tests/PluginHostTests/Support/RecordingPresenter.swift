@@ -2,12 +2,12 @@ import PluginABI
 import PluginHost
 import Synchronization
 
-/// Notes what it is told to show.
+/// Notes what it is asked to show.
 final class RecordingPresenter: Presenter {
     private let notes = Mutex<[String]>([])
-    /// What it throws in place of showing a page.
+    /// The error that it throws instead of showing a page.
     let failure = Mutex<(any Error)?>(nil)
-    /// What it does while it is told.
+    /// What it does while it is asked to show a page.
     let whileShowing = Mutex<(@Sendable () async throws -> Void)?>(nil)
 
     var shown: [String] { notes.withLock(\.self) }

@@ -13,7 +13,7 @@ import Testing
         var all: [Int] { values.withLock { $0 } }
     }
 
-    /// How many threads of this process have the name.
+    /// How many threads of this process have a name.
     private func threads(named name: String) -> Int {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
         return tasks.count { task in
@@ -26,7 +26,7 @@ import Testing
         return isTrue()
     }
 
-    @Test func `Work runs in its order; synchronous work on the thread of its caller`() {
+    @Test func `Work runs in order, and synchronous work on the thread of its caller`() {
         let thread = SerialThread("test.order")
         let notes = Notes()
         for number in 0..<100 {
@@ -40,9 +40,9 @@ import Testing
         #expect(!thread.isCurrent)
     }
 
-    @Test func `Many threads have the queue one at a time`() {
+    @Test func `Many threads use the queue one at a time`() {
         let thread = SerialThread("test.turns")
-        nonisolated(unsafe) var sum = 0  // Guarded by the queue: that is what is tested.
+        nonisolated(unsafe) var sum = 0  // Guarded by the queue, which is what is tested.
         DispatchQueue.concurrentPerform(iterations: 8) { _ in
             for number in 0..<500 {
                 if number % 2 == 0 { thread.sync { sum += 1 } } else { thread.async { sum += 1 } }
@@ -51,7 +51,7 @@ import Testing
         #expect(thread.sync { sum } == 4000)
     }
 
-    @Test func `The thread lives while somebody holds it, and ends with its work when nobody does`() {
+    @Test func `The thread lives while it is retained, and ends after its work when it is released`() {
         let thread = SerialThread("test.lifetime")
         thread.retainThread()
         #expect(wait { threads(named: "test.lifetime") == 1 })
@@ -63,7 +63,7 @@ import Testing
         #expect(wait { threads(named: "test.lifetime") == 0 })
     }
 
-    @Test func `Delayed work comes in the order of its times, and not when it was cancelled`() {
+    @Test func `Delayed work runs in the order of its times, unless it is cancelled`() {
         let thread = SerialThread("test.delays")
         let notes = Notes()
         let done = DispatchSemaphore(value: 0)
@@ -76,7 +76,7 @@ import Testing
         #expect(notes.all == [1, 2])
     }
 
-    @Test func `A descriptor that can be read is told until it is not watched any more`() {
+    @Test func `A readable descriptor is reported until it is no longer watched`() {
         let thread = SerialThread("test.descriptor")
         var ends: [Int32] = [-1, -1]
         #expect(pipe(&ends) == 0)
@@ -107,18 +107,18 @@ import Testing
             var ends: [Int32] = [-1, -1]
             #expect(pipe(&ends) == 0 && thread.watch(ends[0]) {} == 0)
             thread.unwatch()
-            // Files that nothing comes from, with the numbers of those that were closed.
+            // Files that are never readable, with the numbers of those that were closed.
             let others = (0..<4).map { _ in dup(ends[0]) }
             defer { for descriptor in ends + others { close(descriptor) } }
             thread.async { done.signal() }
             guard done.wait(timeout: .now() + 60) == .success else {
-                Issue.record("The thread waits for a file that it was not told to watch.")
+                Issue.record("The thread waits for a file that it does not watch.")
                 return
             }
         }
     }
 
-    @Test func `A pool runs as much at a time as its limit, and the rest after that`() {
+    @Test func `A pool runs as much work at a time as its limit allows, and then the rest`() {
         let pool = ThreadPool("test.pool", limit: 4)
         let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         for _ in 0..<10 {
@@ -134,7 +134,7 @@ import Testing
         #expect(wait { threads(named: "test.pool") == 0 })
     }
 
-    @Test func `A host that was shut down keeps no thread of its own`() throws {
+    @Test func `A host that was shut down keeps no threads`() throws {
         let folder = try TemporaryFolder()
         var configuration = PluginHost.Configuration(folders: [try folder.folder("plugins")])
         configuration.stateFolder = folder.path

@@ -23,7 +23,7 @@ typedef struct plugin_bound {
     uint32_t reserved;
     /* Returns the bound action for an action of a target. The module need not be loaded yet; until
      * it is, calls fail. Equal names give equal numbers, and nothing must be released. Returns 0 if
-     * the names are not valid UTF-8, or if too many others are bound (at least 100000 can be).
+     * the names are not valid UTF-8, or if too many other names are bound; at least 100000 can be.
      * Borrows the names. [any thread] */
     plugin_bound_action (*bind)(const plugin_host *host, plugin_string target,
                                 plugin_string action);

@@ -15,7 +15,7 @@ extern "C" {
 /* ------------------------------------------------------------------------------------- strings */
 
 /* Makes a string of a literal or of an array of char, without the last byte. PLUGIN_STRING_INIT is
- * for initializers of static data. */
+ * for initialisers of static data. */
 #define PLUGIN_STRING(literal) plugin_string_make(literal, sizeof(literal) - 1)
 #define PLUGIN_STRING_INIT(literal) {literal, sizeof(literal) - 1}
 

@@ -13,26 +13,27 @@
 
 #include "../plugin_abi.h"
 
-/* Runs before the actions of the module can be called. If it fails, the module is refused. */
+/* Runs before the actions of the module can be called, and before @suspend of the module that it
+ * replaces, if any. If it fails, the module is refused. */
 #define PLUGIN_HOOK_SET_UP "@setUp"
 
 /* Runs when all new modules are set up: they can call each other, but no other module or program
  * can call them yet. If it fails, the module is refused. */
 #define PLUGIN_HOOK_INIT "@init"
 
-/* Runs when all new modules are initialized. */
+/* Runs when all new modules are initialised. */
 #define PLUGIN_HOOK_DID_START "@didStart"
 
-/* Runs before the end of the module, while calls go on. */
+/* Runs before the end of the module, while calls continue. */
 #define PLUGIN_HOOK_WILL_STOP "@willStop"
 
 /* Runs after the last call has ended. */
 #define PLUGIN_HOOK_TEAR_DOWN "@tearDown"
 
-/* Runs in the old module, and has ended before @init of the new one begins. It replies with the
- * state (any value), and from then on must not use what the state represents. If the manifest
- * declares "exclusive", the hook releases what only one module can have, such as a port. If it
- * fails, the module is not replaced. */
+/* Runs in the old module if the new one has @resume, or if one of them is "exclusive". It has ended
+ * before @init of the new one begins. It replies with the state (any value), and from then on must
+ * not use what the state represents. If the manifest declares "exclusive", the hook releases what
+ * only one module can have, such as a port. If it fails, the module is not replaced. */
 #define PLUGIN_HOOK_SUSPEND "@suspend"
 
 /* Runs in the new module before its @init, if there is a state: not at the start of the host, nor
@@ -42,7 +43,7 @@
 
 /* Runs in the old module after its @suspend was called, if the replacement has failed for any
  * reason, including a failed or late @suspend. The hook acquires again what @suspend released. The
- * module then goes on as before, and gets the calls that were blocked. */
+ * module then continues as before, and gets the calls that were blocked. */
 #define PLUGIN_HOOK_UNSUSPEND "@unsuspend"
 
 #endif

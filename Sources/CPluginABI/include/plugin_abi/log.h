@@ -13,7 +13,7 @@ extern "C" {
 
 #define PLUGIN_LOG_DEBUG 0u   /* for the module author */
 #define PLUGIN_LOG_INFO 1u    /* normal operation */
-#define PLUGIN_LOG_WARNING 2u /* something is wrong, but the module goes on */
+#define PLUGIN_LOG_WARNING 2u /* something is wrong, but the module continues */
 #define PLUGIN_LOG_ERROR 3u   /* something has failed */
 
 typedef struct plugin_log {

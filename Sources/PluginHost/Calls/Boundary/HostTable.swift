@@ -109,7 +109,7 @@ enum HostTable {
         }
 
     /// Stores the cancel handler of a call. If the call is over or is not one of an asynchronous action, calls the
-    /// handler at once.
+    /// handler immediately.
     @inline(__always)
     private static func keep(
         _ handler: @escaping @convention(c) (UnsafeMutableRawPointer?, Int32) -> Void, _ data: UnsafeMutableRawPointer?,

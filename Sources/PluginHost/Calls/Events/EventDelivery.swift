@@ -9,10 +9,10 @@ struct EventDelivery: Sendable {
     private var failures: Failures?
 
     private final class Failures: Sendable {
-        let errors: [(place: Int, error: PluginError)]
+        let errors: [(position: Int, error: PluginError)]
         let limit: PluginError?
 
-        init(_ errors: [(place: Int, error: PluginError)], limit: PluginError?) {
+        init(_ errors: [(position: Int, error: PluginError)], limit: PluginError?) {
             (self.errors, self.limit) = (errors, limit)
         }
     }
@@ -23,10 +23,10 @@ struct EventDelivery: Sendable {
 
     /// Records that a subscriber has failed.
     ///
-    /// - Parameter place: Its position among the subscribers that have received the event, from 1.
-    mutating func note(_ error: PluginError, at place: Int) {
+    /// - Parameter position: Its position among the subscribers that have received the event, from 1.
+    mutating func note(_ error: PluginError, at position: Int) {
         failures = Failures(
-            (failures?.errors ?? []) + [(place, error)],
+            (failures?.errors ?? []) + [(position, error)],
             limit: error.code == .recursionLimit ? error : failures?.limit)
     }
 
@@ -35,7 +35,7 @@ struct EventDelivery: Sendable {
     func lend(to body: (UnsafePointer<plugin_value>?, UnsafePointer<plugin_error>?) -> Void) {
         guard let failures else { return EventOutcome.lend(delivered: delivered) { body($0, nil) } }
         if let limit = failures.limit { return limit.lend { body(nil, $0) } }
-        let errors = failures.errors.sorted { $0.place < $1.place }.map(\.error)
+        let errors = failures.errors.sorted { $0.position < $1.position }.map(\.error)
         EventOutcome(delivered: delivered, failures: errors).lend { body($0, nil) }
     }
 }

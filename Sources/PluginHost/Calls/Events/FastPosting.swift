@@ -98,8 +98,8 @@ extension Calls {
         var failure: PluginError?
         withUnsafeMutablePointer(to: &failure) { failure in
             let receiver = Receiver(Self.noteFailure, failure)
-            for (place, subscriber) in subscribers.enumerated() {
-                let since = place == 0 ? post.since : plugin_host_coarse_now()
+            for (index, subscriber) in subscribers.enumerated() {
+                let since = index == 0 ? post.since : plugin_host_coarse_now()
                 guard let reached = reach(subscriber, post, since, receiver, thread) else { continue }
                 delivery.delivered += 1
                 guard failure.pointee != nil else { continue }

@@ -31,12 +31,12 @@ final class Posting: Sendable {
     /// - Parameter body: Makes the call, and returns whether it could be made. The receiver receives its outcome.
     /// - Returns: The result of `body`.
     func deliver(to endpoint: Endpoint, _ body: (Calls.Receiver) -> Bool) -> Bool {
-        let place = state.withLock { state in
+        let position = state.withLock { state in
             state.pending += 1
             state.delivery.delivered += 1
             return state.delivery.delivered
         }
-        let expected = Unmanaged.passRetained(Expected(posting: self, endpoint: endpoint, place: place))
+        let expected = Unmanaged.passRetained(Expected(posting: self, endpoint: endpoint, position: position))
         if body(Calls.Receiver(Expected.completion, expected.toOpaque())) { return true }
         expected.release()
         state.withLock { state in
@@ -46,10 +46,10 @@ final class Posting: Sendable {
         return false
     }
 
-    private func end(_ endpoint: Endpoint, _ place: Int, _ error: PluginError?) {
+    private func end(_ endpoint: Endpoint, _ position: Int, _ error: PluginError?) {
         let error = error.map { calls.report($0, of: event, in: endpoint, token, caller) }
         let isLast = state.withLock { state in
-            if let error { state.delivery.note(error, at: place) }
+            if let error { state.delivery.note(error, at: position) }
             state.pending -= 1
             return state.pending == 0
         }
@@ -60,19 +60,19 @@ final class Posting: Sendable {
     private final class Expected: Sendable {
         let posting: Posting
         let endpoint: Endpoint
-        let place: Int
+        let position: Int
 
-        init(posting: Posting, endpoint: Endpoint, place: Int) {
-            (self.posting, self.endpoint, self.place) = (posting, endpoint, place)
+        init(posting: Posting, endpoint: Endpoint, position: Int) {
+            (self.posting, self.endpoint, self.position) = (posting, endpoint, position)
         }
 
         static let completion: plugin_completion = { data, _, error in
             let expected = Unmanaged<Expected>.fromOpaque(data!).takeRetainedValue()
-            expected.posting.end(expected.endpoint, expected.place, error.map { PluginError($0.pointee) })
+            expected.posting.end(expected.endpoint, expected.position, error.map { PluginError($0.pointee) })
         }
     }
 
-    /// Records that all subscribers have been called. Answers when they have ended, or at once if `waits` is false.
+    /// Records that all subscribers have been called. Answers when they have ended, or immediately if `waits` is false.
     func endDelivery(waits: Bool) {
         let isLast = state.withLock { state in
             state.pending -= 1

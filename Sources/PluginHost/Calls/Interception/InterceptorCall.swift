@@ -144,13 +144,14 @@ final class RestOfCall: Sendable {
         guard arguments.count < 2 else {
             throw PluginError(
                 .unknownParameter,
-                "The rest of a call takes one argument, the parameters; \(arguments.count) were given.")
+                "The rest of an intercepted call takes one map of parameters; \(arguments.count) arguments were given.")
         }
         var call = call
         if let given = arguments.first {
             guard let parameters = given.map else {
                 throw PluginError(
-                    .mistypedParameter, "The rest of a call takes the parameters as a map, not as a \(given.kind).")
+                    .mistypedParameter,
+                    "The rest of an intercepted call takes a map of parameters; a \(given.kind) was given.")
             }
             call.parameters = parameters
         }

@@ -11,8 +11,8 @@ extension Calls {
                     level: .warning, message: "An interceptor \(scope) sees no calls: that is not a valid pattern."))
         }
         updateInterceptors { entries in
-            let place = entries.firstIndex { $0.priority < priority } ?? entries.endIndex
-            entries.insert(entry, at: place)
+            let index = entries.firstIndex { $0.priority < priority } ?? entries.endIndex
+            entries.insert(entry, at: index)
         }
         return Interceptor(entry.id, self)
     }
@@ -23,13 +23,13 @@ extension Calls {
             var old = entries.filter { $0.rule != nil }
             entries.removeAll { $0.rule != nil }
             for rule in rules {
-                let place =
+                let index =
                     entries.firstIndex {
                         $0.priority < rule.priority || ($0.priority == rule.priority && $0.rule == nil)
                     }
                     ?? entries.endIndex
                 let kept = old.firstIndex { $0.rule == rule }.map { old.remove(at: $0) }
-                entries.insert(kept ?? Self.entry(rule.scope, rule.priority, .module(rule)), at: place)
+                entries.insert(kept ?? Self.entry(rule.scope, rule.priority, .module(rule)), at: index)
             }
             for entry in old { core.interceptorTimes.forget(entry.id) }
         }

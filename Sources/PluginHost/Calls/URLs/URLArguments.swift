@@ -40,7 +40,7 @@ struct URLArguments: ~Copyable {
         self.given = given
         self.entries = entries
         _ = entries.update(fromContentsOf: given)
-        for place in parameters.indices { entries[given.count + place].value.kind = Endpoint.isMissing }
+        for position in parameters.indices { entries[given.count + position].value.kind = Endpoint.isMissing }
         if endpoint == nil { names = Set(given.lazy.map(\.key.text)) }
     }
 
@@ -93,8 +93,8 @@ struct URLArguments: ~Copyable {
         var end = given.count + count
         if endpoint != nil, count < parameters.count {
             end = given.count
-            for place in parameters.indices where !isMissing(place) {
-                entries[end] = entries[given.count + place]
+            for position in parameters.indices where !isMissing(position) {
+                entries[end] = entries[given.count + position]
                 end += 1
             }
         }
@@ -115,7 +115,7 @@ struct URLArguments: ~Copyable {
             }
         } else {
             for index in groups.indices {
-                try addGroup(groups[index].name, segments[groups[index].place], near: index)
+                try addGroup(groups[index].name, segments[groups[index].segment], near: index)
             }
         }
     }
@@ -123,11 +123,11 @@ struct URLArguments: ~Copyable {
     @inline(__always)
     private mutating func addGroup(_ name: plugin_string, _ text: RawText, near index: Int) throws(PluginError) {
         // The text of a group without a name is only for actions that declare its number.
-        if isNumber(name), endpoint == nil || parameters.place(of: name, near: 0) == nil { return }
+        if isNumber(name), endpoint == nil || parameters.position(of: name, near: 0) == nil { return }
         try refuseReserved(name)
-        guard let place = try take(name, near: index) else { return }
+        guard let position = try take(name, near: index) else { return }
         let text = text.contains(RawText.escapedSlash) ? withoutMarks(text) : text
-        put(name, try convert(text, kind(at: place), place), place)
+        put(name, try convert(text, kind(at: position), position), position)
     }
 
     private func isNumber(_ name: plugin_string) -> Bool {
@@ -150,9 +150,9 @@ struct URLArguments: ~Copyable {
     ) throws(PluginError) {
         let name = plugin_string(item.name)
         try refuseReserved(name)
-        guard let place = try take(name, near: index) else { return }
-        let kind = kind(at: place)
-        put(name, kind == .list ? list(of: item.name, in: query) : try convert(item.value, kind, place), place)
+        guard let position = try take(name, near: index) else { return }
+        let kind = kind(at: position)
+        put(name, kind == .list ? list(of: item.name, in: query) : try convert(item.value, kind, position), position)
     }
 
     private mutating func list(of name: RawText, in query: Slice<UnsafeBufferPointer<URLText.Item>>) -> plugin_value {
@@ -188,8 +188,8 @@ struct URLArguments: ~Copyable {
         }
         return try Parameters(more).withEntries { (defaults, number) throws(PluginError) in
             for index in 0..<number {
-                if let place = try take(defaults[index].key, near: count) {
-                    put(defaults[index].key, defaults[index].value, place)
+                if let position = try take(defaults[index].key, near: count) {
+                    put(defaults[index].key, defaults[index].value, position)
                 }
             }
             return try body(inOrder())
@@ -204,25 +204,25 @@ struct URLArguments: ~Copyable {
     @inline(__always)
     private mutating func take(_ name: plugin_string, near index: Int) throws(PluginError) -> Int? {
         guard let endpoint else { return names!.insert(name.text).inserted ? count : nil }
-        guard let place = parameters.place(of: name, near: index) else {
+        guard let position = parameters.position(of: name, near: index) else {
             throw .unknownParameter(name.text, endpoint.takeUnretainedValue())
         }
-        guard isMissing(place) else { return nil }
-        return given.isEmpty || !isGiven(place) ? place : nil
+        guard isMissing(position) else { return nil }
+        return given.isEmpty || !isGiven(position) ? position : nil
     }
 
     /// Returns the declared type of the parameter at a position.
-    private func kind(at place: Int) -> Value.Kind { endpoint == nil ? .any : parameters[place].kind }
+    private func kind(at position: Int) -> Value.Kind { endpoint == nil ? .any : parameters[position].kind }
 
-    private func isMissing(_ place: Int) -> Bool { entries[given.count + place].value.kind == Endpoint.isMissing }
+    private func isMissing(_ position: Int) -> Bool { entries[given.count + position].value.kind == Endpoint.isMissing }
 
-    private func isGiven(_ place: Int) -> Bool {
-        var position = 0
+    private func isGiven(_ position: Int) -> Bool {
+        var unnamed = 0
         for entry in given {
             if entry.key.count == 0 {
-                if position == place { return true }
-                position += 1
-            } else if entry.key == parameters[place].key {
+                if unnamed == position { return true }
+                unnamed += 1
+            } else if entry.key == parameters[position].key {
                 return true
             }
         }
@@ -231,23 +231,23 @@ struct URLArguments: ~Copyable {
 
     /// Stores a value under the declared name, or, without an endpoint, under the name in the URL.
     @inline(__always)
-    private mutating func put(_ name: plugin_string, _ value: plugin_value, _ place: Int) {
-        let key = endpoint == nil ? name : parameters[place].key
-        entries[given.count + place] = plugin_entry(key: key, value: value)
+    private mutating func put(_ name: plugin_string, _ value: plugin_value, _ position: Int) {
+        let key = endpoint == nil ? name : parameters[position].key
+        entries[given.count + position] = plugin_entry(key: key, value: value)
         count += 1
     }
 
     @inline(__always)
     private mutating func convert(
-        _ text: RawText, _ kind: Value.Kind, _ place: Int
+        _ text: RawText, _ kind: Value.Kind, _ position: Int
     ) throws(PluginError) -> plugin_value {
         if kind == .string || kind == .any { return .text(text) }
-        return try convertSlow(text, kind, place)
+        return try convertSlow(text, kind, position)
     }
 
     @inline(never)
     private mutating func convertSlow(
-        _ text: RawText, _ kind: Value.Kind, _ place: Int
+        _ text: RawText, _ kind: Value.Kind, _ position: Int
     ) throws(PluginError) -> plugin_value {
         switch kind {
         case .int: if let number = text.integer { return plugin_value_int(number) }
@@ -263,7 +263,7 @@ struct URLArguments: ~Copyable {
         }
         throw PluginError(
             .mistypedParameter,
-            "The parameter “\(parameters[place].name.shortened)” is declared \(kind); the URL has "
+            "The parameter “\(parameters[position].name.shortened)” is declared \(kind); the URL has "
                 + "“\(text.string.shortened)”.")
     }
 

@@ -75,7 +75,7 @@ extension Calls {
     ) throws(PluginError) -> Endpoint {
         let name = endpoint.name
         let isOfObject = object != 0
-        let place = name.firstIndex(of: "/")
+        let slash = name.firstIndex(of: "/")
         let found = registry.read(thread) { table -> Unmanaged<Endpoint>? in
             let next: Endpoint? =
                 if isOfObject {
@@ -83,8 +83,8 @@ extension Calls {
                 } else if name.hasPrefix("!") {
                     table.generations.first { $0.name == endpoint.generation.name }?
                         .subscriptions[String(name.dropFirst())]
-                } else if let place {
-                    table.targets[String(name[..<place])]?.actions[String(name[name.index(after: place)...])]
+                } else if let slash {
+                    table.targets[String(name[..<slash])]?.actions[String(name[name.index(after: slash)...])]
                 } else {
                     nil
                 }
@@ -97,8 +97,8 @@ extension Calls {
             throw PluginError(.generationRetired, "\(endpoint.title) is retired.")
         }
         guard let found else {
-            guard let place else { throw PluginError(.moduleUnavailable, "\(endpoint.title) no longer exists.") }
-            throw registry.table.missing(String(name[..<place]), String(name[name.index(after: place)...]))
+            guard let slash else { throw PluginError(.moduleUnavailable, "\(endpoint.title) no longer exists.") }
+            throw registry.table.missing(String(name[..<slash]), String(name[name.index(after: slash)...]))
         }
         return found.takeUnretainedValue()
     }

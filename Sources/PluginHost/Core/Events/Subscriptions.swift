@@ -126,14 +126,14 @@ extension EventBoard.State {
     ) -> Result {
         event.withPluginString { name in
             let hash = NameTable.hash(name)
-            let place = events[hash]?.firstIndex { $0.event == name }
-            let known = place.map { events[hash]![$0] }
+            let index = events[hash]?.firstIndex { $0.event == name }
+            let known = index.map { events[hash]![$0] }
             var handlers = known?.handlers ?? []
             var types = known?.types ?? TwoForms()
             let result = change(&handlers, &types)
             counts[Int(hash & 63)] += (handlers.isEmpty ? 0 : 1) - (known?.handlers.isEmpty == false ? 1 : 0)
             let changed = ProgramSubscribers(event, handlers, types)
-            if let place { events[hash]![place] = changed } else { events[hash, default: []].append(changed) }
+            if let index { events[hash]![index] = changed } else { events[hash, default: []].append(changed) }
             return result
         }
     }

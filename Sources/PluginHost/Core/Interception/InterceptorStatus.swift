@@ -13,11 +13,11 @@ public struct InterceptorStatus: Sendable, Equatable {
     public var name: String?
     /// Whether no module currently offers it. Calls are then refused, unless its rule is optional.
     public var isMissing: Bool
-    /// The number of calls that passed their deadline while its own code ran.
+    /// The number of calls that passed their deadline while the interceptor's own code ran.
     public var overruns: Int
-    /// Target and action of the last of those calls.
+    /// The target and the action of the last of those calls.
     public var lastOverrun: String?
-    /// Target and action of the calls that are past their deadline while its own code is running.
+    /// The target and the action of each call that is past its deadline while the interceptor's own code is running.
     public var overdueCalls: [String]
 }
 

@@ -78,7 +78,7 @@ enum ObjectTable {
         let free: UInt32? = space.withLock { space in
             if space.free.isEmpty, space.chunkCount < chunkMax {
                 let chunk = UnsafeMutablePointer<Slot>.allocate(capacity: chunkSize)
-                for place in 0..<chunkSize { (chunk + place).initialize(to: Slot()) }
+                for index in 0..<chunkSize { (chunk + index).initialize(to: Slot()) }
                 directory[space.chunkCount].store(UInt(bitPattern: chunk), ordering: .releasing)
                 let first = UInt32(space.chunkCount * chunkSize)
                 space.free.append(contentsOf: (first..<first + UInt32(chunkSize)).reversed())

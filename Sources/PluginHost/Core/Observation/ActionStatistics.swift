@@ -1,7 +1,7 @@
 import CPluginHost
 import Synchronization
 
-/// The statistics of the calls of an action, over all generations of its module, including retired ones.
+/// The statistics of the calls of an action, across all generations of its module, including retired ones.
 public struct ActionStatistics: Sendable {
     /// The name of the module.
     public let module: String

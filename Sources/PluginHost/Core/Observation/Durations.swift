@@ -8,7 +8,7 @@ import Synchronization
 /// the first duration.
 struct Durations: ~Copyable, Sendable {
     private struct Buckets: ~Copyable {
-        let counts = InlineArray<328, Atomic<UInt32>> { _ in Atomic(0) }  // The size is that of `places`.
+        let counts = InlineArray<328, Atomic<UInt32>> { _ in Atomic(0) }  // As many as `bucketCount`.
         let longest = Atomic<Int64>(0)
     }
 
@@ -17,7 +17,7 @@ struct Durations: ~Copyable, Sendable {
 
     /// The scale ends at 2^43 nanoseconds, more than two hours; anything longer counts as that.
     private static let powers = 43
-    private static let places = (powers - 2) * 8
+    private static let bucketCount = (powers - 2) * 8
 
     deinit {
         guard let buckets = buckets.load(ordering: .acquiring) else { return }
@@ -31,7 +31,7 @@ struct Durations: ~Copyable, Sendable {
 
     func add(_ nanoseconds: Int64) {
         let buckets = buckets.load(ordering: .acquiring) ?? makeBuckets()
-        buckets.pointee.counts[Self.place(of: UInt64(nanoseconds))].add(1, ordering: .relaxed)
+        buckets.pointee.counts[Self.bucket(of: UInt64(nanoseconds))].add(1, ordering: .relaxed)
         buckets.pointee.longest.max(nanoseconds, ordering: .relaxed)
     }
 
@@ -51,24 +51,24 @@ struct Durations: ~Copyable, Sendable {
     var measured: Measured {
         guard let buckets = buckets.load(ordering: .acquiring) else { return Measured(counts: [], longest: 0) }
         return Measured(
-            counts: (0..<Self.places).map { Int(buckets.pointee.counts[$0].load(ordering: .relaxed)) },
+            counts: (0..<Self.bucketCount).map { Int(buckets.pointee.counts[$0].load(ordering: .relaxed)) },
             longest: buckets.pointee.longest.load(ordering: .relaxed))
     }
 
     /// Returns the bucket of a duration. Each number below 8 has its own; above that the highest bit and the three bits
     /// after it determine the bucket.
-    fileprivate static func place(of nanoseconds: UInt64) -> Int {
+    fileprivate static func bucket(of nanoseconds: UInt64) -> Int {
         if nanoseconds < 8 { return Int(nanoseconds) }
         let power = 63 - nanoseconds.leadingZeroBitCount
-        if power >= powers { return places - 1 }
+        if power >= powers { return bucketCount - 1 }
         return (power - 2) * 8 + Int(nanoseconds >> UInt64(power - 3)) & 7
     }
 
     /// Returns the largest number in a bucket.
-    fileprivate static func upperBound(of place: Int) -> Int64 {
-        if place < 8 { return Int64(place) }
-        let power = place / 8 + 2
-        return (Int64(8 + place % 8 + 1) << Int64(power - 3)) - 1
+    fileprivate static func upperBound(of bucket: Int) -> Int64 {
+        if bucket < 8 { return Int64(bucket) }
+        let power = bucket / 8 + 2
+        return (Int64(8 + bucket % 8 + 1) << Int64(power - 3)) - 1
     }
 
     /// The counts of the buckets; those of several actions can be added.
@@ -81,9 +81,9 @@ struct Durations: ~Copyable, Sendable {
         /// Returns the duration that a fraction of the calls, from 0 to 1, did not exceed; `nil` if none was measured.
         func quantile(_ part: Double) -> Duration? {
             var rest = Int((Double(total) * part).rounded(.up))
-            for (place, count) in counts.enumerated() where count > 0 {
+            for (bucket, count) in counts.enumerated() where count > 0 {
                 rest -= count
-                if rest <= 0 { return .nanoseconds(min(longest, Durations.upperBound(of: place))) }
+                if rest <= 0 { return .nanoseconds(min(longest, Durations.upperBound(of: bucket))) }
             }
             return nil
         }
@@ -92,7 +92,7 @@ struct Durations: ~Copyable, Sendable {
             if sum.counts.isEmpty {
                 sum.counts = other.counts
             } else {
-                for place in other.counts.indices { sum.counts[place] += other.counts[place] }
+                for bucket in other.counts.indices { sum.counts[bucket] += other.counts[bucket] }
             }
             sum.longest = max(sum.longest, other.longest)
         }

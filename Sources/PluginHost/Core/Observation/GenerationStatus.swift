@@ -4,7 +4,7 @@ import Synchronization
 
 /// One loaded copy of a module, and the reason why it still exists.
 public struct GenerationStatus: Sendable {
-    /// The number of the generation, counted from 1 over all modules of the process.
+    /// The number of the generation, counted from 1 across all modules of the process.
     public let number: Int
     /// The module's name.
     public let name: String

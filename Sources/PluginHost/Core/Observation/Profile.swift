@@ -17,7 +17,7 @@ public struct HostProfile: Sendable {
         public let name: String
         /// The module whose hook it was; `nil` for everything else.
         public let module: String?
-        /// The time when it began, since the creation of the host.
+        /// The time from the creation of the host to the beginning of the work.
         public let start: Duration
         /// The duration; for an asynchronous hook or event, until its end.
         public let duration: Duration

@@ -4,12 +4,12 @@ import Synchronization
 
 /// The names that callers of one host have bound. Never freed.
 ///
-/// A bound action is the number of a `Place`. Equal names share a place and no place belongs to a caller, so nothing
-/// is reference-counted and a call writes nothing.
+/// A bound action is the number of a `Binding`. Equal names share a binding and no binding belongs to a caller, so
+/// nothing is reference-counted and a call writes nothing.
 final class BoundActions: Sendable {
     /// The bound names, and the endpoint that they lead to in one table. This is an inline cache: the number of the
     /// table for which the cached endpoint is valid is stored beside it.
-    final class Place: @unchecked Sendable {  // The names point to memory that is never freed.
+    final class Binding: @unchecked Sendable {  // The names point to memory that is never freed.
         let target: plugin_string
         let action: plugin_string
         /// The number of the table; 0 while `endpoint` changes. Written under the lock. Apart from these zeros, it only
@@ -54,12 +54,12 @@ final class BoundActions: Sendable {
 
     private static let limit = 1 << 17
     private let numbers = Mutex<[Names: plugin_bound_action]>([:])
-    /// The places by number, each a retained reference. Zeroed memory, which costs nothing until it is used.
-    private nonisolated(unsafe) let places: UnsafeMutablePointer<Atomic<UInt>>  // Its elements are atomic.
+    /// The bindings by number, each a retained reference. Zeroed memory, which costs nothing until it is used.
+    private nonisolated(unsafe) let bindings: UnsafeMutablePointer<Atomic<UInt>>  // Its elements are atomic.
 
     init() {
         // Atomic<UInt> has the layout of UInt.
-        places = calloc(Self.limit, MemoryLayout<Atomic<UInt>>.stride)!.assumingMemoryBound(to: Atomic<UInt>.self)
+        bindings = calloc(Self.limit, MemoryLayout<Atomic<UInt>>.stride)!.assumingMemoryBound(to: Atomic<UInt>.self)
     }
 
     /// Returns the number of these names; 0 if more than a hundred thousand other names are bound.
@@ -69,18 +69,18 @@ final class BoundActions: Sendable {
             if let number = numbers[names] { return number }
             let number = numbers.count + 1
             guard number < Self.limit else { return 0 }
-            let place = Unmanaged.passRetained(Place(names)).toOpaque()
-            places[number].store(UInt(bitPattern: place), ordering: .releasing)
+            let binding = Unmanaged.passRetained(Binding(names)).toOpaque()
+            bindings[number].store(UInt(bitPattern: binding), ordering: .releasing)
             numbers[names] = UInt64(number)
             return UInt64(number)
         }
     }
 
-    /// Returns the place with this number; `nil` if no such number was assigned.
+    /// Returns the binding with this number; `nil` if no such number was assigned.
     @inline(__always)
-    func place(_ number: plugin_bound_action) -> Unmanaged<Place>? {
+    func binding(_ number: plugin_bound_action) -> Unmanaged<Binding>? {
         guard number < UInt64(Self.limit) else { return nil }
-        return UnsafeRawPointer(bitPattern: places[Int(number)].load(ordering: .acquiring)).map(Unmanaged.fromOpaque)
+        return UnsafeRawPointer(bitPattern: bindings[Int(number)].load(ordering: .acquiring)).map(Unmanaged.fromOpaque)
     }
 }
 
@@ -88,6 +88,6 @@ extension BoundActions {
     /// Returns the endpoint that a bound action leads to in `table`; valid only while the caller reads that table.
     @inline(__always)
     func endpoint(_ number: plugin_bound_action, in table: Table) -> Unmanaged<Endpoint>? {
-        place(number)?._withUnsafeGuaranteedRef { $0.endpoint(in: table) }
+        binding(number)?._withUnsafeGuaranteedRef { $0.endpoint(in: table) }
     }
 }

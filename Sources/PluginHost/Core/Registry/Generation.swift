@@ -9,7 +9,7 @@ final class Generation: @unchecked Sendable {
 
     let name: String
     let version: SemanticVersion
-    /// The number of the generation, counted from 1 over all modules in the process; 0 is the program itself.
+    /// The number of the generation, counted from 1 across all modules in the process; 0 is the program itself.
     let number: Int
     /// The file in the plugins folder that it was loaded from.
     let file: String

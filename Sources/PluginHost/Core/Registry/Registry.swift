@@ -85,9 +85,9 @@ final class Registry: Sendable {
     }
 
     /// Replaces one table with another, waits until no thread reads the old one, and releases it. Only for the writer.
-    private func replace(_ place: borrowing Atomic<UInt>, with table: Table?) {
+    private func replace(_ slot: borrowing Atomic<UInt>, with table: Table?) {
         let new = table.map { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) } ?? 0
-        let old = place.exchange(new, ordering: .acquiringAndReleasing)
+        let old = slot.exchange(new, ordering: .acquiringAndReleasing)
         let changed = Registry.epoch.add(1, ordering: .sequentiallyConsistent).newValue
         plugin_host_fence_heavy()
         for thread in ThreadContext.all {

@@ -15,9 +15,9 @@ struct ServiceFiles: Sendable, Equatable {
         with modules: [Generation], _ targets: [String: NameTable.TargetEntry]
     ) -> (services: [ServiceEntry], refused: [PathKey: PluginError]) {
         guard !files.isEmpty else { return ([], [:]) }
-        var taken: [Place: String] = [:]
+        var taken: [Key: String] = [:]
         for module in modules {
-            for service in module.services { taken[Place(service)] = "module \(module.name) (\(module.file))" }
+            for service in module.services { taken[Key(service)] = "module \(module.name) (\(module.file))" }
         }
         var services: [ServiceEntry] = []
         var refused: [PathKey: PluginError] = [:]
@@ -27,7 +27,7 @@ struct ServiceFiles: Sendable, Equatable {
                 continue
             }
             for service in declared {
-                taken[Place(service)] = "the file \(path)"
+                taken[Key(service)] = "the file \(path)"
                 if let entry = targets[service.target]?.generation.entry(of: service, in: path) {
                     services.append(entry)
                 }
@@ -37,11 +37,11 @@ struct ServiceFiles: Sendable, Equatable {
     }
 
     private func conflict(
-        _ declared: [ModuleManifest.Service], of path: String, _ taken: [Place: String],
+        _ declared: [ModuleManifest.Service], of path: String, _ taken: [Key: String],
         _ targets: [String: NameTable.TargetEntry]
     ) -> PluginError? {
         for service in declared {
-            if let other = taken[Place(service)] {
+            if let other = taken[Key(service)] {
                 return PluginError(
                     .conflict,
                     "The services of \(path) are not registered: its \(service.name) \(service.version) with the "
@@ -67,7 +67,7 @@ struct ServiceFiles: Sendable, Equatable {
     }
 
     /// The combination that only one service can have.
-    private struct Place: Hashable {
+    private struct Key: Hashable {
         let name: String
         let version: SemanticVersion
         let priority: Int

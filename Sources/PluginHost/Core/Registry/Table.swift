@@ -4,7 +4,7 @@ import Synchronization
 
 /// An immutable snapshot of everything that can be called.
 final class Table: Sendable {
-    /// The number of the table, counted from 1 over the process; no two tables have the same number.
+    /// The number of the table, counted from 1 across the process; no two tables have the same number.
     let number = lastNumber.add(1, ordering: .relaxed).newValue
     private static let lastNumber = Atomic<UInt64>(0)
     /// The number of tables that exist in the process.

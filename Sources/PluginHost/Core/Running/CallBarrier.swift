@@ -59,7 +59,7 @@ final class CallBarrier: Sendable {
     /// Whether calls may proceed.
     var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// Calls `body` when calls may proceed; at once if they already may.
+    /// Calls `body` when calls may proceed; immediately if they already may.
     ///
     /// - Throws: `overloaded` if too many calls are waiting.
     func whenOver(_ body: @escaping @Sendable () -> Void) throws(PluginError) {

@@ -152,10 +152,10 @@ final class SerialGate: Sendable {
     /// Removes a waiting call. Returns false if it was already admitted.
     private func leaveQueue(_ call: plugin_token) -> Bool {
         Self.graph.withLock { graph in
-            guard let place = graph.waiters.firstIndex(where: { $0.call == call && $0.gate === self }) else {
+            guard let index = graph.waiters.firstIndex(where: { $0.call == call && $0.gate === self }) else {
                 return false
             }
-            graph.waiters.remove(at: place)
+            graph.waiters.remove(at: index)
             return true
         }
     }
@@ -163,11 +163,11 @@ final class SerialGate: Sendable {
     /// Leaves the gate; the call that has waited longest is admitted.
     func leave() {
         let next: Waiter? = Self.graph.withLock { graph in
-            guard let place = graph.waiters.firstIndex(where: { $0.gate === self }) else {
+            guard let index = graph.waiters.firstIndex(where: { $0.gate === self }) else {
                 graph.holders[ObjectIdentifier(self)] = nil
                 return nil
             }
-            let next = graph.waiters.remove(at: place)
+            let next = graph.waiters.remove(at: index)
             graph.holders[ObjectIdentifier(self)] = next.call
             return next
         }

@@ -61,8 +61,8 @@ struct ThreadContext {
     /// reporting to the caller, and those that wait for them.
     var blockedCalls: Set<plugin_token> {
         var calls: Set<plugin_token> = []
-        for place in 0..<depth {
-            let record = CallRecord(pointer.pointee.records + place)
+        for index in 0..<depth {
+            let record = CallRecord(pointer.pointee.records + index)
             record.addChain(to: &calls)
             let call = record.pointer.pointee.stands_for
             if call != 0 { CallRecord(token: call)?.addChain(to: &calls) }
@@ -85,8 +85,8 @@ struct ThreadContext {
     @inline(__always)
     func endReply(_ record: CallRecord) { pointer.pointee.replying = record.pointer.pointee.replied_within }
 
-    /// Counts a call of an action. Returns whether its duration should be measured: on each thread that of the first
-    /// call and of every sixty-fourth.
+    /// Counts a call of an action. Returns whether its duration should be measured, which is the case for the first
+    /// call and for every sixty-fourth one on each thread.
     @inline(__always)
     @discardableResult
     func count(_ endpoint: Endpoint) -> Bool { count(endpoint.number) & 63 == 0 }
@@ -149,8 +149,8 @@ enum RecordPool {
 func runningCalls() -> [CallRecord] {
     var calls: [CallRecord] = []
     for thread in ThreadContext.all {
-        for place in 0..<Int(PLUGIN_HOST_CHUNK) {
-            let record = CallRecord(thread.pointer.pointee.records + place)
+        for index in 0..<Int(PLUGIN_HOST_CHUNK) {
+            let record = CallRecord(thread.pointer.pointee.records + index)
             if record.isOccupied { calls.append(record) }
         }
     }

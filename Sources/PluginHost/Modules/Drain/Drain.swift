@@ -49,17 +49,17 @@ struct Drain {
         guard !generations.isEmpty else { return }
         for generation in generations {
             generation.isStarting.store(false, ordering: .relaxed)
-            let place = place(of: generation) ?? context.drains.draining.endIndex
-            if place == context.drains.draining.endIndex {
+            let index = index(of: generation) ?? context.drains.draining.endIndex
+            if index == context.drains.draining.endIndex {
                 context.drains.draining.append(Draining(generation: generation))
             }
-            context.drains.draining[place].stage = .draining
+            context.drains.draining[index].stage = .draining
         }
         tearDownDrained()
         context.publish()
     }
 
-    private func place(of generation: Generation) -> Int? {
+    private func index(of generation: Generation) -> Int? {
         context.drains.draining.firstIndex { $0.generation === generation }
     }
 
@@ -85,7 +85,7 @@ struct Drain {
             generation.log(.warning, error.message)
         }
         let status = GenerationStatus(generation, .retired)
-        if let place = place(of: generation) { context.drains.draining.remove(at: place) }
+        if let index = index(of: generation) { context.drains.draining.remove(at: index) }
         context.drains.retired.append(status)
         context.drains.total.count += 1
         context.drains.total.mappedBytes += status.mappedBytes
@@ -106,7 +106,7 @@ struct Drain {
 
     private func tellOverdue(_ draining: Draining) {
         let generation = draining.generation
-        if let place = place(of: generation) { context.drains.draining[place].stage = .overdue }
+        if let index = index(of: generation) { context.drains.draining[index].stage = .overdue }
         let status = GenerationStatus(generation, .draining, since: draining.since)
         generation.log(
             .warning, "was replaced or removed \(configuration.drainTimeout) ago, and \(status.holds)")

@@ -51,7 +51,7 @@ struct DeadJournal {
             starts[number]?.entry.step = step
             starts[number]?.running.append(step)
         } else if let step = line["over"]?.string.flatMap(Journal.Step.init) {
-            if let place = starts[number]?.running.lastIndex(of: step) { starts[number]?.running.remove(at: place) }
+            if let index = starts[number]?.running.lastIndex(of: step) { starts[number]?.running.remove(at: index) }
         } else {
             starts[number] = nil
         }

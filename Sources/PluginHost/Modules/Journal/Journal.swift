@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// - permanently, if code of a module ended the process by a fatal signal or by `exit` or `_exit`: the dying process
 ///   records which module's code it was, and no other module is blamed;
-/// - permanently, if the host died twice in the same step of the same content;
+/// - permanently, if the host died twice while the same step of a file with the same content was running;
 /// - otherwise as suspects: every module whose code was running, since a host can also be killed from outside at any
 ///   time (by an operator, or by the kernel when memory runs out). A host that keeps running tries suspects once more,
 ///   after all other modules serve.
@@ -21,7 +21,7 @@ import Synchronization
 final class Journal: Sendable {
     /// A step of a module's start that runs code of the module.
     enum Step: String, Sendable {
-        /// `dlopen`, which runs initializers.
+        /// `dlopen`, which runs initialisers.
         case opening
         /// Calling the entry function, and reading the description that it returns.
         case entry
@@ -130,7 +130,7 @@ final class Journal: Sendable {
     func end(_ step: Step, _ number: UInt64) {
         state.withLock { state in
             guard var start = state.starts[number] else { return }
-            if let place = start.running.lastIndex(of: step) { start.running.remove(at: place) }
+            if let index = start.running.lastIndex(of: step) { start.running.remove(at: index) }
             state.starts[number] = start
             if start.isOver, start.running.isEmpty { return Self.forget(number, &state) }
             Self.write(JournalLine.end(step, number), &state)

@@ -11,7 +11,7 @@ final class MapsBudget: Sendable {
     static let warningShare = 80
     /// The percentage of the allowed maps at which the host stops opening libraries.
     static let openingShare = 90
-    /// The most maps that one module uses, including the libraries it brings along. Most modules use five.
+    /// The largest number of maps that one module uses, including the libraries it brings along. Most modules use five.
     private static let mapsOfModule = 64
 
     /// How long a count is trusted, in nanoseconds, since modules map memory themselves. It is trusted longer if

@@ -228,7 +228,7 @@ struct ModuleLoader {
             // consist of different bytes.
             guard name.utf8.allSatisfy({ $0 < 0x80 }) else {
                 throw invalid(
-                    "has “\(name.shortened)” among its \(table), which is not ASCII, as names in a manifest must be.")
+                    "has the name “\(name.shortened)” among its \(table); names must be ASCII, as in the manifest.")
             }
             guard function != 0 else {
                 throw invalid("has “\(name.shortened)” among its \(table), whose \(fields.function) is null.")

@@ -6,15 +6,15 @@ extension Plan {
     struct Options {
         struct Group {
             let ranked: [Candidate]
-            /// The index of the candidate that is chosen at present.
-            var place = 0
+            /// The index of the candidate that is currently chosen.
+            var chosenIndex = 0
             /// Whether the chosen candidate can serve.
             var isAdmitted = false
             /// The reasons why other candidates cannot serve, by path.
             var refusals: [PathKey: PluginError] = [:]
 
-            var chosen: Candidate { ranked[place] }
-            var hasMore: Bool { place + 1 < ranked.count }
+            var chosen: Candidate { ranked[chosenIndex] }
+            var hasMore: Bool { chosenIndex + 1 < ranked.count }
         }
 
         /// The modules that the program registers; those that already serve come first.
@@ -41,10 +41,10 @@ extension Plan {
                 let movable = blocked.filter { groups[$0].hasMore }
                 guard !movable.isEmpty else { return }
                 // Candidates whose requirement itself waits may still start, so all others move on first.
-                let settled = movable.filter { place in
-                    groups[place].refusals[groups[place].chosen.path]?.code != .requirementWaits
+                let settled = movable.filter { index in
+                    groups[index].refusals[groups[index].chosen.path]?.code != .requirementWaits
                 }
-                for place in settled.isEmpty ? [movable[0]] : settled { groups[place].place += 1 }
+                for index in settled.isEmpty ? [movable[0]] : settled { groups[index].chosenIndex += 1 }
             }
         }
 
@@ -75,24 +75,24 @@ extension Plan {
             }
             let owners = Dictionary(registered.map { ($0.manifest.name, $0) }) { first, _ in first }
             var conflicts: [Int: PluginError] = [:]
-            let order = StartOrder(groups.map(\.chosen.manifest), besides: present) { place in
-                let chosen = groups[place].chosen
+            let order = StartOrder(groups.map(\.chosen.manifest), besides: present) { index in
+                let chosen = groups[index].chosen
                 do throws(PluginError) {
                     if let other = owners[chosen.manifest.name] { throw .nameTaken(chosen, by: other) }
                     if chosen.served == nil { try claims.take(chosen.module, chosen.path) }
                     return true
                 } catch {
-                    conflicts[place] = error
+                    conflicts[index] = error
                     return false
                 }
             }
-            serving = registered + order.places.map { groups[$0].chosen }
-            for place in order.places { groups[place].isAdmitted = true }
+            serving = registered + order.starting.map { groups[$0].chosen }
+            for index in order.starting { groups[index].isAdmitted = true }
             let unmet = UnmetRequirements(
-                chosen: groups.map(\.chosen.manifest), starting: Set(order.places), present: present)
-            for place in order.blocked {
-                groups[place].isAdmitted = false
-                groups[place].refusals[groups[place].chosen.path] = conflicts[place] ?? unmet.reason(of: place)
+                chosen: groups.map(\.chosen.manifest), starting: Set(order.starting), present: present)
+            for index in order.blocked {
+                groups[index].isAdmitted = false
+                groups[index].refusals[groups[index].chosen.path] = conflicts[index] ?? unmet.reason(of: index)
             }
             return order.blocked
         }

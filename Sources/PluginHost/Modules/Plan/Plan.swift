@@ -37,7 +37,7 @@ struct Plan {
     ///   - records: The records of all files.
     ///   - present: The modules that serve now.
     ///   - change: The module that the program registers or unregisters.
-    ///   - routes: The present routes, including those that were added, and without those that were removed, at run
+    ///   - routes: The current routes, including those that were added, and without those that were removed, at run
     ///     time.
     init(_ records: [FileRecord], _ present: Serving, _ change: ProgramChange?, _ routes: Routes) {
         let served = present.modules
@@ -120,10 +120,10 @@ struct Plan {
         }
         guard let served else { return ranked }
         // A copy whose name sorts first is no reason to start the module again.
-        if let place = ranked.firstIndex(where: { $0.served != nil }) {
-            let own = ranked.firstIndex { $0.served != nil && $0.path.hasBytes(of: served.path) } ?? place
-            ranked.insert(ranked.remove(at: own), at: place)
-            for other in ranked.indices where other != place { ranked[other].served = nil }
+        if let index = ranked.firstIndex(where: { $0.served != nil }) {
+            let own = ranked.firstIndex { $0.served != nil && $0.path.hasBytes(of: served.path) } ?? index
+            ranked.insert(ranked.remove(at: own), at: index)
+            for other in ranked.indices where other != index { ranked[other].served = nil }
         } else if paths.contains(served.path) || !files.isEmpty {
             // If its successor fails, the module continues to serve.
             ranked.append(Candidate(module: served.module, path: served.path, served: served, isInFolder: false))

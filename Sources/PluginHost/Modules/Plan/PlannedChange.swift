@@ -1,8 +1,8 @@
 import PluginABI
 import PluginFile
 
-/// The effects of removing a module or rolling it back. All of them are known in advance, and either all of them happen
-/// or none.
+/// The effects of removing a module or rolling it back. They are known in advance, and either all of them happen or
+/// none of them.
 public struct PlannedChange: Sendable, CustomStringConvertible {
     /// The module that is removed or rolled back.
     public let module: String
@@ -19,7 +19,7 @@ public struct PlannedChange: Sendable, CustomStringConvertible {
     public struct Stop: Sendable, Hashable {
         /// The module's name.
         public let name: String
-        /// The version that serves until then.
+        /// The version that serves until the module stops.
         public let version: String
         /// The reason why it stops.
         public let reason: String
@@ -93,7 +93,7 @@ public struct PlannedChange: Sendable, CustomStringConvertible {
             .required,
             ([
                 "\(module) is not \(what): \(dependents.joined(separator: ", ")) "
-                    + "\(dependents.count == 1 ? "depends" : "depend") on the present version."
+                    + "\(dependents.count == 1 ? "depends" : "depend") on the current version."
             ] + reasons + ["Change them first, or force the change."]).joined(separator: " "))
     }
 }

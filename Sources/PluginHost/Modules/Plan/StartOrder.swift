@@ -47,7 +47,7 @@ struct Provisions {
 /// The order is the same for modules from all sources, and for events. Modules are stopped in reverse order.
 struct StartOrder {
     /// The indices of the modules that can start, in order.
-    private(set) var places: [Int] = []
+    private(set) var starting: [Int] = []
     /// The indices of the modules that cannot start, because a requirement is missing or itself waits, or because they
     /// were refused.
     private(set) var blocked: [Int] = []
@@ -62,24 +62,24 @@ struct StartOrder {
     ) {
         var remaining = manifests.indices.sorted { ModuleOrder(manifests[$0]) < ModuleOrder(manifests[$1]) }
         var provisions = present
-        func take(at index: Int) {
-            let place = remaining.remove(at: index)
-            guard admit(place) else { return blocked.append(place) }
-            provisions.add(manifests[place])
-            places.append(place)
+        func take(at position: Int) {
+            let index = remaining.remove(at: position)
+            guard admit(index) else { return blocked.append(index) }
+            provisions.add(manifests[index])
+            starting.append(index)
         }
         guard manifests.contains(where: { !$0.requirements.isEmpty }) else {
             while !remaining.isEmpty { take(at: 0) }
             return
         }
-        func isReady(_ index: Int) -> Bool {
-            manifests[remaining[index]].requirements.allSatisfy { $0.isOptional || provisions.satisfies($0) }
+        func isReady(_ position: Int) -> Bool {
+            manifests[remaining[position]].requirements.allSatisfy { $0.isOptional || provisions.satisfies($0) }
         }
         // A module waits for its optional requirements if they can start without it.
-        func isUnhurried(_ index: Int) -> Bool {
-            manifests[remaining[index]].requirements.allSatisfy { wish in
+        func isUnhurried(_ position: Int) -> Bool {
+            manifests[remaining[position]].requirements.allSatisfy { wish in
                 !wish.isOptional || provisions.satisfies(wish)
-                    || !remaining.contains { $0 != remaining[index] && manifests[$0].provides(wish) }
+                    || !remaining.contains { $0 != remaining[position] && manifests[$0].provides(wish) }
             }
         }
         while let next = remaining.indices.first(where: { isReady($0) && isUnhurried($0) })
@@ -104,6 +104,6 @@ extension [Generation] {
     /// The generations in their start order.
     var inOrder: [Generation] {
         let order = StartOrder(map { $0.manifest! })  // Only the program itself has no manifest, and it is in no table.
-        return (order.places + order.blocked).map { self[$0] }
+        return (order.starting + order.blocked).map { self[$0] }
     }
 }

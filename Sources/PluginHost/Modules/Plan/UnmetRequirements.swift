@@ -14,17 +14,17 @@ struct UnmetRequirements {
     ///   - present: What other modules provide.
     init(chosen: [ModuleManifest], starting: Set<Int>, present: Provisions) {
         (manifests, self.starting, self.present) = (chosen, starting, present)
-        for (place, manifest) in chosen.enumerated() {
+        for (index, manifest) in chosen.enumerated() {
             all.add(manifest)
-            if starting.contains(place) { self.present.add(manifest) }
+            if starting.contains(index) { self.present.add(manifest) }
         }
     }
 
-    func reason(of place: Int) -> PluginError {
-        let name = manifests[place].name
-        let reasons = manifests[place].requirements.filter { !$0.isOptional && !present.satisfies($0) }
+    func reason(of index: Int) -> PluginError {
+        let name = manifests[index].name
+        let reasons = manifests[index].requirements.filter { !$0.isOptional && !present.satisfies($0) }
         // The worst reasons come first: waiting does not resolve a circular requirement or a wrong version.
-        if let circle = circle(from: place) {
+        if let circle = circle(from: index) {
             return PluginError(
                 .circularRequirement,
                 "\(name) waits because of a circular requirement: \(circle.joined(separator: " requires ")). Make one "
@@ -60,10 +60,10 @@ struct UnmetRequirements {
     /// it; `nil` if there is none.
     private func circle(from start: Int) -> [String]? {
         var visited: Set<Int> = []
-        var paths: [(place: Int, names: [String])] = [(start, [manifests[start].name])]
+        var paths: [(index: Int, names: [String])] = [(start, [manifests[start].name])]
         while !paths.isEmpty {
-            let (place, names) = paths.removeFirst()
-            for requirement in manifests[place].requirements where !requirement.isOptional {
+            let (index, names) = paths.removeFirst()
+            for requirement in manifests[index].requirements where !requirement.isOptional {
                 for next in manifests.indices
                 where !starting.contains(next) && manifests[next].provides(requirement) {
                     if next == start { return names + [manifests[start].name] }

@@ -50,13 +50,13 @@ final class ChangeContext: @unchecked Sendable {
     /// The snapshot that other threads read.
     var published: ModulesSnapshot { snapshot.withLock { $0 } }
 
-    /// Publishes the present state to other threads.
+    /// Publishes the current state to other threads.
     func publish() {
         let next = ModulesSnapshot(folders: folders, serving: serving, drains: drains, ownProblems: ownProblems)
         snapshot.withLock { $0 = next }
     }
 
-    /// Publishes the present state, then notifies observers of a change.
+    /// Publishes the current state, then notifies observers of a change.
     func tell(_ change: HostChange) {
         publish()
         announcements.tell(change)
@@ -84,7 +84,7 @@ final class ChangeContext: @unchecked Sendable {
 
     /// Returns a plan of which modules should serve, and why others should not.
     ///
-    /// - Parameter records: Hypothetical records of files. Default: the present records.
+    /// - Parameter records: Hypothetical records of files. Default: the current records.
     func plan(_ change: ProgramChange? = nil, with records: [PathKey: FileRecord]? = nil) -> Plan {
         Plan(Array((records ?? folders.records).values), serving, change, registry.table.routes)
     }

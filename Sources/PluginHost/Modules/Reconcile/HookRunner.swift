@@ -77,7 +77,7 @@ final class HookRunner: Sendable {
     /// - Parameters:
     ///   - owner: The object that waits, as ``isCurrent(_:)`` identifies it.
     ///   - patience: The timeout, and what is logged about the wait.
-    /// - Throws: `outOfResources` if no thread can be started. `body` does not run then.
+    /// - Throws: `outOfResources` if no thread can be started; `body` then does not run.
     func run<Result: Sendable>(
         for owner: ObjectIdentifier, _ patience: Patience, _ body: @escaping @Sendable () -> Result
     ) throws(PluginError) -> Result? {

@@ -109,8 +109,8 @@ final class Lifecycle: Sendable {
     /// Tears down all modules in reverse order, each after its last call, and waits for these calls up to the shutdown
     /// timeout. Modules that the program has registered with a host that was not started are only unregistered.
     ///
-    /// If it is called by code that runs during a change (a log closure, a module's `setUp`), it returns at once, and
-    /// the host is shut down after the change.
+    /// If it is called by code that runs during a change (a log closure, a module's `setUp`), it returns immediately,
+    /// and the host is shut down after the change.
     func stop() {
         if isChanging { return ThreadPool.shared.run { self.stop() } }
         context.watcher.withLock { $0 }?.stop()

@@ -18,7 +18,7 @@ extension ChangeContext {
     }
 
     /// Reports problems of the host itself, each once: the journal does not work, memory maps are running out, or
-    /// folders cannot be watched at present.
+    /// folders cannot currently be watched.
     func tellOwnProblems() {
         let lost = [disk.journal.problem, MapsBudget.shared.warning].compactMap(\.self)
         for problem in lost + [watcher.withLock { $0 }?.problem].compactMap(\.self)

@@ -2,7 +2,7 @@ import PluginABI
 import PluginFile
 import Synchronization
 
-/// The publication of a plan whose new generations are initialized: publishes the next table and the snapshot for other
+/// The publication of a plan whose new generations are initialised: publishes the next table and the snapshot for other
 /// threads, and notifies modules and observers.
 struct Publication {
     private let context: ChangeContext

@@ -11,7 +11,7 @@ enum ProgramChange {
 /// A reconciliation: brings what serves in line with the modules that are in the folders, linked into the program, or
 /// registered by it.
 ///
-/// All differences are applied as one change: new generations are set up and initialized, not yet visible to others;
+/// All differences are applied as one change: new generations are set up and initialised, not yet visible to others;
 /// then the next table is published; then they are started, and generations that no longer serve are retired. If a new
 /// generation fails, its predecessor continues to serve, and everything is planned again without the new one.
 struct Reconciler {

@@ -23,7 +23,7 @@ struct DeclarationRecord: Sendable {
 
     var isAwaited: Bool { if case .awaited = state { true } else { false } }
 
-    /// The reason why the present content of the file is not accepted.
+    /// The reason why the current content of the file is not accepted.
     var problem: PluginError? { if case .failed(let error) = state { error } else { nil } }
 
     enum Content: Sendable {

@@ -9,7 +9,7 @@ struct FileRecord {
     let folder: String
     /// The identity of the content that the record describes; `nil` if the file could not be examined.
     var identity: FileIdentity? { didSet { isFleeting = identity?.isRecent == true } }
-    /// Whether the file may have changed since without a change of its identity.
+    /// Whether the file was changed so recently that a further change might have left its identity unchanged.
     private(set) var isFleeting = false
     private(set) var content: Content
     /// When the content or the verdict about it last changed.

@@ -94,7 +94,7 @@ struct FolderUpdate {
 extension PluginError {
     /// Whether the operation may succeed later although the file does not change: the system lacked a resource.
     ///
-    /// Recognized by the text of the `errno` value in the message, since the dynamic linker reports nothing else.
+    /// Recognised by the text of the `errno` value in the message, since the dynamic linker reports nothing else.
     var canPass: Bool {
         guard [.stagingFailed, .unreadable, .openFailed].contains(code) else { return false }
         return Self.passing.contains { message.contains($0) }

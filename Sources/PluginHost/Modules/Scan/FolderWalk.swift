@@ -34,7 +34,7 @@ struct FolderWalk {
         let path: String
         /// Whether it is a symbolic link, or the file system does not report the type.
         let canBeLink: Bool
-        /// The reason why the item has no valid name. `name` and `path` are substitutes then.
+        /// The reason why the item has no valid name. In that case `name` and `path` are substitutes.
         var error: PluginError?
     }
 

@@ -14,8 +14,8 @@ import Synchronization
 ///
 /// Mutable state is accessed only on `queue`, hence `@unchecked Sendable`.
 final class FolderWatcher: @unchecked Sendable {
-    /// A folder, identified by the plugins folder that contains it and by its own path.
-    private struct Place: Hashable {
+    /// The location of a folder: the plugins folder that contains it, and its own path.
+    private struct Location: Hashable {
         let root: String
         let path: PathKey
     }
@@ -40,8 +40,8 @@ final class FolderWatcher: @unchecked Sendable {
     private let lookInterval: Duration
     private let onChange: @Sendable (Set<String>) -> Void
 
-    private var folders: [Place: Folder] = [:]
-    private var places: [Int32: Set<Place>] = [:]
+    private var folders: [Location: Folder] = [:]
+    private var locations: [Int32: Set<Location>] = [:]
     private var descriptor: Int32 = -1
     private var isRunning = false
     /// How often watching has been started. A periodic check that an earlier start scheduled ends when it sees a
@@ -131,7 +131,7 @@ final class FolderWatcher: @unchecked Sendable {
         if descriptor >= 0 { close(descriptor) }
         descriptor = -1
         queue.releaseThread()
-        (folders, places, gathered) = ([:], [:], nil)
+        (folders, locations, gathered) = ([:], [:], nil)
         problems.withLock { $0 = [:] }
     }
 
@@ -207,20 +207,20 @@ final class FolderWatcher: @unchecked Sendable {
         _ event: inotify_event, name: String, _ changed: inout Set<String>, _ unknown: inout Set<String>
     ) {
         if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { unknown = roots }
-        for place in places[event.wd] ?? [] {
+        for location in locations[event.wd] ?? [] {
             if event.mask & UInt32(IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT) != 0 {
                 // The path now leads to another folder or to none.
-                forget(place)
-                unknown.insert(place.root)
+                forget(location)
+                unknown.insert(location.root)
                 continue
             }
-            if name.isEmpty || PluginFolder.isCandidate(name) { changed.insert(place.root) }
+            if name.isEmpty || PluginFolder.isCandidate(name) { changed.insert(location.root) }
             guard includesSubfolders, !name.isEmpty, !name.hasPrefix(".") else { continue }
-            let path = "\(place.path.path)/\(name)"
-            if event.mask & UInt32(IN_ISDIR) != 0 || folders[Place(root: place.root, path: PathKey(path))] != nil
+            let path = "\(location.path.path)/\(name)"
+            if event.mask & UInt32(IN_ISDIR) != 0 || folders[Location(root: location.root, path: PathKey(path))] != nil
                 || PluginFolder.isLink(path)
             {
-                unknown.insert(place.root)
+                unknown.insert(location.root)
             }
         }
     }
@@ -231,25 +231,25 @@ final class FolderWatcher: @unchecked Sendable {
     /// changed.
     private func look(at root: String) -> Bool {
         var walk = FolderWalk(root, includesSubfolders: includesSubfolders)
-        var present: Set<Place> = []
+        var present: Set<Location> = []
         var hasChanged = false
         while let found = walk.next() {
-            let place = Place(root: root, path: PathKey(found.path))
-            present.insert(place)
-            if folders[place]?.identity != found.identity {
-                forget(place)
+            let location = Location(root: root, path: PathKey(found.path))
+            present.insert(location)
+            if folders[location]?.identity != found.identity {
+                forget(location)
                 hasChanged = true
             }
-            var folder = folders[place] ?? Folder(identity: found.identity)
-            if folder.watch < 0, descriptor >= 0 { folder.watch = watch(place) }
+            var folder = folders[location] ?? Folder(identity: found.identity)
+            if folder.watch < 0, descriptor >= 0 { folder.watch = watch(location) }
             let items = try? walk.read(found)
             let files = items.map { identities(of: $0, onlyLinks: folder.watch >= 0) }
             hasChanged = hasChanged || files != folder.files
             folder.files = files
-            folders[place] = folder
+            folders[location] = folder
         }
-        for place in folders.keys where place.root == root && !present.contains(place) {
-            forget(place)
+        for location in folders.keys where location.root == root && !present.contains(location) {
+            forget(location)
             hasChanged = true
         }
         return hasChanged
@@ -261,24 +261,24 @@ final class FolderWatcher: @unchecked Sendable {
             items.map { (PathKey($0.name), try? PluginFolder.examine($0.path).get()) }, uniquingKeysWith: { $1 })
     }
 
-    private func watch(_ place: Place) -> Int32 {
-        let watch = inotify_add_watch(descriptor, place.path.path, Self.mask)
+    private func watch(_ location: Location) -> Int32 {
+        let watch = inotify_add_watch(descriptor, location.path.path, Self.mask)
         if watch < 0 {
-            note(place.path.path, errno)
+            note(location.path.path, errno)
         } else {
-            problems.withLock { $0[place.path.path] = nil }
-            places[watch, default: []].insert(place)
+            problems.withLock { $0[location.path.path] = nil }
+            locations[watch, default: []].insert(location)
         }
         return watch
     }
 
-    private func forget(_ place: Place) {
-        guard let folder = folders.removeValue(forKey: place) else { return }
-        problems.withLock { $0[place.path.path] = nil }
+    private func forget(_ location: Location) {
+        guard let folder = folders.removeValue(forKey: location) else { return }
+        problems.withLock { $0[location.path.path] = nil }
         guard folder.watch >= 0 else { return }
-        places[folder.watch]?.remove(place)
-        if places[folder.watch]?.isEmpty == true {
-            places[folder.watch] = nil
+        locations[folder.watch]?.remove(location)
+        if locations[folder.watch]?.isEmpty == true {
+            locations[folder.watch] = nil
             inotify_rm_watch(descriptor, folder.watch)
         }
     }

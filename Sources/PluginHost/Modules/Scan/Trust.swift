@@ -9,21 +9,21 @@ enum Trust {
     /// Checks a plugins folder: its owner, its mode, and that no other user can replace it, a folder above it, or a
     /// symbolic link along its path.
     ///
-    /// - Throws: `untrusted`, with the user or group that can write; `unreadable` if it does not exist.
+    /// - Throws: `untrusted`, naming the user or group that can write; `unreadable` if the folder does not exist.
     static func check(folder path: String) throws(PluginError) {
         let end = try follow(path)
         try check(status: try status(of: end) { stat(end, &$0) }, path: end, above: nil)
     }
 
-    /// Checks that no other user can replace what a path leads to: each folder and each symbolic link along the path.
-    /// ``check(fileDescriptor:path:)`` checks the file itself once it is open.
+    /// Checks each folder and each symbolic link along a path: no other user may be able to replace what the path leads
+    /// to. ``check(fileDescriptor:path:)`` checks the file itself once it is open.
     ///
-    /// - Throws: `untrusted`, with the user or group that can write; `unreadable` if it does not exist.
+    /// - Throws: `untrusted`, naming the user or group that can write; `unreadable` if the path leads to nothing.
     static func check(wayTo path: String) throws(PluginError) { _ = try follow(path) }
 
     /// Checks the owner and the mode of an open file.
     ///
-    /// - Throws: `untrusted`, with the user or group that can write; `unreadable` if the file cannot be examined.
+    /// - Throws: `untrusted`, naming the user or group that can write; `unreadable` if the file cannot be examined.
     static func check(fileDescriptor: Int32, path: String) throws(PluginError) {
         try check(status: try status(of: path) { fstat(fileDescriptor, &$0) }, path: path, above: nil)
     }

@@ -55,10 +55,10 @@ struct Companions {
         self.originalRoot = originalRoot
         self.module = module.original
         copyRoot = root + "/"
-        let place =
+        let path =
             Self.folder(of: copyRoot + original.utf8Suffix(behind: originalRoot))
             + (module.path as NSString).lastPathComponent
-        modulePath = place.hasBytes(of: module.path) ? nil : place
+        modulePath = path.hasBytes(of: module.path) ? nil : path
         seen = [PathKey(original)]
         try add(module)
     }
@@ -115,9 +115,9 @@ struct Companions {
 
     /// A folder that is searched for libraries, and whether `$ORIGIN` leads to it.
     private struct Folder: Hashable {
-        let place: PathKey
+        let key: PathKey
         let isBeside: Bool
-        var path: String { place.path }
+        var path: String { key.path }
     }
 
     /// A file in one of these folders.
@@ -132,9 +132,9 @@ struct Companions {
         var seen: Set<PathKey> = []
         return file.image.runpath.compactMap { entry in
             guard seen.insert(entry) else { return nil }
-            guard let rest = Self.behindOrigin(entry) else { return Folder(place: PathKey(entry), isBeside: false) }
+            guard let rest = Self.behindOrigin(entry) else { return Folder(key: PathKey(entry), isBeside: false) }
             let path = Self.standardized("\(own)\(rest)")
-            return seen.insert(path) ? Folder(place: PathKey(path), isBeside: true) : nil
+            return seen.insert(path) ? Folder(key: PathKey(path), isBeside: true) : nil
         }
     }
 

@@ -21,7 +21,7 @@ struct KeptVersion: Sendable, Hashable {
     let bytes: Int
     /// The path of the entry in the store.
     let path: String
-    /// The module's own file, followed by its libraries. The name of each in the entry is its index.
+    /// The module's own file, followed by its libraries. In the entry, the name of each file is its index in this array.
     let files: [File]
 
     /// When the version was last kept.
@@ -89,7 +89,7 @@ extension KeptVersion {
             let version = description["version"]?.string.flatMap({ SemanticVersion($0) }),
             let origin = description["folder"]?.string, let stamp = description["stamp"]?.int,
             let list = description["files"]?.list, case let files = list.compactMap(File.init),
-            files.count == list.count, let own = files.first, files.allSatisfy({ $0.size >= 0 && $0.isPlaced }),
+            files.count == list.count, let own = files.first, files.allSatisfy({ $0.size >= 0 && $0.hasValidPath }),
             !own.path.contains("/")
         else { throw damaged("\(Self.description) does not describe a version") }
         if let module, name != module { return nil }
@@ -138,7 +138,7 @@ extension KeptVersion.File {
     }
 
     /// Whether the path leads to a file below the module's folder, or not far above it.
-    fileprivate var isPlaced: Bool {
+    fileprivate var hasValidPath: Bool {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         return parts.drop { $0 == ".." }.allSatisfy { $0 != ".." && $0 != "." && !$0.isEmpty }
             && parts.last != ".." && parts.prefix { $0 == ".." }.count <= 8

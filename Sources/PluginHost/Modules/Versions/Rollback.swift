@@ -127,7 +127,7 @@ struct Rollback {
         let change = PlannedChange(
             of: name, moving: moved.map(\.path), restoring: returning.path, plan, context.serving.modules)
         guard plan.serving.contains(where: { Plan.isSame($0.module, returning.module) }) else {
-            let reason = plan.verdicts[returning.path]?.error?.message ?? "something else takes precedence."
+            let reason = plan.verdicts[returning.path]?.error?.message ?? "another module takes precedence."
             throw PluginError(.conflict, "\(name) \(version) is not put back, since it would not serve: \(reason)")
         }
         if !force { try change.requireNoDependents("rolled back") }
@@ -175,7 +175,7 @@ struct Rollback {
             }
             updateUntilWritten(returning.path)
             guard let now = self.served?.module, Plan.isSame(now, returning.module) else {
-                throw context.folders.records[returning.path]?.error ?? PluginError(.conflict, "Something else serves.")
+                throw context.folders.records[returning.path]?.error ?? PluginError(.conflict, "Another file serves.")
             }
             aside.discard()
         } catch {

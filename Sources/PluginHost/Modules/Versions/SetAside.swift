@@ -19,21 +19,21 @@ struct SetAside {
     /// - Parameters:
     ///   - paths: The files, absolute or relative to the working directory.
     ///   - newDigests: The digests of the files that the change puts at these paths, by path.
-    /// - Throws: `unreadable` if one of the files cannot be set aside. Nothing is left behind then.
+    /// - Throws: `unreadable` if one of the files cannot be set aside; nothing is then left behind.
     init(_ paths: [String], newDigests: [PathKey: UInt64] = [:]) throws(PluginError) {
         do throws(PluginError) {
-            let places = paths.map { path in
+            let locations = paths.map { path in
                 (path: path, folder: VersionStore.resolved((path as NSString).deletingLastPathComponent))
             }
             // In a folder that does not exist yet there is nothing to put back.
-            for folder in Set(paths: places.map(\.folder)).sorted().map(\.path) where access(folder, F_OK) == 0 {
+            for folder in Set(paths: locations.map(\.folder)).sorted().map(\.path) where access(folder, F_OK) == 0 {
                 try UndoFile.recover(in: folder)
                 undo.append(try UndoFile(in: folder))
             }
-            for (path, folder) in places {
-                let place = "\(folder)/\((path as NSString).lastPathComponent)"
+            for (path, folder) in locations {
+                let file = "\(folder)/\((path as NSString).lastPathComponent)"
                 entries.append(
-                    UndoFile.Entry(path: place, copy: try Self.setAside(place), newDigest: newDigests[path]))
+                    UndoFile.Entry(path: file, copy: try Self.setAside(file), newDigest: newDigests[path]))
             }
             try undo.first?.write(entries)
         } catch {

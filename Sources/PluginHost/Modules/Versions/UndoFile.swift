@@ -75,7 +75,7 @@ struct UndoFile {
         else { throw Self.failed(folder, errno) }
     }
 
-    /// Returns the entries; `nil` if the file is incomplete, since nothing was changed then.
+    /// Returns the entries; `nil` if the file is incomplete, in which case nothing was changed.
     func read() -> [Entry]? {
         var status = stat()
         guard fstat(descriptor, &status) == 0, (1...Self.sizeLimit).contains(Int(status.st_size)) else { return nil }
@@ -84,8 +84,8 @@ struct UndoFile {
         }
         let fields = text.split(separator: 0, omittingEmptySubsequences: false)
         guard fields.last.map(Array.init) == Self.end, fields.count % 3 == 1 else { return nil }
-        return stride(from: 0, to: fields.count - 1, by: 3).map { place in
-            let (path, copy, digest) = (fields[place], fields[place + 1], fields[place + 2])
+        return stride(from: 0, to: fields.count - 1, by: 3).map { index in
+            let (path, copy, digest) = (fields[index], fields[index + 1], fields[index + 2])
             let name = String(decoding: path, as: UTF8.self)
             return Entry(
                 path: path.first == UInt8(ascii: "/") ? name : "\(folder)/\(name)",

@@ -162,7 +162,7 @@ final class VersionStore: Sendable {
     /// Restores a version in a plugins folder under its original file name, replacing a file of that name. Its
     /// libraries are restored first, unless they already exist with the same content. Each file is written atomically.
     ///
-    /// - Throws: `unreadable` if the version is damaged or cannot be written. The module's file is unchanged then.
+    /// - Throws: `unreadable` if the version is damaged or cannot be written; the module's file is then unchanged.
     func restore(_ kept: KeptVersion, to folder: String) throws(PluginError) {
         let what = "\(kept.module) \(kept.version) cannot be put into \(folder)"
         try changing(what, damage: kept.path) { _ throws(POSIXError) in

@@ -8,7 +8,7 @@ extension FuzzTarget {
         _ = try? ELFImage.exports(of: bytes, path: "x.so")
     }
 
-    /// What was read can be written, is read again, and holds no character that a terminal must not get.
+    /// A value that was read can be written and read again, and contains no character that a terminal must not get.
     func testJSON(_ bytes: UnsafeRawBufferPointer) {
         let read = { (rules: JSONReader.Rules) in try? JSONText.parse(bytes, rules) }
         if read(.file) != nil { precondition(read(.value) != nil, "Less is read by rules that allow more.") }

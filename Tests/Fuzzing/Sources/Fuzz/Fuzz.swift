@@ -1,8 +1,8 @@
 import CFuzzer
 import Foundation
 
-/// `Fuzz TARGET [ARGUMENT …]` hands inputs of libFuzzer to one reader of text or bytes from outside, with the arguments of
-/// libFuzzer; `Fuzz TARGET --seeds FOLDER` writes the inputs that it begins with.
+/// `Fuzz TARGET [ARGUMENT …]` passes inputs of libFuzzer to one reader of text or bytes from outside, with arguments
+/// for libFuzzer; `Fuzz TARGET --seeds FOLDER` writes the initial inputs.
 @main enum Fuzz {
     static func main() {
         guard CommandLine.arguments.count > 1, let target = FuzzTarget(rawValue: CommandLine.arguments[1]) else {
@@ -32,7 +32,7 @@ import Foundation
     nonisolated(unsafe) static var chosen = FuzzTarget.json
 }
 
-/// What libFuzzer calls with each input. Its own `main`, which is linked and not used, asks for this name.
+/// The function that libFuzzer calls with each input. Its own `main`, which is linked but not used, needs this name.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func testOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
     Fuzz.chosen.test(UnsafeRawBufferPointer(start: data, count: size))

@@ -2,7 +2,7 @@ import PluginABI
 
 @testable import PluginHost
 
-/// What reads text or bytes from outside. A test ends the process where something does not hold.
+/// A reader of text or bytes from outside. A failed check ends the process.
 enum FuzzTarget: String, CaseIterable {
     case elf, json, plist, pattern, url
 
@@ -16,7 +16,7 @@ enum FuzzTarget: String, CaseIterable {
         }
     }
 
-    /// The inputs to begin with. Those of `elf` are shared libraries, which scripts/fuzz compiles.
+    /// The initial inputs. Those of `elf` are shared libraries, which scripts/fuzz compiles.
     var seeds: [String] {
         switch self {
         case .elf: []
@@ -28,5 +28,5 @@ enum FuzzTarget: String, CaseIterable {
     }
 }
 
-/// The bytes as text; nil where they are no UTF-8, which all readers of text are spared.
+/// The bytes as text; nil if they are not UTF-8, which readers of text never get.
 func text(_ bytes: some Collection<UInt8>) -> String? { String(validating: bytes, as: UTF8.self) }

@@ -11,7 +11,7 @@ extension FuzzTarget {
         _ = try? pattern.match(first)
     }
 
-    /// A URL, to all kinds of patterns.
+    /// A URL, matched with all kinds of patterns.
     func testURL(_ bytes: UnsafeRawBufferPointer) {
         guard let url = text(bytes) else { return }
         for pattern in Self.patterns { _ = try? pattern.match(url) }
