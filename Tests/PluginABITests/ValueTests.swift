@@ -130,7 +130,7 @@ import Testing
         #expect(try none.withEntries { $1 } == 0)
     }
 
-    @Test func `A literal of parameters takes ready values, literals, variables, optionals and nil in any mixture`() throws {
+    @Test func `A literal of parameters mixes values, literals, variables, optionals and nil`() throws {
         enum Color: String, ValueConvertible { case red }
         struct Shape: ValueCodable { var sides = 3 }
         let (text, number, some, none, list) = ("a text", 5 as UInt8, 7 as Int?, String?.none, ["x", "y"])

@@ -11,21 +11,23 @@
 /// Copying them copies a reference. A value that cannot cross the boundary, such as a `UInt` above `Int.max`, makes the
 /// call fail with ``PluginError/Code/invalidValue``.
 public struct Parameters: Sendable {
+    // `Value` alone is the type of the values in a literal here, an associated type of ExpressibleByDictionaryLiteral.
+
     @usableFromInline let encoded: EncodedValues
 
     /// Makes parameters from named values, in order. An empty name means "by position". If a name occurs more than
     /// once, the first one counts.
-    @inlinable public init(_ entries: [(String, Value)]) {
+    @inlinable public init(_ entries: [(String, PluginABI.Value)]) {
         encoded = entries.isEmpty ? .none : entries.withUnsafeBufferPointer { EncodedValues($0) }
     }
 
     /// Makes parameters from named values.
-    public init(_ entries: [String: Value]) {
+    public init(_ entries: [String: PluginABI.Value]) {
         self.init(entries.map { ($0.key, $0.value) })
     }
 
     /// Makes parameters from values in the order in which the action declares its parameters.
-    @inlinable public init(positional values: [Value]) {
+    @inlinable public init(positional values: [PluginABI.Value]) {
         encoded = values.isEmpty ? .none : values.withUnsafeBufferPointer { EncodedValues(positional: $0) }
     }
 }

@@ -256,6 +256,12 @@ extension Optional: ActionResult where Wrapped: ActionResult {
     }
 }
 
+/// The result of a closure that never returns.
+extension Never: ActionResult {
+    public static var resultKind: Value.Kind { .null }
+    public func lend(to body: (plugin_value) -> Void) {}
+}
+
 /// Enumerations with raw values need only declare the conformance.
 extension ValueConvertible where Self: RawRepresentable, RawValue: ValueConvertible {
     public static var kind: Value.Kind { RawValue.kind }

@@ -138,12 +138,11 @@ extension ModuleManifest.ObjectType {
     /// - Throws: `invalidManifest`, naming the action and parameter that is wrong.
     package init(parsing text: String) throws(PluginError) {
         let what = "the declaration of an object type"
-        let bytes = Array(text.utf8)
-        let value = try bytes.withUnsafeBytes { (bytes) throws(PluginError) in
+        let value = try text.utf8Span.span.withUnsafeBytes { bytes throws(PluginError) in
             try JSONText.parse(bytes, code: .invalidManifest, what: "The declaration of an object type")
         }
-        let place = "type \(value["name"]?.string?.shortened ?? "")"
-        try self.init(ManifestNode(value: value, place: place, skipsUnknown: false, document: what))
+        let location = "type \(value["name"]?.string?.shortened ?? "")"
+        try self.init(ManifestNode(value: value, location: location, skipsUnknown: false, document: what))
     }
 
     fileprivate init(_ node: ManifestNode) throws(PluginError) {

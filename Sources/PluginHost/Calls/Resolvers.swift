@@ -136,7 +136,7 @@ extension Calls {
 
 extension Parameters {
     /// Creates the parameters with which the action `notFound` of a target is called.
-    init(ofNotFound action: String, _ parameters: Value) {
+    init(ofNotFound action: String, _ parameters: PluginABI.Value) {
         self.init([("action", .string(action)), ("parameters", parameters)])
     }
 }

@@ -40,7 +40,7 @@ extension PluginHost {
         let made = ProgramObject(type, instance, host: table)
         let handle = ObjectTable.create(try core.programTypes.type(made.declaration, of: core.program), holding: made)
         guard handle != 0 else {
-            throw PluginError(.outOfResources, "There are sixteen million objects in this process, the most there can be.")
+            throw PluginError(.outOfResources, "This process has sixteen million objects; more are not possible.")
         }
         let object = Object(adopting: handle, host: table)
         if let parent { try object.setParent(parent) }

@@ -126,7 +126,7 @@ import Testing
     @Test func `Objects of the program are listed while they have holders`() throws {
         let before = host.liveObjects.count
         let basket = try basket()
-        try withExtendedLifetime(basket) {
+        withExtendedLifetime(basket) {
             #expect(host.liveObjects.contains { $0.module == "" && $0.type == "Basket" && $0.count == 1 })
         }
         _ = consume basket
