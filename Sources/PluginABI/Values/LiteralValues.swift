@@ -6,37 +6,45 @@
 extension EncodedValues {
     /// Encodes the named values of a literal.
     @usableFromInline init(literal elements: UnsafeBufferPointer<(String, LiteralValue)>) {
+        // A copy of an element would cost much more than its encoding.
+        let start = UnsafeRawPointer(elements.baseAddress!)
+        let stride = MemoryLayout<(String, LiteralValue)>.stride
         var size = Size(elements.count)
-        for index in elements.indices {
-            size.text += elements[index].0.utf8.count
-            guard size.add(literal: elements[index].1) else {
+        for index in 0..<elements.count {
+            let name = (start + index * stride).assumingMemoryBound(to: String.self)
+            let value = (start + index * stride + valueOffset).assumingMemoryBound(to: LiteralValue.self)
+            size.text += name.pointee.utf8.count
+            guard size.add(value) else {
                 self.init(converting: elements.map { ($0.0, $0.1) })
                 return
             }
         }
         self.init(elements.count, size) { writer in
-            let start = writer.reserve(plugin_entry.self, elements.count)
-            for index in elements.indices {
-                let key = writer.copy(elements[index].0)
-                (start + index).initialize(to: plugin_entry(key: key, value: writer.encode(literal: elements[index].1)))
+            let entries = writer.reserve(plugin_entry.self, elements.count)
+            for index in 0..<elements.count {
+                let name = (start + index * stride).assumingMemoryBound(to: String.self)
+                let value = (start + index * stride + valueOffset).assumingMemoryBound(to: LiteralValue.self)
+                let key = writer.copy(name.pointee)
+                (entries + index).initialize(to: plugin_entry(key: key, value: writer.encode(value)))
             }
         }
     }
 
     /// Encodes the values of a literal by position.
     @usableFromInline init(literal elements: UnsafeBufferPointer<LiteralValue>) {
+        let start = elements.baseAddress!
         var size = Size(elements.count)
-        for index in elements.indices {
-            guard size.add(literal: elements[index]) else {
+        for index in 0..<elements.count {
+            guard size.add(start + index) else {
                 self.init(converting: elements.map { ("", $0) })
                 return
             }
         }
         self.init(elements.count, size) { writer in
-            let start = writer.reserve(plugin_entry.self, elements.count)
-            for index in elements.indices {
-                let value = writer.encode(literal: elements[index])
-                (start + index).initialize(to: plugin_entry(key: plugin_string(), value: value))
+            let entries = writer.reserve(plugin_entry.self, elements.count)
+            for index in 0..<elements.count {
+                let value = writer.encode(start + index)
+                (entries + index).initialize(to: plugin_entry(key: plugin_string(), value: value))
             }
         }
     }
@@ -62,56 +70,47 @@ extension EncodedValues {
 
 // The types that are read where they lie, without a conversion: those of literals, and Value.
 
+/// Where the value lies in an element of a literal: after the name.
+private let valueOffset = MemoryLayout<String>.stride
+
 extension EncodedValues.Size {
     /// Adds what a value needs. Returns false if it must be converted first.
     @inline(__always)
-    fileprivate mutating func add(literal value: borrowing LiteralValue) -> Bool {
-        withUnsafePointer(to: value) { value in
-            guard let value = value.ifPresent else { return true }
-            return add(opened: value.pointee)
-        }
-    }
-
-    private mutating func add<T: ValueConvertible>(opened value: borrowing T) -> Bool {
-        if T.self == Int.self || T.self == Double.self || T.self == Bool.self { return true }
-        return withUnsafePointer(to: value) { value in
-            if T.self == String.self {
-                add(string: UnsafeRawPointer(value).assumingMemoryBound(to: String.self).pointee)
-                return true
-            }
-            guard T.self == Value.self else { return false }
-            add(UnsafeRawPointer(value).assumingMemoryBound(to: Value.self).pointee)
+    fileprivate mutating func add(_ value: UnsafePointer<LiteralValue>) -> Bool {
+        guard let (type, content) = value.content else { return true }
+        if type == Int.self || type == Double.self || type == Bool.self { return true }
+        if type == String.self {
+            add(string: content.assumingMemoryBound(to: String.self).pointee)
             return true
         }
+        guard type == Value.self else { return false }
+        add(content.assumingMemoryBound(to: Value.self).pointee)
+        return true
     }
 }
 
 extension EncodedValues.Writer {
     @inline(__always)
-    fileprivate mutating func encode(literal value: borrowing LiteralValue) -> plugin_value {
-        withUnsafePointer(to: value) { value in
-            guard let value = value.ifPresent else { return plugin_value_null() }
-            return encode(opened: value.pointee)
-        }
-    }
-
-    private mutating func encode<T: ValueConvertible>(opened value: borrowing T) -> plugin_value {
-        withUnsafePointer(to: value) { value in
-            let memory = UnsafeRawPointer(value)
-            if T.self == Int.self { return plugin_value_int(Int64(memory.load(as: Int.self))) }
-            if T.self == Double.self { return plugin_value_double(memory.load(as: Double.self)) }
-            if T.self == Bool.self { return plugin_value_bool(memory.load(as: Bool.self) ? 1 : 0) }
-            if T.self == String.self { return encode(string: memory.assumingMemoryBound(to: String.self).pointee) }
-            // `Size` has made sure that there is no other type.
-            return encode(memory.assumingMemoryBound(to: Value.self).pointee)
-        }
+    fileprivate mutating func encode(_ value: UnsafePointer<LiteralValue>) -> plugin_value {
+        guard let (type, content) = value.content else { return plugin_value_null() }
+        if type == Int.self { return plugin_value_int(Int64(content.load(as: Int.self))) }
+        if type == Double.self { return plugin_value_double(content.load(as: Double.self)) }
+        if type == Bool.self { return plugin_value_bool(content.load(as: Bool.self) ? 1 : 0) }
+        if type == String.self { return encode(string: content.assumingMemoryBound(to: String.self).pointee) }
+        // `Size` has made sure that there is no other type.
+        return encode(content.assumingMemoryBound(to: Value.self).pointee)
     }
 }
 
 extension UnsafePointer<LiteralValue> {
-    /// The value itself, where it lies; `nil` if there is none. Sound because the content of an optional lies where the
-    /// optional lies.
-    fileprivate var ifPresent: UnsafePointer<any ValueConvertible>? {
-        pointee == nil ? nil : UnsafeRawPointer(self).assumingMemoryBound(to: (any ValueConvertible).self)
+    /// The type and the memory of the value; `nil` for `nil`.
+    ///
+    /// Sound for the types above, which fit into the three words with which an existential begins; its type follows, and
+    /// is zero in an optional without a value (docs/ABI/TypeLayout.rst of the Swift project; a test checks it).
+    @inline(__always)
+    fileprivate var content: (type: Any.Type, memory: UnsafeRawPointer)? {
+        let memory = UnsafeRawPointer(self)
+        let type = (memory + 3 * MemoryLayout<UInt>.stride).load(as: Any.Type?.self)
+        return type.map { ($0, memory) }
     }
 }
