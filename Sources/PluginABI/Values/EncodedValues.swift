@@ -6,10 +6,17 @@
     private let block: ManagedBuffer<Header, UInt64>
 
     private struct Header {
+        let entryCount: Int
+        /// What most blocks do not have. Without it, a block is made and freed faster.
+        let rest: Rest?
+    }
+
+    final class Rest {
         /// The objects that the block points to, and therefore retains.
         let owners: [AnyObject]
-        let entryCount: Int
         let failure: PluginError?
+
+        init(owners: [AnyObject] = [], failure: PluginError? = nil) { (self.owners, self.failure) = (owners, failure) }
     }
 
     /// The encoding of no values.
@@ -33,11 +40,11 @@
     init(_ count: Int, _ size: Size, write: (inout Writer) -> Void) {
         let bytes = size.failure == nil ? size.structures + size.text : 0
         block = ManagedBuffer.create(minimumCapacity: (bytes + 7) / 8) { block in
-            if let failure = size.failure { return Header(owners: [], entryCount: 0, failure: failure) }
+            if let failure = size.failure { return Header(entryCount: 0, rest: failure) }
             let memory = UnsafeMutableRawPointer(block.withUnsafeMutablePointerToElements { $0 })
             var writer = Writer(structures: memory, text: memory + size.structures)
             write(&writer)
-            return Header(owners: writer.owners, entryCount: count, failure: nil)
+            return Header(entryCount: count, rest: writer.owners.map { Rest(owners: $0) })
         }
     }
 
@@ -46,7 +53,7 @@
     var entryCount: Int { block.withUnsafeMutablePointerToHeader { $0.pointee.entryCount } }
 
     /// The reason why the values cannot cross the boundary. If there is one, there are no entries.
-    var failure: PluginError? { block.withUnsafeMutablePointerToHeader { $0.pointee.failure } }
+    var failure: PluginError? { block.withUnsafeMutablePointerToHeader { $0.pointee.rest?.failure } }
 
     /// The entries. Valid as long as the block lives.
     var entries: UnsafePointer<plugin_entry> {
@@ -62,10 +69,11 @@ extension EncodedValues {
         var structures: Int
         var text = 0
         var depth = 0
-        var failure: PluginError?
+        /// The failure of the encoding, in the form in which a block keeps it.
+        var failure: Rest?
 
         init(_ entryCount: Int) { structures = entryCount * MemoryLayout<plugin_entry>.stride }
-        init(failure: PluginError) { (structures, self.failure) = (0, failure) }
+        init(failure: PluginError) { (structures, self.failure) = (0, Rest(failure: failure)) }
 
         mutating func add(_ entries: UnsafeBufferPointer<(String, Value)>) {
             for index in entries.indices {
@@ -109,15 +117,17 @@ extension EncodedValues {
 
         private mutating func add(_ count: Int, _ what: String, structures: Int = 0, text: Int = 0) {
             if count > Int(UInt32.max) {
-                failure = PluginError(.invalidValue, "\(what) of \(count) elements is longer than \(UInt32.max).")
+                fail("\(what) of \(count) elements is longer than \(UInt32.max).")
             }
-            self.structures += structures
-            self.text += text
+            self.structures &+= structures
+            self.text &+= text
         }
+
+        private mutating func fail(_ message: String) { failure = Rest(failure: PluginError(.invalidValue, message)) }
 
         private mutating func nested(_ body: (inout Size) -> Void) {
             guard depth < PLUGIN_DEPTH_MAX else {
-                failure = PluginError(.invalidValue, "Lists and maps are nested more than \(PLUGIN_DEPTH_MAX) deep.")
+                fail("Lists and maps are nested more than \(PLUGIN_DEPTH_MAX) deep.")
                 return
             }
             depth += 1
@@ -130,7 +140,7 @@ extension EncodedValues {
     struct Writer {
         var structures: UnsafeMutableRawPointer
         var text: UnsafeMutableRawPointer
-        var owners: [AnyObject] = []
+        var owners: [AnyObject]?
 
         mutating func write(_ entries: UnsafeBufferPointer<(String, Value)>) {
             let start = reserve(plugin_entry.self, entries.count)
@@ -156,10 +166,10 @@ extension EncodedValues {
             case .double(let number): return plugin_value_double(number)
             case .string(let string): return encode(string: string)
             case .bytes(let bytes):
-                owners.append(bytes.storage)
+                retain(bytes.storage)
                 return bytes.borrowed
             case .object(let object):
-                owners.append(object)
+                retain(object)
                 return plugin_value_object(object.handle)
             case .list(let values):
                 let start = reserve(plugin_value.self, values.count)
@@ -184,6 +194,11 @@ extension EncodedValues {
             return plugin_value_string(copied.bytes, UInt32(copied.count))
         }
 
+        private mutating func retain(_ owner: AnyObject) {
+            if owners == nil { owners = [] }
+            owners!.append(owner)
+        }
+
         mutating func reserve<T>(_ type: T.Type, _ count: Int) -> UnsafeMutablePointer<T> {
             defer { structures += count * MemoryLayout<T>.stride }
             return structures.bindMemory(to: type, capacity: count)
@@ -193,10 +208,34 @@ extension EncodedValues {
         mutating func copy(_ string: borrowing String) -> plugin_string {
             string.withPluginString { source in
                 let start = text
-                if let bytes = source.bytes { start.copyMemory(from: bytes, byteCount: Int(source.count)) }
+                if let bytes = source.bytes { start.copyText(from: bytes, Int(source.count)) }
                 text += Int(source.count)
                 return plugin_string(bytes: start.assumingMemoryBound(to: CChar.self), count: source.count)
             }
+        }
+    }
+}
+
+extension UnsafeMutableRawPointer {
+    /// Copies a text. Names and words are short, and are copied without a function call: by two words that overlap.
+    @inline(__always)
+    fileprivate func copyText(from source: UnsafeRawPointer, _ count: Int) {
+        func copy<Word: BitwiseCopyable>(_ type: Word.Type, at offset: Int) {
+            storeBytes(
+                of: source.loadUnaligned(fromByteOffset: offset, as: Word.self), toByteOffset: offset, as: Word.self)
+        }
+        if count > 16 {
+            copyMemory(from: source, byteCount: count)
+        } else if count >= 8 {
+            copy(UInt64.self, at: 0)
+            copy(UInt64.self, at: count &- 8)
+        } else if count >= 4 {
+            copy(UInt32.self, at: 0)
+            copy(UInt32.self, at: count &- 4)
+        } else if count > 0 {
+            copy(UInt8.self, at: 0)
+            copy(UInt8.self, at: count / 2)
+            copy(UInt8.self, at: count &- 1)
         }
     }
 }

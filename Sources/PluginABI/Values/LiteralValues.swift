@@ -6,26 +6,26 @@
 extension EncodedValues {
     /// Encodes the named values of a literal.
     @usableFromInline init(literal elements: UnsafeBufferPointer<(String, LiteralValue)>) {
-        // A copy of an element would cost much more than its encoding.
+        // A copy of an element would cost much more than its encoding, so the elements are read in place.
         let start = UnsafeRawPointer(elements.baseAddress!)
         let stride = MemoryLayout<(String, LiteralValue)>.stride
-        var size = Size(elements.count)
-        for index in 0..<elements.count {
-            let name = (start + index * stride).assumingMemoryBound(to: String.self)
-            let value = (start + index * stride + valueOffset).assumingMemoryBound(to: LiteralValue.self)
-            size.text += name.pointee.utf8.count
-            guard size.add(value) else {
+        var (size, element) = (Size(elements.count), start)
+        for _ in 0..<elements.count {
+            size.text &+= element.assumingMemoryBound(to: String.self).pointee.utf8.count
+            guard size.add((element + valueOffset).assumingMemoryBound(to: LiteralValue.self)) else {
                 self.init(converting: elements.map { ($0.0, $0.1) })
                 return
             }
+            element += stride
         }
         self.init(elements.count, size) { writer in
-            let entries = writer.reserve(plugin_entry.self, elements.count)
-            for index in 0..<elements.count {
-                let name = (start + index * stride).assumingMemoryBound(to: String.self)
-                let value = (start + index * stride + valueOffset).assumingMemoryBound(to: LiteralValue.self)
-                let key = writer.copy(name.pointee)
-                (entries + index).initialize(to: plugin_entry(key: key, value: writer.encode(value)))
+            var (entry, element) = (writer.reserve(plugin_entry.self, elements.count), start)
+            for _ in 0..<elements.count {
+                let key = writer.copy(element.assumingMemoryBound(to: String.self).pointee)
+                let value = writer.encode((element + valueOffset).assumingMemoryBound(to: LiteralValue.self))
+                entry.initialize(to: plugin_entry(key: key, value: value))
+                entry += 1
+                element += stride
             }
         }
     }
