@@ -50,6 +50,14 @@ impl Str {
     pub const fn new(text: &str) -> Str {
         Str { bytes: text.as_ptr(), count: text.len() as u64 }
     }
+
+    /// The host has checked that it is UTF-8.
+    pub fn as_str(&self) -> &str {
+        match self.count {
+            0 => "", // The pointer may be null.
+            count => unsafe { std::str::from_utf8_unchecked(std::slice::from_raw_parts(self.bytes, count as usize)) },
+        }
+    }
 }
 
 #[repr(C)]
@@ -97,6 +105,23 @@ impl Value {
                 count => std::str::from_utf8_unchecked(std::slice::from_raw_parts(self.payload.string, count as usize)),
             }
         })
+    }
+}
+
+impl Value {
+    /// The entries of a map, such as the rest of an action's parameters. They live as long as the arguments do.
+    pub fn as_map(&self) -> Option<&[Entry]> {
+        (self.kind == KIND_MAP).then(|| unsafe {
+            match self.count {
+                0 => &[][..], // The pointer may be null.
+                count => std::slice::from_raw_parts(self.payload.map, count as usize),
+            }
+        })
+    }
+
+    /// The value of a key of a map. Of equal keys the last one counts.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.as_map()?.iter().rev().find(|entry| entry.key.as_str() == key).map(|entry| &entry.value)
     }
 }
 

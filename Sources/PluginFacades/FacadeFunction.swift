@@ -6,6 +6,8 @@ struct FacadeFunction {
     let action: ModuleManifest.Action
     private let name: String
     private let parameters: [Parameter]
+    /// The argument label and the local name of the rest; `nil` if the action has none.
+    private let rest: (label: String, local: String)?
 
     private struct Parameter {
         let declared: ModuleManifest.Parameter
@@ -26,32 +28,39 @@ struct FacadeFunction {
         self.name = SwiftNames.escaped(name)
         var labels = SwiftNames()
         var locals = SwiftNames(reserved: SwiftNames.members)
-        let words = labels.take(action.parameters.map(\.name))
-        parameters = zip(zip(action.parameters, words), locals.take(words)).map { pair, local in
-            Parameter(declared: pair.0, label: SwiftNames.escaped(pair.1), local: SwiftNames.escaped(local))
-        }
+        let words = labels.take(action.parameters.map(\.name) + (action.hasRest ? ["rest"] : []))
+        let names = zip(words, locals.take(words)).map { (SwiftNames.escaped($0), SwiftNames.escaped($1)) }
+        parameters = zip(action.parameters, names).map { Parameter(declared: $0, label: $1.0, local: $1.1) }
+        rest = action.hasRest ? names.last : nil
     }
 
     private var returnsSomething: Bool { action.result != .null }
-    private var canMiss: Bool { parameters.contains(where: \.canBeMissing) }
+    /// Whether the parameters of a call are not known beforehand, so that statements collect them.
+    private var needsStatements: Bool { rest != nil || parameters.contains(where: \.canBeMissing) }
 
     /// Writes the function or, without a body, a protocol requirement, which has no default arguments.
     ///
     /// - Parameter access: The access modifier of the function.
     func declare(in source: inout SwiftSource, _ access: String? = nil, _ body: ((inout SwiftSource) -> Void)? = nil) {
+        let described =
+            parameters.map { ($0.local, $0.declared.summary) }
+            + (rest.map { [($0.local, "Further parameters, which the action does not declare.")] } ?? [])
         source.declare(
             (access ?? "") + head(withDefaults: body != nil), action.summary,
-            parameters: parameters.map { ($0.local, $0.declared.summary) }, notes: ["Performs `\(action.name)`."],
+            parameters: described, notes: ["Performs `\(action.name)`."],
             isDiscardable: returnsSomething, body)
     }
 
     private func head(withDefaults: Bool) -> String {
-        let list = parameters.map { parameter in
-            let name =
-                parameter.label == parameter.local ? parameter.label : "\(parameter.label) \(parameter.local)"
+        func names(_ label: String, _ local: String) -> String { label == local ? label : "\(label) \(local)" }
+        var list = parameters.map { parameter in
+            let name = names(parameter.label, parameter.local)
             let type = parameter.declared.type.swiftType + (parameter.canBeMissing ? "?" : "")
             guard withDefaults, !parameter.declared.isRequired else { return "\(name): \(type)" }
             return "\(name): \(type) = \(parameter.declared.defaultValue.map(SwiftSource.literal) ?? "nil")"
+        }
+        if let rest {
+            list.append("\(names(rest.label, rest.local)): [String: Value]\(withDefaults ? " = [:]" : "")")
         }
         let effects = (action.isAsync ? "async " : "") + "throws(PluginError)"
         let result = returnsSomething ? " -> \(action.result.swiftType)" : ""
@@ -66,16 +75,17 @@ struct FacadeFunction {
     func writeCall(_ call: String, of title: String, to source: inout SwiftSource) {
         let sure = parameters.filter { !$0.canBeMissing }
         var arguments = SwiftSource.dictionary(sure.map { "\($0.name): \($0.value)" })
-        if canMiss {
+        if needsStatements {
             let given = sure.map { "(\($0.name), \($0.value))" }
             source.line("var given: [(String, Value)] = [\(given.joined(separator: ", "))]")
             for parameter in parameters where parameter.canBeMissing {
                 source.line("if let \(parameter.local) { given.append((\(parameter.name), \(parameter.value))) }")
             }
+            if let rest { source.line("given += \(rest.local).map { ($0.key, $0.value) }") }
             arguments = "Parameters(given)"
         }
         let conversion = [.null, .any].contains(action.result) ? "" : ".result(of: \(SwiftSource.literal(title)))"
-        let verb = returnsSomething && canMiss ? "return try" : "try"
+        let verb = returnsSomething && needsStatements ? "return try" : "try"
         source.line("\(verb) \(call), \(arguments), timeout: timeout)\(conversion)")
     }
 }

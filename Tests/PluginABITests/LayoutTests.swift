@@ -79,6 +79,7 @@ import Testing
         expect(
             plugin_chain.self, 24, 8, [(\.size, 0), (\.reserved, 4), (\.receiver, 8), (\.set_parent, 16)])
         expect(plugin_routes.self, 24, 8, [(\.size, 0), (\.reserved, 4), (\.can_open, 8), (\.build, 16)])
+        expect(plugin_profile.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.mark, 8)])
         expect(plugin_instances.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.release, 8)])
     }
 
@@ -113,6 +114,8 @@ import Testing
         #expect(PLUGIN_CONFIGURATION_EXTENSION == "pluginhost.configuration/1")
         #expect(PLUGIN_ROUTES_EXTENSION == "pluginhost.routes/1")
         #expect(PLUGIN_INSTANCES_EXTENSION == "pluginhost.instances/1")
+        #expect(PLUGIN_PROFILE_EXTENSION == "pluginhost.profile/1")
+        #expect([PLUGIN_MARK_NAME_MAX_BYTES, PLUGIN_MARKS_MAX] == [256, 10_000])
         #expect(
             [
                 PLUGIN_HOOK_SET_UP, PLUGIN_HOOK_INIT, PLUGIN_HOOK_DID_START, PLUGIN_HOOK_WILL_STOP,
@@ -156,8 +159,10 @@ import Testing
             #expect(try clang.run(arguments, input: source).isEmpty, "\(file)")
         }
         let core = try String(contentsOfFile: "\(headers)/plugin_abi.h", encoding: .utf8)
-        for file in try headerFiles().dropFirst() where file != "plugin_abi/layout.h" {
-            #expect(core.contains("#include \"\(file)\""))
+        #expect(core.contains("#include \"plugin_abi/all.h\""))
+        let all = try String(contentsOfFile: "\(headers)/plugin_abi/all.h", encoding: .utf8)
+        for file in try headerFiles().dropFirst() where !["plugin_abi/layout.h", "plugin_abi/all.h"].contains(file) {
+            #expect(all.contains("#include \"\(file.dropFirst("plugin_abi/".count))\""), "\(file)")
         }
     }
 

@@ -104,6 +104,23 @@ import Testing
         #expect(actions.map { $0["async"] } == Array(repeating: true, count: 8))
     }
 
+    @Test func `A rest is a property of the action, wherever it stands among the inputs, and no parameter`() throws {
+        let module = Manifest("Rests", version: "1.0.0") {
+            Target("T") {
+                Action("last", .required("a", Int.self), .rest()) { a, rest in a + rest.count }
+                Action("first", .rest(), .context(), .required("a", Int.self)) { rest, _, a in a + rest.count }
+                Action("only", .rest()) { rest async in rest.count }
+                Action("none", .required("rest", Int.self)) { rest in rest }
+            }
+            Subscribe { Action("e", .rest()) { _ in } }
+        }.export()
+        let manifest = try JSONDecoder().decode(Value.self, from: Data(module.pointee.manifest.text.utf8))
+        let actions = try #require(manifest["targets"]?[0]?["actions"]?.list)
+        #expect(actions.map { $0["rest"] } == [true, true, true, nil])
+        #expect(actions.map { $0["parameters"]?.list?.count } == [1, 1, nil, 1])
+        #expect(manifest["events"]?[0] == ["name": "e", "rest": true])
+    }
+
     @Test func `Each description has its own functions`() {
         let other = Everything.export()
         #expect(other.pointee.manifest.text == module.pointee.manifest.text)

@@ -39,6 +39,9 @@ import Testing
                 let number: Int = try target.self_()
                 let text: String = try await target.func()
                 try NastyModuleV2Facade.Sendable_(caller).defaults()
+                let rest = try NastyModuleV2Facade.String_(caller).rest(rest: [:], rest_: ["more": 1])
+                try await NastyModuleV2Facade.String_(caller).restOnly(rest: rest)
+                _ = try NastyModuleV2Facade.Routes.all(_0: "a/b", page: 7, key: text, flag: true).url(caller)
                 let url = try NastyModuleV2Facade.Routes.default(key: text, page: number, flag: true).url(caller)
                 try await NastyModuleV2Facade.Routes.go().open(caller, ["_url": .string(url)])
                 let client = try caller.service(NastyModuleV2Facade.GoServiceClient_.self)
@@ -78,6 +81,29 @@ import Testing
         )
         #expect(lines.contains("/// Acts.") && lines.contains("///   - key: Which."))
         #expect(lines.contains("if let more { given.append((\"more\", .map(more))) }"))
+    }
+
+    @Test func `a rest is the last argument, and its entries are passed by their names`() throws {
+        let text = try facade(
+            """
+            {"name": "M", "version": "1.0.0", "targets": [{"name": "T", "actions": [
+              {"name": "act", "rest": true, "result": "int", "parameters": [
+                {"name": "key", "type": "string", "required": true}]}]}]}
+            """)
+        let lines = text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+        #expect(lines.contains("func act(key: String, rest: [String: Value] = [:]) throws(PluginError) -> Int {"))
+        #expect(lines.contains("given += rest.map { ($0.key, $0.value) }"))
+    }
+
+    @Test func `what a façade passes as a rest arrives as the rest`() throws {
+        let file = "\(repository)/Tests/PluginFacadesTests/SearchFacade.swift"
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == facade(searchManifest))
+        let test = try TestHost.withFixture()
+        let open = SearchFacade.Open(test.host)
+        #expect(
+            try open.search(text: "x", rest: ["a": 1, "text": "y"]) == ["text": "x", "page": 1, "rest": ["a": 1]])
+        #expect(try open.search(text: "x", page: 2) == ["text": "x", "page": 2, "rest": [:]])
+        #expect(try open.all(rest: ["a": 1]) == ["a": 1])
     }
 
     @Test func `names do not change when others are added after them`() throws {

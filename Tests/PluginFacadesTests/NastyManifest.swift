@@ -18,7 +18,10 @@ let nastyManifest = #"""
          {"name": "Value", "type": "any", "required": true}, {"name": "PluginError", "type": "list"},
          {"name": "caller", "type": "map", "required": true}, {"name": "timeout", "type": "int", "default": 7},
          {"name": "given", "type": "object"}, {"name": "x-y", "type": "bytes"}, {"name": "x.y", "type": "bytes"},
-         {"name": "xY", "type": "int", "required": true}, {"name": "_", "type": "int", "required": true}]}]},
+         {"name": "xY", "type": "int", "required": true}, {"name": "_", "type": "int", "required": true}]},
+       {"name": "rest", "rest": true, "result": "map", "parameters": [
+         {"name": "rest", "type": "map", "required": true}, {"name": "given", "type": "int"}]},
+       {"name": "restOnly", "rest": true, "async": true}]},
       {"name": "Sendable", "actions": [{"name": "defaults", "parameters": [
          {"name": "b", "type": "bool", "default": false}, {"name": "i", "type": "int", "default": -9223372036854775808},
          {"name": "d", "type": "double", "default": 5e-324}, {"name": "s", "type": "string", "default": ""},
@@ -40,6 +43,7 @@ let nastyManifest = #"""
       {"pattern": "app://nasty/:key/:page(\\d+)?", "action": "Routes/go", "name": "default", "summary": "*/"},
       {"pattern": "app://nasty/{x/:key}?/y", "action": "Routes/go", "defaults": {"flag": true}},
       {"pattern": "app://:in.nasty/*", "action": "class/default", "name": "url"},
+      {"pattern": "app://nasty/all/*/(\\d+)", "action": "Routes/go", "name": "all", "groups": {"1": "page"}},
       {"pattern": "app://nasty/a/:rest+", "action": "class/default", "name": "open"},
       {"pattern": "app://nasty/b/img-:key.png", "action": "Routes/go"}, {"pattern": "/any/:key", "action": "Routes/go"},
       {"pattern": "app://", "action": "Routes/go"}, {"pattern": "app://nasty/\"quoted\"", "action": "class/init"},

@@ -160,9 +160,36 @@ import Testing
         #expect(words(definitions["concurrency"]) == ModuleManifest.Concurrency.allCases.map(\.rawValue))
         #expect(
             words(definitions["target"], "properties", "instance") == ModuleManifest.Instance.allCases.map(\.rawValue))
+        #expect(words(definitions["route"], "properties", "transition") == Transition.allCases.map(\.rawValue))
         let kinds = Set(Value.Kind.allCases.map(\.rawValue))
         #expect(Set(words(definitions["action"], "properties", "result")) == kinds)
         #expect(Set(words(definitions["parameter"], "properties", "type")) == kinds.subtracting(["null"]))
+    }
+
+    @Test func `An action and a subscription can have a rest, which is true or false`() throws {
+        func action(_ rest: String) -> String {
+            #"{"name":"M","version":"1.0.0","targets":[{"name":"T","actions":[{"name":"a"\#(rest)}]}],"#
+                + #""events":[{"name":"e"\#(rest)}]}"#
+        }
+        for (text, hasRest) in [("", false), (#","rest":false"#, false), (#","rest":true"#, true)] {
+            let manifest = try parse(action(text))
+            #expect(manifest.targets[0].actions[0].hasRest == hasRest && manifest.events[0].hasRest == hasRest)
+        }
+        #expect(refusal(action(#","rest":1"#)).contains("target T, action a"))
+        #expect(refusal(action(#","rest":"true""#)).contains("true or false"))
+        #expect(refusal(#"{"name":"M","version":"1.0.0","interceptors":[{"name":"i","rest":true}]}"#).contains("rest"))
+    }
+
+    @Test func `A route maps groups without a name to parameters, by their numbers`() throws {
+        func route(_ groups: String) -> String {
+            #"{"name":"M","version":"1.0.0","targets":[{"name":"T","actions":[{"name":"a"}]}],"#
+                + #""routes":[{"pattern":"app://x/*","action":"T/a","groups":\#(groups)}]}"#
+        }
+        #expect(try parse(route(#"{"0":"path","12":"b"}"#)).routes[0].groups == [0: "path", 12: "b"])
+        #expect(try parse(route("{}")).routes[0].groups.isEmpty)
+        for groups in [#"{"x":"a"}"#, #"{"-1":"a"}"#, #"{"00":"a"}"#, #"{"+1":"a"}"#, #"{"0":1}"#, #"["a"]"#] {
+            #expect(refusal(route(groups)).contains("groups"), "\(groups)")
+        }
     }
 
     // MARK: -

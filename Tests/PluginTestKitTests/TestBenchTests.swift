@@ -30,6 +30,16 @@ import Testing
         #expect(try bench.host.perform("Visits", "count") == 2)
     }
 
+    @Test func `A fake whose action has a rest takes any parameters, which a recording lists by name`() async throws {
+        let open = Manifest("Open", version: "1.0.0") {
+            Target("Open") { Action("take", .required("key", String.self), .rest()) { key, rest in rest.count } }
+        }
+        let bench = try await TestBench(.product("Visits"), peers: .fake(open))
+        let calls = bench.record(.action("Open", "take"))
+        #expect(try bench.host.perform("Open", "take", ["key": "a", "color": "red"]) == 1)
+        #expect(calls.calls.map(\.parameters) == [["key": "a", "color": "red"]])
+    }
+
     @Test func `An object that is still retained is reported by its type, and its module is not torn down`()
         async throws
     {

@@ -32,6 +32,7 @@ final class ProgramProcess {
     private var status: Int32 = 0
 
     /// - Parameters:
+    ///   - program: The name of a program beside the tests, or an absolute path.
     ///   - environment: Variables in addition to the indispensable ones. By default, its home is a temporary folder.
     ///   - folder: The working directory.
     ///   - input: Its standard input.
@@ -46,8 +47,9 @@ final class ProgramProcess {
         let variables = [
             "PATH": "/usr/bin:/bin", "HOME": own.path, "TMPDIR": own.path, "SWIFT_BACKTRACE": "enable=no",
         ].merging(Self.sanitizerOptions) { $1 }.merging(environment) { $1 }
+        let path = program.hasPrefix("/") ? program : built(program)
         let (program, words) =
-            folder.map { ("/usr/bin/env", ["-C", $0, built(program)] + arguments) } ?? (built(program), arguments)
+            folder.map { ("/usr/bin/env", ["-C", $0, path] + arguments) } ?? (path, arguments)
         process = try spawn(
             program, words, environment: variables, input: own.file("input", input),
             output: pipes[1] ?? output, errors: pipes[2] ?? errors)

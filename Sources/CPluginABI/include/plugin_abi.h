@@ -45,8 +45,9 @@ typedef struct plugin_string {
 
 /* A reference to an object that lives in a module and has actions of its own; 0 means no object.
  * The host counts its holders: the caller of object_create or callback_create is the first one,
- * object_retain adds one, object_release removes one, and the object ends when none is left. In an
- * argument or a result it is borrowed. The use of an ended object is detected and does no harm. */
+ * object_retain adds one, object_release removes one, and the object ends when none is left, and
+ * none of its actions runs. In an argument or a result it is borrowed. The use of an ended object
+ * is detected and does no harm. Objects that retain each other never end. */
 typedef uint64_t plugin_object;
 
 /* The kinds of values, and the members that they use. */
@@ -56,13 +57,12 @@ typedef uint64_t plugin_object;
 #define PLUGIN_KIND_DOUBLE 3u /* as.real */
 #define PLUGIN_KIND_STRING 4u /* as.string, `count` bytes */
 #define PLUGIN_KIND_BYTES 5u  /* as.bytes, `count` bytes */
-#define PLUGIN_KIND_LIST 6u   /* as.list, `count` values */
+#define PLUGIN_KIND_LIST 6u   /* as.list, `count` values of any kinds */
 #define PLUGIN_KIND_MAP 7u    /* as.map, `count` entries; of equal keys the last one counts */
 #define PLUGIN_KIND_OBJECT 8u /* as.object */
 #define PLUGIN_KIND_NONE 0xFFFFFFFFu /* no value yet: in plugin_call.result only, never passed */
 
-/* A value. The side that passes it owns what it points to. To make and read values, see helpers.h:
- * PLUGIN_STRING("text"), plugin_value_int(7), plugin_map_find(&map, "key"). */
+/* A value. The side that passes it owns what it points to. helpers.h makes and reads values. */
 typedef struct plugin_value {
     uint32_t kind; /* PLUGIN_KIND_... */
     uint32_t count;
@@ -101,15 +101,21 @@ typedef struct plugin_call plugin_call;
 typedef struct plugin_factory plugin_factory;
 
 /* A function that the host calls for a name in the manifest, such as an action. `arguments` has one
- * value for each declared parameter, in declared order. The host has matched names, converted types
- * and filled in defaults; an optional parameter without a value is null. `call` and `arguments` are
- * borrowed until the function returns. The function must reply exactly once: before it returns or,
- * if the manifest declares "async": true, at any later time and from any thread. [any thread; one
- * at a time with "concurrency": "serial"] */
+ * value for each declared parameter, in declared order; with "rest": true there is one more, a map
+ * (never null) of the named parameters that are not declared. The host has matched names, converted
+ * types and filled in defaults; an optional parameter without a value is null. `call` and
+ * `arguments` are borrowed until the function returns. The function must reply exactly once: before
+ * it returns or, if the manifest declares "async": true, at any later time and from any thread.
+ *
+ * If the module, or the target, declares "concurrency": "serial", the host runs one of its calls at
+ * a time, until the reply. This includes object types, subscriptions and interceptors, but not
+ * callbacks, completions and `destroy`. A call that would wait for one of its parents fails with
+ * circularWait. [any thread; one at a time if serial] */
 typedef void (*plugin_invoke)(void *data, const plugin_call *call, const plugin_value *arguments,
                               uint32_t count);
 
-/* The function behind an entry of the manifest. Each entry of these kinds has exactly one:
+/* The function behind an entry of the manifest. Each entry of these kinds has exactly one, while
+ * routes and services lead to actions of targets:
  *
  *     "Target/action"  an action of a target
  *     "Type#action"    an action of an object type
@@ -129,7 +135,7 @@ typedef struct plugin_module {
     uint32_t size;  /* sizeof(plugin_module) */
     uint16_t abi_major, abi_minor;
     plugin_string toolchain; /* "swift 6.3"; empty for code that needs no Swift runtime */
-    plugin_string manifest;  /* JSON, described by manifest.schema.json */
+    plugin_string manifest;  /* JSON; manifest.schema.json, beside this file, describes it */
     const plugin_function *functions;
     uint64_t function_count;
     const plugin_factory *factories; /* of targets with instances, see plugin_abi/instances.h */
@@ -138,7 +144,7 @@ typedef struct plugin_module {
     /* Passes the host's table, which the module keeps. Called before everything else here. Returns
      * 0, or another number to refuse. The module can make calls from @setUp on. [one at a time] */
     int32_t (*activate)(void *data, const plugin_host *host);
-    /* Called after the last action has ended, to stop threads and timers. [one at a time] */
+    /* Called after the last call: stops threads and timers, and waits. [one at a time] */
     void (*deactivate)(void *data);
     /* Returns a static table, or null. The host does not ask for any yet. [any thread] */
     const void *(*get_extension)(void *data, plugin_string identifier);
@@ -203,21 +209,24 @@ typedef struct plugin_request {
 } plugin_request;
 
 /* Receives the outcome of a request, once: `value` or `error`, borrowed until the completion
- * returns; the other one is null. [the function that receives the completion states the thread] */
+ * returns; the other one is null. A null completion ignores the outcome. [the function that takes
+ * the completion states the thread] */
 typedef void (*plugin_completion)(void *data, const plugin_value *value, const plugin_error *error);
 
 /* ------------------------------------------------------------------------------------- replies */
 
 #define PLUGIN_REPLY_ACCEPTED 0
 #define PLUGIN_REPLY_STALE 1   /* the call is over or belongs to another module; nothing was done */
-#define PLUGIN_REPLY_REFUSED 2 /* the value is invalid; the caller gets an error that says so */
+#define PLUGIN_REPLY_REFUSED 2 /* not UTF-8, or too deep; the caller gets an error. The result type
+                                * that the manifest declares is not checked. */
 
-/* Replies with a result before the action returns; afterwards `call` is invalid, so use
- * host->resolve. Borrows `result`. Returns PLUGIN_REPLY_... [any thread; one at a time per call] */
+/* Replies with a result before the action returns. When it has returned, `call` is invalid: keep
+ * call->token, and use host->resolve. Borrows `result`. Returns PLUGIN_REPLY_..., which does not
+ * detect a second reply if the first was a scalar. [any thread; one at a time per call] */
 static inline int32_t plugin_reply(const plugin_host *host, const plugin_call *call,
                                    plugin_value result);
 
-/* Replies with an error before the action returns; afterwards, use host->reject. Borrows `code` and
+/* Replies with an error before the action returns; later, use host->reject. Borrows `code` and
  * `message`, which are NUL-terminated. Returns PLUGIN_REPLY_... [any thread] */
 static inline int32_t plugin_fail(const plugin_host *host, const plugin_call *call,
                                   const char *code, const char *message);
@@ -237,9 +246,11 @@ struct plugin_host {
     uint16_t abi_major, abi_minor;
     void *implementation; /* for the host's own use */
 
-    /* Calls a synchronous action; an asynchronous one is an error. `parent` is the call for which
-     * this one is made; 0 means the one that runs on this thread, if any. `completion` runs before
-     * this returns, on this or the replying thread. Borrows `request`. [any thread] */
+    /* Calls a synchronous action; an asynchronous one is an error, and so is a callback with
+     * PLUGIN_OBJECT_ASYNC: use `call` for objects of unknown origin. `parent` is the call for which
+     * this one is made; 0 means the one that runs on this thread, if any. It serves to detect
+     * recursion and circular waits, and passes on no deadline. `completion` runs before this
+     * returns, on this or the replying thread. Borrows `request`. [any thread] */
     void (*perform)(const plugin_host *host, plugin_token parent, const plugin_request *request,
                     plugin_completion completion, void *data);
     /* Calls an action of either kind. `completion` runs on any thread, maybe before this returns.
@@ -263,8 +274,9 @@ struct plugin_host {
                       void (*handler)(void *data, int32_t cancelled), void *data);
 
     /* Makes an object of a declared type; the caller is its first holder. The object owns
-     * `instance` until it ends; then `destroy` (may be null) gets it back, once, on any thread.
-     * Returns 0, and owns nothing, if the manifest has no such type. [any thread] */
+     * `instance` until it ends; then `destroy` (may be null) gets it back, once, on any thread,
+     * also within object_release: lock nothing there that `destroy` needs. Returns 0, and owns
+     * nothing, if the manifest has no such type. [any thread] */
     plugin_object (*object_create)(const plugin_host *host, plugin_string type, void *instance,
                                    void (*destroy)(void *instance));
     /* Makes a callback: an object with one action, "call", which gets its arguments by position, as
@@ -284,17 +296,5 @@ struct plugin_host {
 #ifdef __cplusplus
 }
 #endif
-#include "plugin_abi/bound.h"
-#include "plugin_abi/chain.h"
-#include "plugin_abi/configuration.h"
-#include "plugin_abi/context.h"
-#include "plugin_abi/entry.h"
-#include "plugin_abi/events.h"
-#include "plugin_abi/helpers.h"
-#include "plugin_abi/hooks.h"
-#include "plugin_abi/instances.h"
-#include "plugin_abi/interceptors.h"
-#include "plugin_abi/log.h"
-#include "plugin_abi/routes.h"
-#include "plugin_abi/services.h"
+#include "plugin_abi/all.h"
 #endif

@@ -1,15 +1,27 @@
-/* Modules that are linked into the same image as this file, found by their records in the section "plugin_modules"
- * (PLUGIN_MODULE_SECTION in plugin_abi/entry.h). */
+/* The images that are loaded in the process, and the records of modules in the image that contains this file. The
+ * records are in the section PLUGIN_MODULE_SECTION (plugin_abi/entry.h). */
 #ifndef PLUGIN_HOST_LINKED_H
 #define PLUGIN_HOST_LINKED_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-/* The number of records. */
-size_t plugin_host_linked_count(void);
+/* The program or a library; see dl_iterate_phdr(3). Valid during the call of `body`. */
+typedef struct plugin_host_image {
+    const char *path;            /* empty for the program */
+    uintptr_t base;              /* is added to the addresses in its file */
+    const void *program_headers; /* Elf64_Phdr, in memory */
+    size_t program_header_count;
+} plugin_host_image;
 
-/* Returns the description that the entry function of a record returns; null if there is none. Runs code of the
- * module. */
-const void *plugin_host_linked_description(size_t index);
+/* Calls `body` for the program, then for each loaded library. `body` must not load libraries. */
+void plugin_host_each_image(void (*body)(void *data, const plugin_host_image *image), void *data);
+
+/* Returns the records in the image that contains this file, and sets `*count` to their number. They are addresses of
+ * entry functions. */
+const void *const *plugin_host_own_records(size_t *count);
+
+/* An address in the image that contains this file. */
+const void *plugin_host_own_address(void);
 
 #endif /* PLUGIN_HOST_LINKED_H */

@@ -191,6 +191,7 @@ enum HostExtension {
     nonisolated(unsafe) static let context = plugin_string.immortal(PLUGIN_CONTEXT_EXTENSION)
     nonisolated(unsafe) static let instances = plugin_string.immortal(PLUGIN_INSTANCES_EXTENSION)
     nonisolated(unsafe) static let log = plugin_string.immortal(PLUGIN_LOG_EXTENSION)
+    nonisolated(unsafe) static let profile = plugin_string.immortal(PLUGIN_PROFILE_EXTENSION)
     nonisolated(unsafe) static let routes = plugin_string.immortal(PLUGIN_ROUTES_EXTENSION)
     nonisolated(unsafe) static let services = plugin_string.immortal(PLUGIN_SERVICES_EXTENSION)
 }

@@ -14,7 +14,7 @@ public struct ServiceInfo: Sendable, Hashable {
     public let isSingleton: Bool
     /// One sentence for people; may be empty.
     public let summary: String
-    /// The service file that declares the service; `nil` if the module's manifest does.
+    /// The service file that declares the service; `nil` if the module's manifest or the program does.
     public let file: String?
 }
 
@@ -81,7 +81,8 @@ public struct ServiceHandle: @unchecked Sendable {
     /// Calls a synchronous action of the service and returns its result.
     ///
     /// - Parameters:
-    ///   - action: The name of an action of the service's target.
+    ///   - action: The name of an action of the service: one that its interface declares or, if it has none, one of its
+    ///     target. Any other name is the error ``PluginError/Code/unknownAction``; there are no fallbacks.
     ///   - parameters: By name or by position.
     ///   - context: The context of the parent call. Default: the call of the action that runs on this thread, if any.
     ///   - timeout: The time that the call may take. Default: none.

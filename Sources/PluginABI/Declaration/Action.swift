@@ -16,11 +16,16 @@ public struct Action<Instance>: Sendable {
         _ run: @escaping @Sendable (Invocation) throws -> Void
     ) {
         declaration = ActionDeclaration(
-            name: name, parameters: parameters.compactMap(\.self), resultKind: resultKind, isAsync: isAsync, run: run)
+            name: name, parameters: parameters.compactMap(\.self).filter { !$0.isRest },
+            hasRest: parameters.contains { $0?.isRest == true }, resultKind: resultKind, isAsync: isAsync, run: run)
     }
 
     /// Allows other programs to call the action, by a URL. An action whose name begins with `native` cannot be remote.
     public func remote() -> Self { modified(self) { $0.declaration.isRemote = true } }
+
+    /// Makes the action handle all events that go up the chain and whose names begin with a prefix; all events if it is
+    /// empty. `Action.handle(prefix:)` is shorter if the parameters are not declared one by one.
+    public func handles(prefix: String) -> Self { modified(self) { $0.declaration.handledPrefix = prefix } }
 
     /// Adds one sentence about what the action does, for lists and generated code.
     public func summary(_ text: String) -> Self { modified(self) { $0.declaration.summary = text } }
@@ -33,10 +38,15 @@ public struct Action<Instance>: Sendable {
 public struct ActionDeclaration: Sendable {
     let name: String
     let parameters: [ParameterDeclaration]
+    /// Whether the action takes parameters that it does not declare.
+    let hasRest: Bool
     let resultKind: Value.Kind
     let isAsync: Bool
     var isRemote = false
     var summary = ""
+    /// The beginning of the names of the events that the action handles; `nil` if its name is that of one event, or if
+    /// it handles none.
+    var handledPrefix: String?
     /// Runs the closure on a call. An error that it throws becomes the reply.
     let run: @Sendable (Invocation) throws -> Void
 }

@@ -1,6 +1,7 @@
 /// One input of an action's closure: a declared parameter, the instance of the target, the context, or a reply handle.
 ///
-/// Write `.required`, `.optional`, `.instance()`, `.context()` or `.reply()`, in the order of the closure's parameters.
+/// Write `.required`, `.optional`, `.rest()`, `.instance()`, `.context()` or `.reply()`, in the order of the closure's
+/// parameters.
 public protocol ActionInput<Instance, Output>: Sendable {
     /// The instance of the target or object type that the action belongs to.
     associatedtype Instance
@@ -31,11 +32,20 @@ public struct ParameterDeclaration: Sendable {
     public var defaultValue: Value
     /// One sentence for people; may be empty.
     public var summary: String
+    /// Whether this stands for the rest: the parameters that the action does not declare.
+    @usableFromInline private(set) var isRest = false
 
     /// Makes a declaration. Modules write `.required` or `.optional` instead.
     public init(name: String, kind: Value.Kind, isRequired: Bool, defaultValue: Value, summary: String) {
         (self.name, self.kind, self.isRequired) = (name, kind, isRequired)
         (self.defaultValue, self.summary) = (defaultValue, summary)
+    }
+
+    /// The rest.
+    @usableFromInline static var rest: ParameterDeclaration {
+        var rest = ParameterDeclaration(name: "", kind: .map, isRequired: false, defaultValue: .null, summary: "")
+        rest.isRest = true
+        return rest
     }
 }
 
@@ -76,6 +86,12 @@ public struct InvocationInputs {
         guard let arguments = call.arguments, next < call.count else { return plugin_value_null() }
         defer { next += 1 }
         return arguments[next]
+    }
+
+    /// The rest, which the host passes as the last argument, whatever its place among the inputs.
+    @inlinable var rest: plugin_value {
+        guard let arguments = call.arguments, call.count > 0 else { return plugin_value_null() }
+        return arguments[call.count - 1]
     }
 
     /// Replies with null, unless the action has received a reply handle.
@@ -146,6 +162,28 @@ extension ActionInput {
     ) -> Self where Self == OptionalInput<I, T> {
         Self(ParameterDeclaration(name: name, kind: T.kind, isRequired: false, defaultValue: .null, summary: summary))
     }
+}
+
+/// The parameters that a call passes by name and the action does not declare.
+public struct RestInput<Instance>: ActionInput {
+    @inlinable init() {}
+    @inlinable public var declaration: ParameterDeclaration? { .rest }
+    @inlinable public static func read(from inputs: inout InvocationInputs) throws(PluginError) -> [String: Value] {
+        try [String: Value](borrowing: inputs.rest, host: inputs.call.host)
+    }
+}
+
+extension ActionInput {
+    /// Declares that the action takes parameters that it does not declare. The closure gets them by name; the
+    /// dictionary is empty if there are none.
+    ///
+    ///     Action("search", .required("text", String.self), .rest()) { text, filters in … }
+    ///
+    /// Without a rest, a call that passes such a parameter is refused, and the query of a URL is relieved of it. A call
+    /// can also pass the rest by position, after all declared parameters, as a map, whose entries then count as if they
+    /// were passed by name. The names `_url`, `_pattern`, `_object`, `_event` and `_parameters`, which are reserved for
+    /// the host, are never in the rest.
+    @inlinable public static func rest<I>() -> Self where Self == RestInput<I> { Self() }
 }
 
 // MARK: Other inputs

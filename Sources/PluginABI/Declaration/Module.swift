@@ -123,7 +123,9 @@ extension ActionDeclaration {
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
         if isAsync { entry.add("async", true) }
         if isRemote { entry.add("remote", true) }
+        if let handledPrefix { entry.add("handles", .string(handledPrefix)) }
         if !parameters.isEmpty { entry.add("parameters", parameters.map(\.json)) }
+        if hasRest { entry.add("rest", true) }
         if showsResult, resultKind != .any { entry.add("result", .string(resultKind.rawValue)) }
         return entry.json
     }

@@ -8,18 +8,25 @@ public struct Route: ManifestPart {
     let pattern: String
     let action: String
     let defaults: [String: Value]
+    let groups: [Int: String]
     private(set) var name: String?
     private(set) var summary = ""
+    private(set) var transition = Transition.none
 
     /// Declares a route.
     ///
     /// - Parameters:
-    ///   - pattern: The pattern. Without a scheme, it matches any scheme; if it begins with `/`, it also matches any
-    ///     host. `scheme://` alone matches if no other pattern for that scheme does.
+    ///   - pattern: The pattern. Without a scheme, it has the first scheme of the program; if it begins with `//`, it
+    ///     matches any scheme. `scheme://` alone matches if no other pattern for that scheme does.
     ///   - action: The action, `target/action`, of this module.
     ///   - defaults: Values for parameters that neither the caller nor the URL gives.
-    public init(_ pattern: String, to action: String, defaults: [String: Value] = [:]) {
-        (self.pattern, self.action, self.defaults) = (pattern, action, defaults)
+    ///   - groups: The parameters for groups without a name (`*`, `(\d+)`), which are numbered from 0 through host and
+    ///     path: `[0: "path"]`. What a group without a name and without a parameter takes is in the rest of the action,
+    ///     under the number, or is ignored.
+    public init(
+        _ pattern: String, to action: String, defaults: [String: Value] = [:], groups: [Int: String] = [:]
+    ) {
+        (self.pattern, self.action, self.defaults, self.groups) = (pattern, action, defaults, groups)
     }
 
     /// Adds a name by which URLs of the route can be built.
@@ -28,13 +35,23 @@ public struct Route: ManifestPart {
     /// Adds one sentence about what the route opens.
     public func summary(_ text: String) -> Self { modified(self) { $0.summary = text } }
 
+    /// Makes a URL from outside the program show the page that the action makes, if the program has a navigator for it.
+    /// With ``Transition/none``, the default, and for callers inside the program, opening the URL only returns the page.
+    public func transition(_ transition: Transition) -> Self { modified(self) { $0.transition = transition } }
+
     public func add(to module: ModuleDescription) {
         var entry = ManifestObject()
         entry.add("pattern", .string(pattern))
         entry.add("action", .string(action))
         if let name { entry.add("name", .string(name)) }
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
+        if transition != .none { entry.add("transition", .string(transition.rawValue)) }
         if !defaults.isEmpty { entry.add("defaults", .map(defaults)) }
+        if !groups.isEmpty {
+            var names: [String: Value] = [:]
+            for (number, name) in groups { names[String(number)] = .string(name) }
+            entry.add("groups", .map(names))
+        }
         module.routes.append(entry.json)
     }
 }

@@ -1,7 +1,10 @@
-/// A service that a target of the module implements. Other modules find it by its name and the lowest acceptable
-/// version, without knowing the module or the target.
+/// A service that a target implements. Modules find it by its name and the lowest acceptable version, without knowing
+/// the module or the target.
 ///
 ///     Service("HomeService", version: "1.2.0", target: "A")
+///
+/// In a manifest, the target is one of the module. The program can also bind a service to the target of any module:
+/// `host.addService(Service("HomeService", version: "1.2.0", target: "A"))`.
 public struct Service: ManifestPart {
     let name: String
     let version: String
@@ -9,6 +12,7 @@ public struct Service: ManifestPart {
     let priority: Int
     let isSingleton: Bool
     private(set) var summary = ""
+    private(set) var interface: [ServiceAction]?
 
     /// Declares a service.
     ///
@@ -16,7 +20,7 @@ public struct Service: ManifestPart {
     ///   - name: The name of the service, `[A-Za-z_][A-Za-z0-9_.-]*`. If several modules offer it, the highest version
     ///     serves.
     ///   - version: The version of the service, according to Semantic Versioning 2.0.
-    ///   - target: The target of this module that implements the service.
+    ///   - target: The target that implements the service.
     ///   - priority: The priority: of equal versions, the one with the highest priority serves. Equal versions with
     ///     equal priorities in two modules are a conflict.
     ///   - singleton: Whether all callers share the target's instance. Otherwise each ``HostContext/service(_:from:)``
@@ -29,13 +33,28 @@ public struct Service: ManifestPart {
     /// Adds one sentence about what the service does.
     public func summary(_ text: String) -> Self { modified(self) { $0.summary = text } }
 
-    public func add(to module: ModuleDescription) {
+    /// Declares the interface: the actions that callers may use, and no others of the target.
+    ///
+    /// The host checks the target against the interface when the service is registered: each action must exist, accept
+    /// the parameters at the same positions, require no others, and have a result of the declared kind. Other
+    /// implementations of the service are checked, too, if they have the same version, or a higher one with the same
+    /// major version (for 0.x, the same minor version).
+    public func interface(_ actions: ServiceAction...) -> Self { modified(self) { $0.interface = actions } }
+
+    /// Declares the interface by a list that several services share.
+    public func interface(_ actions: [ServiceAction]) -> Self { modified(self) { $0.interface = actions } }
+
+    public func add(to module: ModuleDescription) { module.services.append(json) }
+
+    /// The entry of the manifest.
+    package var json: String {
         var entry = ManifestObject(name: name)
         entry.add("version", .string(version))
         entry.add("target", .string(target))
         if priority != 0 { entry.add("priority", .int(priority)) }
         if isSingleton { entry.add("singleton", true) }
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
-        module.services.append(entry.json)
+        if let interface { entry.add("interface", interface.map(\.json)) }
+        return entry.json
     }
 }

@@ -93,6 +93,44 @@ extension Action where Instance: Sendable {
             try await body(instance, ChainEvent(name: event, parameters: parameters ?? [:], context: context))
         }
     }
+
+    /// Handles all events that go up the chain, or all whose names begin with a prefix.
+    ///
+    ///     Action.handle(prefix: "shop.") { basket, event in
+    ///         basket.note(event.name)
+    ///         return .passedOn
+    ///     }
+    ///
+    /// At each object, the handler of the event itself is asked first, then those with a prefix, longer ones first. This
+    /// makes an action named `handles.` and the prefix.
+    ///
+    /// - Parameters:
+    ///   - prefix: The beginning of the names. Default: all events.
+    ///   - body: The code that handles an event.
+    public static func handle(
+        prefix: String = "", _ body: @escaping @Sendable (Instance, ChainEvent) throws -> ChainReply
+    ) -> Action {
+        Action(
+            "handles." + prefix, .instance(), .context(), .optional("_event", String.self),
+            .optional("_parameters", [String: Value].self)
+        ) { instance, context, event, parameters in
+            try body(instance, ChainEvent(name: event ?? "", parameters: parameters ?? [:], context: context))
+        }
+        .handles(prefix: prefix)
+    }
+
+    /// Handles all events, or all with a prefix, asynchronously. Only the asynchronous `emit` asks such a handler.
+    public static func handle(
+        prefix: String = "", _ body: @escaping @Sendable (Instance, ChainEvent) async throws -> ChainReply
+    ) -> Action {
+        Action(
+            "handles." + prefix, .instance(), .context(), .optional("_event", String.self),
+            .optional("_parameters", [String: Value].self)
+        ) { (instance, context, event, parameters) async throws -> ChainReply in
+            try await body(instance, ChainEvent(name: event ?? "", parameters: parameters ?? [:], context: context))
+        }
+        .handles(prefix: prefix)
+    }
 }
 
 extension Action where Instance == Never {
@@ -113,6 +151,37 @@ extension Action where Instance == Never {
             (context, parameters) async throws -> ChainReply in
             try await body(ChainEvent(name: event, parameters: parameters ?? [:], context: context))
         }
+    }
+
+    /// Handles all events that go up the chain, or all whose names begin with a prefix, for the module: in a target
+    /// without an instance.
+    ///
+    /// - Parameters:
+    ///   - prefix: The beginning of the names. Default: all events.
+    ///   - body: The code that handles an event.
+    public static func handle(
+        prefix: String = "", _ body: @escaping @Sendable (ChainEvent) throws -> ChainReply
+    ) -> Action {
+        Action(
+            "handles." + prefix, .context(), .optional("_event", String.self),
+            .optional("_parameters", [String: Value].self)
+        ) { context, event, parameters in
+            try body(ChainEvent(name: event ?? "", parameters: parameters ?? [:], context: context))
+        }
+        .handles(prefix: prefix)
+    }
+
+    /// Handles all events, or all with a prefix, asynchronously. Only the asynchronous `emit` asks such a handler.
+    public static func handle(
+        prefix: String = "", _ body: @escaping @Sendable (ChainEvent) async throws -> ChainReply
+    ) -> Action {
+        Action(
+            "handles." + prefix, .context(), .optional("_event", String.self),
+            .optional("_parameters", [String: Value].self)
+        ) { (context, event, parameters) async throws -> ChainReply in
+            try await body(ChainEvent(name: event ?? "", parameters: parameters ?? [:], context: context))
+        }
+        .handles(prefix: prefix)
     }
 }
 

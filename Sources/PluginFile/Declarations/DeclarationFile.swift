@@ -1,4 +1,4 @@
-import PluginABI
+package import PluginABI
 
 /// A file in a plugins folder that declares routes or services, in JSON or as a property list. Its content is an object
 /// whose keys are the patterns or the names.
@@ -10,8 +10,39 @@ package struct DeclarationFile {
     /// The code of errors.
     let code: PluginError.Code
 
-    /// Returns whether a file name is that of a route or service file.
-    package static func isNamed(_ name: String) -> Bool { RouteFile.isNamed(name) || ServiceFile.isNamed(name) }
+    /// Returns whether a file name is that of a route or service file, even if its format is not accepted.
+    package static func isNamed(_ name: String) -> Bool {
+        RouteFile.isNamed(name) || ServiceFile.isNamed(name) || otherFormat(name) != nil
+    }
+
+    /// Checks that the extension of a route or service file is that of a format that is accepted.
+    ///
+    /// - Throws: `invalidRouteFile` or `invalidServiceFile`.
+    package static func checkFormat(of path: String) throws(PluginError) {
+        guard let (kind, code) = otherFormat(path) else { return }
+        throw PluginError(
+            code,
+            "\(path) is not read: its name must end in .\(kind).json, with its content in JSON, or in .\(kind).plist, "
+                + "with its content as a property list in XML.")
+    }
+
+    /// Returns the kind of a file whose name ends in `.KIND.EXTENSION` with an extension that is not accepted, and the
+    /// code of the error; `nil` for other names, such as those of backups (`x.routes.json~`).
+    private static func otherFormat(_ name: String) -> (kind: String, code: PluginError.Code)? {
+        let words = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).suffix(2)
+        guard words.count == 2, words.startIndex > 0, let word = words.first, let last = words.last,
+            case let ending = String(Substring(last)), !notFormats.contains(ending), (1...16).contains(last.count),
+            last.allSatisfy({ $0.isLetter || $0.isDigit })
+        else { return nil }
+        return switch String(Substring(word)) {
+        case "routes": ("routes", .invalidRouteFile)
+        case "services": ("services", .invalidServiceFile)
+        default: nil
+        }
+    }
+
+    /// The accepted extensions, and those of modules and of files that tools leave behind.
+    private static let notFormats: Set = ["json", "plist", "so", "bak", "swp", "tmp"]
 
     /// Returns whether a file name ends in `.KIND.json` or `.KIND.plist`.
     static func isNamed(_ name: String, _ kind: String) -> Bool {
@@ -20,12 +51,17 @@ package struct DeclarationFile {
 
     /// Reads the file's content.
     ///
-    /// - Parameter mapping: A description of the mapping, for the error if the content is not an object.
     /// - Throws: `code`, with the file, what is wrong and where, also for a duplicate name.
-    func entries(_ bytes: [UInt8], _ mapping: String) throws(PluginError) -> [(key: String, value: Value)] {
-        let value =
-            path.hasSuffix(".plist") ? try propertyList(bytes) : try Value(jsonFile: bytes, code: code, what: path)
-        guard let entries = value.map else { throw error(" must be an object that maps \(mapping).") }
+    func content(_ bytes: [UInt8]) throws(PluginError) -> Value {
+        path.hasSuffix(".plist") ? try propertyList(bytes) : try Value(jsonFile: bytes, code: code, what: path)
+    }
+
+    /// Returns the entries of the file's content, sorted by key.
+    ///
+    /// - Parameter mapping: A description of the mapping, for the error if the content is not an object.
+    /// - Throws: `code`.
+    func entries(_ content: Value, _ mapping: String) throws(PluginError) -> [(key: String, value: Value)] {
+        guard let entries = content.map else { throw error(" must be an object that maps \(mapping).") }
         return entries.sorted { $0.key < $1.key }
     }
 

@@ -14,7 +14,8 @@ package enum RouteFile {
     /// - Throws: `invalidRouteFile`, with the file, what is wrong and where.
     package static func parse(_ bytes: [UInt8], path: String) throws(PluginError) -> [ModuleManifest.Route] {
         let file = DeclarationFile(path: path, code: .invalidRouteFile)
-        let entries = try file.entries(bytes, "patterns to actions, such as {\"app://shop/:key\": \"A/detail\"}")
+        let entries = try file.entries(
+            file.content(bytes), "patterns to actions, such as {\"app://shop/:key\": \"A/detail\"}")
         try file.checkCount(entries.count, "routes", limit: routeLimit)
         var routes: [ModuleManifest.Route] = []
         routes.reserveCapacity(entries.count)
@@ -47,7 +48,7 @@ package enum RouteFile {
         guard case .map(let fields) = value else {
             throw error("It must be \"target/action\", or an object with the key \"action\".")
         }
-        let known = ["action", "name", "summary", "defaults"]
+        let known = ["action", "name", "summary", "defaults", "transition", "groups"]
         if let key = fields.keys.sorted().first(where: { !known.contains($0) }) {
             throw error(
                 "The key \"\(key.shortened)\" is not known.\(didYouMean(key, known)) The known keys are: "
@@ -61,9 +62,19 @@ package enum RouteFile {
         guard let names = try field("action", \.string, "a string, written target/action")?.actionOfRoute() else {
             throw error("The key \"action\" is missing.")
         }
+        let transition = try field("transition", \.string, "a string").map { word throws(PluginError) in
+            guard let transition = Transition(rawValue: word) else {
+                let words = Transition.allCases.map(\.rawValue)
+                throw error(
+                    "The transition \"\(word.shortened)\" is not known.\(didYouMean(word, words)) The known ones are: "
+                        + "\(words.joined(separator: ", ")).")
+            }
+            return transition
+        }
         return ModuleManifest.Route(
             pattern: pattern, target: names.target, action: names.action,
             name: try field("name", \.string, "a string"), summary: try field("summary", \.string, "a string") ?? "",
-            defaults: try field("defaults", \.map, "an object") ?? [:])
+            defaults: try field("defaults", \.map, "an object") ?? [:], transition: transition ?? .none,
+            groups: try field("groups", \.routeGroups, "an object of group numbers and parameters") ?? [:])
     }
 }

@@ -4,11 +4,19 @@ package import PluginABI
 ///
 ///     {"HomeService": {"target": "A", "version": "1.2.0"}}
 ///
-/// The counterpart in BeeHive is the property list that maps protocols to classes.
+/// The counterpart in BeeHive is the property list `BHService.plist`, a list of protocols and classes. It is accepted
+/// under its own name or that of a service file, and its classes name targets:
+///
+///     [{"service": "HomeService", "impl": "A"}]
 package enum ServiceFile {
     static let serviceLimit = 10_000
 
-    package static func isNamed(_ name: String) -> Bool { DeclarationFile.isNamed(name, "services") }
+    /// Returns whether a file name, or the path of a file, is that of a service file.
+    package static func isNamed(_ name: String) -> Bool {
+        DeclarationFile.isNamed(name, "services") || name == ofBeeHive || name.hasSuffix("/\(ofBeeHive)")
+    }
+
+    private static let ofBeeHive = "BHService.plist"
 
     /// Reads the services of a file.
     ///
@@ -16,26 +24,41 @@ package enum ServiceFile {
     /// - Throws: `invalidServiceFile`, with the file and what is wrong.
     package static func parse(_ bytes: [UInt8], path: String) throws(PluginError) -> [ModuleManifest.Service] {
         let file = DeclarationFile(path: path, code: .invalidServiceFile)
-        let entries = try file.entries(
-            bytes, "services to targets, such as {\"HomeService\": {\"target\": \"A\", \"version\": \"1.0.0\"}}")
+        let declarations = try declarations(try file.content(bytes), file)
+        try file.checkCount(declarations.count, "services", limit: serviceLimit)
         var services: [ModuleManifest.Service] = []
-        for (name, value) in entries {
-            for declaration in value.list ?? [value] {
-                let service: ModuleManifest.Service
-                do throws(PluginError) {
-                    service = try ModuleManifest.Service(named: name, declaration, ofFile: path)
-                } catch {
-                    throw PluginError(.invalidServiceFile, error.message)
-                }
-                if services.contains(where: service.collides) {
-                    throw file.error(
-                        ": the service \(name) \(service.version) is declared twice with the priority "
-                            + "\(service.priority).")
-                }
-                services.append(service)
+        var keys: Set<ModuleManifest.Service.Key> = []
+        for declared in declarations {
+            let service: ModuleManifest.Service
+            do throws(PluginError) {
+                service = try ModuleManifest.Service(declared, ofFile: path)
+            } catch {
+                throw PluginError(.invalidServiceFile, error.message)
             }
+            guard keys.insert(service.key).inserted else {
+                throw file.error(
+                    ": the service \(service.name) \(service.version) is declared twice with the priority "
+                        + "\(service.priority).")
+            }
+            services.append(service)
         }
-        try file.checkCount(services.count, "services", limit: serviceLimit)
         return services
+    }
+
+    /// A service as the file declares it.
+    enum Declaration {
+        case named(String, Value)
+        case ofBeeHive(Value, number: Int)
+    }
+
+    private static func declarations(_ content: Value, _ file: DeclarationFile) throws(PluginError) -> [Declaration] {
+        if let list = content.list {
+            return list.enumerated().map { .ofBeeHive($1, number: $0 + 1) }
+        }
+        let entries = try file.entries(
+            content,
+            "services to targets, such as {\"HomeService\": {\"target\": \"A\", \"version\": \"1.0.0\"}}, or a list of "
+                + "objects, such as [{\"service\": \"HomeService\", \"impl\": \"A\"}]")
+        return entries.flatMap { name, value in (value.list ?? [value]).map { .named(name, $0) } }
     }
 }

@@ -8,7 +8,9 @@ struct ELFHeader {
     let sectionHeaders: UInt64
     let sectionHeaderCount: UInt64
 
-    init(_ file: ELFBytes) throws(PluginError) {
+    /// - Parameter isLoaded: Whether the process has loaded the file. Then it may be a program, and its sections are
+    ///   not checked.
+    init(_ file: ELFBytes, ofLoadedImage isLoaded: Bool = false) throws(PluginError) {
         try Self.checkMagic(file)
         let kind = try file.read(UInt8.self, at: 4)
         try file.check(
@@ -30,7 +32,7 @@ struct ELFHeader {
         try file.check(
             system == 0 || system == 3,
             invalid: "is for another operating system (OS ABI \(system), expected 0 or 3).")
-        try Self.checkType(file)
+        if !isLoaded { try Self.checkType(file) }
         let machine = try file.read(UInt16.self, at: 18)
         try file.check(
             machine == ELFImage.thisMachine,
@@ -55,7 +57,7 @@ struct ELFHeader {
         // A linker writes the section headers at the end, so a truncated file is noticed here first.
         let end = saturating(sectionHeaderCount, times: 64, plus: sectionHeaders)
         try Self.checkEnd(file, max(saturating(programHeaderCount, times: 56, plus: programHeaders), end))
-        if sectionHeaders != 0 { try checkSections(file) }
+        if sectionHeaders != 0, !isLoaded { try checkSections(file) }
     }
 
     private func checkSections(_ file: ELFBytes) throws(PluginError) {

@@ -1,4 +1,3 @@
-import Foundation
 package import PluginABI
 
 extension Value {
@@ -41,13 +40,5 @@ package enum JSONText {
         } catch {
             throw PluginError(code, "\(what) \(error.message)")
         }
-    }
-}
-
-extension Bytes {
-    /// Decodes base64 text; `nil` if the text is not valid base64.
-    package init?(base64 text: String) {
-        guard let data = Data(base64Encoded: text) else { return nil }
-        self.init(data)
     }
 }

@@ -53,17 +53,22 @@ package struct ModuleManifest: Sendable, Equatable {
         package var actions: [Action] = []
     }
 
-    package struct Action: Sendable, Equatable {
+    package struct Action: Sendable, Hashable {
         package var name: String
         package var summary = ""
         package var isAsync = false
         /// Whether other programs may call it.
         package var isRemote = false
         package var parameters: [Parameter] = []
+        /// Whether it takes parameters that it does not declare.
+        package var hasRest = false
         package var result = Value.Kind.any
+        /// The beginning of the names of the events that it handles in the chain, empty for all; `nil` if it does not
+        /// handle events by prefix.
+        package var handles: String?
     }
 
-    package struct Parameter: Sendable, Equatable {
+    package struct Parameter: Sendable, Hashable {
         package var name: String
         package var type: Value.Kind
         package var isRequired = false
@@ -158,22 +163,31 @@ extension ModuleManifest.ObjectType {
 
 extension ModuleManifest.Action {
     fileprivate init(_ node: ManifestNode) throws(PluginError) {
-        try node.checkKeys(["name", "summary", "async", "remote", "parameters", "result"])
+        try node.checkKeys(["name", "summary", "async", "remote", "parameters", "rest", "result", "handles"])
         name = try node.name()
         summary = try node.summary()
         isAsync = try node.flag("async")
         isRemote = try node.flag("remote")
         parameters = try node.list("parameters", "parameter", ModuleManifest.Parameter.init)
+        hasRest = try node.flag("rest")
         result = try node.choice("result", default: .any)
+        handles = try node.optional("handles", \.string, "a string")
+        if let handles, !handles.isEmpty { _ = try node.name(checking: handles) }
         try node.check(
             !isRemote || !name.lowercased().hasPrefix("native"),
             else:
                 "it is declared remote, but actions whose names begin with \"native\" are for calls within the program")
     }
 
+    /// Reads an action of the interface of a service.
+    init(inInterface node: ManifestNode) throws(PluginError) {
+        try node.checkKeys(["name", "summary", "async", "parameters", "rest", "result"])
+        try self.init(node)
+    }
+
     /// Reads a subscription: an action that is performed when an event of its name is posted.
     fileprivate init(subscription node: ManifestNode) throws(PluginError) {
-        try node.checkKeys(["name", "summary", "async", "parameters"])
+        try node.checkKeys(["name", "summary", "async", "parameters", "rest"])
         try self.init(node)
     }
 
@@ -224,6 +238,15 @@ extension ModuleManifest.Parameter {
 
 extension ManifestNode {
     fileprivate func actions() throws(PluginError) -> [ModuleManifest.Action] {
-        try list("actions", "action", ModuleManifest.Action.init(_:))
+        let actions = try list("actions", "action", ModuleManifest.Action.init(_:))
+        var handlers: [String: String] = [:]
+        for action in actions {
+            guard let prefix = action.handles, let other = handlers.updateValue(action.name, forKey: prefix) else {
+                continue
+            }
+            let events = prefix.isEmpty ? "all events" : "all events that begin with \"\(prefix.shortened)\""
+            throw error("the actions \(other) and \(action.name) both handle \(events)")
+        }
+        return actions
     }
 }

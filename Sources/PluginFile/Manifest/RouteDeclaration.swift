@@ -10,6 +10,10 @@ extension ModuleManifest {
         package var name: String?
         package var summary = ""
         package var defaults: [String: Value] = [:]
+        /// How the page that the action makes is shown when the URL comes from outside.
+        package var transition = Transition.none
+        /// The parameters to which groups without a name are mapped, by the numbers of the groups.
+        package var groups: [Int: String] = [:]
     }
 }
 
@@ -28,7 +32,7 @@ extension ManifestNode {
     }
 
     private func route() throws(PluginError) -> ModuleManifest.Route {
-        try checkKeys(["pattern", "action", "name", "summary", "defaults"])
+        try checkKeys(["pattern", "action", "name", "summary", "defaults", "transition", "groups"])
         let pattern = try string("pattern")
         guard let names = try string("action").targetAndAction else {
             throw error("\"action\" must be written target/action")
@@ -36,6 +40,21 @@ extension ManifestNode {
         return ModuleManifest.Route(
             pattern: pattern, target: names.target, action: names.action,
             name: try optional("name", \.string, "a string"), summary: try summary(),
-            defaults: try optional("defaults", \.map, "an object") ?? [:])
+            defaults: try optional("defaults", \.map, "an object") ?? [:],
+            transition: try choice("transition", default: Transition.none),
+            groups: try optional("groups", \.routeGroups, "an object of group numbers and parameters") ?? [:])
+    }
+}
+
+extension Value {
+    /// The map of a route from groups without a name to parameters, such as `{"0": "path"}`; `nil` if it is none.
+    var routeGroups: [Int: String]? {
+        guard let map else { return nil }
+        var groups: [Int: String] = [:]
+        for (key, value) in map {
+            guard let number = Int(key), number >= 0, String(number) == key, let name = value.string else { return nil }
+            groups[number] = name
+        }
+        return groups
     }
 }

@@ -7,13 +7,14 @@ extension Endpoint {
     /// - Parameters:
     ///   - entries: The parameters as given. If a name occurs more than once, the first entry is used, so a parameter
     ///     that the caller passes takes precedence over one in a URL.
-    ///   - arguments: Uninitialised memory with one element for each declared parameter (for each entry, if the
-    ///     endpoint is variadic).
+    ///   - arguments: Uninitialised memory for the arguments; see ``argumentCount(for:)``.
+    /// - Returns: The memory of the rest, which must be deallocated after the call; `nil` if there is none.
     @inline(__always)
     func bind(
         _ entries: UnsafeBufferPointer<plugin_entry>, to arguments: UnsafeMutableBufferPointer<plugin_value>
-    ) throws(PluginError) {
-        if !isVariadic, take(entries, as: arguments) { return }
+    ) throws(PluginError) -> UnsafeMutablePointer<plugin_entry>? {
+        if hasRest { return try bindWithRest(entries, to: arguments) }
+        if !isVariadic, take(entries, as: arguments) { return nil }
         arguments.initialize(repeating: plugin_value(kind: Self.isMissing, count: 0, as: .init()))
         var nextPosition = 0
         for index in entries.indices {
@@ -40,11 +41,19 @@ extension Endpoint {
             }
             arguments[position] = try convert(entry.value, parameters[position])
         }
-        guard !isVariadic else { return }
+        guard !isVariadic else { return nil }
         for index in parameters.indices where arguments[index].kind == Self.isMissing {
             if parameters[index].isRequired { throw .missingParameter(parameters[index], self) }
             arguments[index] = parameters[index].defaultValue
         }
+        return nil
+    }
+
+    /// Returns the number of arguments in a call with these entries: one for each declared parameter and one for the
+    /// rest; one for each entry, if the endpoint is variadic.
+    @inline(__always)
+    func argumentCount(for entries: UnsafeBufferPointer<plugin_entry>) -> Int {
+        isVariadic ? entries.count : parameters.count + (hasRest ? 1 : 0)
     }
 
     /// Accepts entries that match the declaration exactly: all of them, in order, of the declared types. Returns false
@@ -87,7 +96,7 @@ extension Endpoint {
 
     /// Converts a value to the declared kind, if nothing is lost. If the parameter is optional, null counts as missing.
     @inline(__always)
-    private func convert(_ value: plugin_value, _ parameter: Parameter) throws(PluginError) -> plugin_value {
+    func convert(_ value: plugin_value, _ parameter: Parameter) throws(PluginError) -> plugin_value {
         let kind = Value.Kind(raw: value.kind)
         if kind == parameter.kind || parameter.kind == .any { return value }
         switch (kind, parameter.kind) {

@@ -24,7 +24,7 @@ extension PluginError {
     static func revoked(_ type: ObjectTypeEntry) -> PluginError {
         PluginError(
             .generationRetired,
-            "The object of type \(type.name) belongs to \(type.generation.label), which was replaced or removed, and "
+            "The object of type \(type.name.shortened) belongs to \(type.generation.label), which was replaced or removed, and "
                 + "the time limit for its objects has passed. Get a new object.")
     }
 
@@ -59,17 +59,25 @@ extension PluginError {
             return PluginError(
                 .unknownParameter, "A callback takes its arguments by position, not by name (“\(name.shortened)”).")
         }
+        if endpoint.hasRest {
+            let reason = name.isEmpty ? "needs a name" : "is reserved for what the host provides"
+            return PluginError(
+                .unknownParameter,
+                "The parameter “\(name.shortened)” \(reason): it cannot be in the rest of \(endpoint.title).")
+        }
         let known = endpoint.parameters.map(\.name)
-        let list = known.isEmpty ? "It takes none." : "It takes \(known.joined(separator: ", "))."
+        let list = known.isEmpty ? "It takes none." : "It takes \(known.joined(separator: ", ").shortened)."
         return PluginError(
             .unknownParameter,
             "\(endpoint.title) has no parameter “\(name.shortened)”.\(didYouMean(name, known)) \(list)")
     }
 
     static func tooManyArguments(_ count: Int, _ endpoint: Endpoint) -> PluginError {
-        PluginError(
+        let rest = endpoint.hasRest ? " and a rest, which is one map" : ""
+        return PluginError(
             .unknownParameter,
-            "\(count) parameters were given to \(endpoint.title), which declares only \(endpoint.parameters.count).")
+            "\(count) parameters were given to \(endpoint.title), which declares only "
+                + "\(endpoint.parameters.count)\(rest).")
     }
 
     static func givenTwice(_ name: String, _ endpoint: Endpoint) -> PluginError {
@@ -87,17 +95,29 @@ extension PluginError {
     static func mistypedParameter(
         _ parameter: Endpoint.Parameter, _ value: plugin_value, _ endpoint: Endpoint
     ) -> PluginError {
-        let given =
-            switch value.kind {
-            case PLUGIN_KIND_NULL: "null"
-            case PLUGIN_KIND_INT: "the int \(value.as.integer)"
-            case PLUGIN_KIND_DOUBLE: "the double \(value.as.real)"
-            default: Value.Kind(raw: value.kind).map { "a value of type \($0)" } ?? "a value of an unknown type"
-            }
-        return PluginError(
+        PluginError(
             .mistypedParameter,
             "The parameter “\(parameter.name.shortened)” of \(endpoint.title) is declared \(parameter.kind); "
-                + "\(given) was given.")
+                + "\(value.description) was given.")
+    }
+
+    static func mistypedRest(_ value: plugin_value, _ endpoint: Endpoint) -> PluginError {
+        PluginError(
+            .mistypedParameter,
+            "By position, the rest of \(endpoint.title) is a map after its \(endpoint.parameters.count) parameters; "
+                + "\(value.description) was given.")
+    }
+}
+
+extension plugin_value {
+    /// The value in messages: its type and, for a number, the number.
+    fileprivate var description: String {
+        switch kind {
+        case PLUGIN_KIND_NULL: "null"
+        case PLUGIN_KIND_INT: "the int \(self.as.integer)"
+        case PLUGIN_KIND_DOUBLE: "the double \(self.as.real)"
+        default: Value.Kind(raw: kind).map { "a value of type \($0)" } ?? "a value of an unknown type"
+        }
     }
 }
 
@@ -116,6 +136,6 @@ extension Table {
                 "No module offers the target “\(target.shortened)”.\(didYouMean(target, targets.keys))")
         }
         return .unknownAction(
-            action, of: "The target \(target) of \(entry.generation.name)", entry.actions.keys)
+            action, of: "The target \(target.shortened) of \(entry.generation.name.shortened)", entry.actions.keys)
     }
 }

@@ -25,6 +25,7 @@ struct Calls: Sendable {
             emission: (
                 EventBubbling.endpoint(of: program, isAsync: false), EventBubbling.endpoint(of: program, isAsync: true)
             ),
+            routePage: makeRoutePage(program),
             waitingCalls: makeWaitingCalls(program),
             posting: .passRetained(Endpoint(own: "posting of an event", of: program) { _, _, _, _ in }))
         return core
@@ -241,6 +242,8 @@ struct Calls: Sendable {
         let parent: plugin_token
         var timeout: Int64
         let isRemote: Bool
+        /// Whether the guard has let the URL of the call pass, and `host.openURL` was posted.
+        var isAdmitted = false
         let mode: Mode
         let receiver: Receiver
         /// The generation that makes the call and can cancel it by its token; `nil` for the host itself. Generations

@@ -32,10 +32,11 @@ extension Calls {
         }
         try check(endpoint, call, record)
         let isPooled = endpoint.isAsync || (call.mode == .any && endpoint.gate != nil)
-        let count = endpoint.isVariadic ? entries.count : endpoint.parameters.count
+        let count = endpoint.argumentCount(for: entries)
         return try withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: count) {
             (arguments) throws(PluginError) in
-            try endpoint.bind(entries, to: arguments)
+            let rest = try endpoint.bind(entries, to: arguments)
+            defer { rest?.deallocate() }
             let bound = UnsafeBufferPointer(arguments)
             if isPooled { return try beginPooled(endpoint, bound, call, thread, record, instance: instance) }
             runHere(endpoint, bound, call, thread, record, instance: instance)

@@ -113,24 +113,17 @@ extension Calls {
             throw PluginError(.unknownObject, "The object \(handle) is gone: its last holder has released it.")
         }
         let (type, instance) = ObjectTable.contents(of: handle)
-        let named = type.actions[action]
-        // Objects of a service are implemented by a target, and have the target's fallback.
-        let notFound = type.instances == nil ? nil : type.actions["notFound"]
-        guard let endpoint = named ?? notFound else {
+        guard let endpoint = type.actions[action] else {
             _ = ObjectTable.release(handle)
-            throw PluginError.unknownAction(action, of: "The object type \(type.name)", type.actions.keys)
+            // Objects of a service have instances of a target.
+            let owner = type.instances == nil ? "The object type" : "The service"
+            throw PluginError.unknownAction(action, of: "\(owner) \(type.name)", type.actions.keys)
         }
         occupy(record, .passUnretained(endpoint), call)
         record.object = handle
         if type.generation.isRevoked.load(ordering: .relaxed) { throw .revoked(type) }
         let interception = core.isIntercepting.load(ordering: .relaxed) ? registry.current(thread).interception : nil
-        if named != nil {
-            return try invoke(endpoint, entries, call, thread, record, instance: instance, through: interception)
-        }
-        let parameters = Parameters(ofNotFound: action, parametersAsMap(entries))
-        return try parameters.lend { (entries) throws(PluginError) in
-            try invoke(endpoint, entries, call, thread, record, instance: instance, through: interception)
-        }
+        return try invoke(endpoint, entries, call, thread, record, instance: instance, through: interception)
     }
 }
 

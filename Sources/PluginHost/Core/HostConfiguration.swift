@@ -22,13 +22,17 @@ public struct HostConfiguration: Sendable {
     /// Whether to accept modules that were built by a Swift toolchain other than the host's. They share the host's
     /// runtime, and behave unpredictably where the two toolchains differ.
     public var allowsOtherToolchains = false
-    /// Whether the modules that are linked into the program are loaded. Default: yes. They exist only once: if there
-    /// are several hosts at a time, the first one gets them, and the others report that in ``PluginHost/problems``.
+    /// Whether the modules that are linked into the program, or into libraries that it is linked with, are loaded.
+    /// Default: yes. They exist only once: if there are several hosts at a time, the first one gets them, and the
+    /// others report that in ``PluginHost/problems``.
     public var takesLinkedModules = true
     /// Whether the folders are watched, so that files that appear while the host runs are loaded. Default: yes.
     public var watches = true
-    /// The schemes of URLs of the form `scheme://target/action`, in lower case.
-    public var schemes: Set<String> = ["app"]
+    /// The schemes of URLs that address `scheme://target/action`. The first one is also the scheme of URLs and patterns
+    /// that are written without one (`shop/detail`); if there is none, such a text is an error. Default: `app`.
+    public var schemes = ["app"]
+    /// The scheme of URLs and patterns that are written without one, in lower case.
+    var firstScheme: String? { schemes.first?.lowercased() }
     /// The maximum length in bytes of a URL that is opened or asked about, 256 to 262,144; a longer one is refused with
     /// ``/PluginABI/PluginError/Code/invalidURL``. The work of finding a URL's route is bounded for URLs of 16 KiB (see
     /// <doc:URLs>), and grows in proportion to the length. Default: 16,384.

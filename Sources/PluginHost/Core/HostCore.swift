@@ -26,6 +26,8 @@ final class HostCore: Sendable {
     let events = EventBoard()
     /// The program's handlers of events that bubble up the chain.
     let chainHandlers = ChainHandlers()
+    /// The navigators that show the pages of routes with a transition.
+    let routeNavigators = RouteNavigators()
     /// The context that every module reads, in the form of the binary interface.
     let context: plugin_value
     /// Creates the table of functions by which a generation calls the host.
@@ -39,6 +41,8 @@ final class HostCore: Sendable {
     struct Settings: Sendable {
         /// The schemes of URLs that address `scheme://target/action`, in lower case.
         var schemes: Set<String>
+        /// The scheme of URLs and patterns that are written without one, in lower case; `nil` if they are refused.
+        var firstScheme: String?
         /// The timeout of an asynchronous call whose caller sets none, in nanoseconds.
         var asyncTimeout: Int64
         /// The maximum length of a URL, in bytes.
@@ -56,6 +60,8 @@ final class HostCore: Sendable {
         /// Emit events up the chain: `asynchronous` for callers that wait for asynchronous handlers, `synchronous` for
         /// others.
         let emission: (synchronous: Endpoint, asynchronous: Endpoint)
+        /// Shows the page of a URL from outside.
+        let routePage: Endpoint
         /// The endpoint in which calls wait while their module hands over its state.
         let waitingCalls: Endpoint
         /// The endpoint in the record of an event while it is being delivered; never invoked.

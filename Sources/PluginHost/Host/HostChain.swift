@@ -40,28 +40,55 @@ extension PluginHost {
     public func handle(
         _ event: String, _ body: @escaping @Sendable (ChainEvent) throws -> ChainReply
     ) -> ChainHandler {
-        let handlers = core.chainHandlers
-        return ChainHandler(handlers.add(event, .synchronous(body)), of: event, in: handlers)
+        handle(.named(event), .synchronous(body))
     }
 
     /// Handles an event at the end of the chain asynchronously. The handler is called only by the asynchronous `emit`.
     public func handle(
         _ event: String, _ body: @escaping @Sendable (ChainEvent) async throws -> ChainReply
     ) -> ChainHandler {
-        let handlers = core.chainHandlers
-        return ChainHandler(handlers.add(event, .asynchronous(body)), of: event, in: handlers)
+        handle(.named(event), .asynchronous(body))
+    }
+
+    /// Handles all events that reach the end of the chain, or all whose names begin with a prefix.
+    ///
+    /// - Parameters:
+    ///   - prefix: The beginning of the names. Default: all events.
+    ///   - body: The code that handles an event. It runs on the emitting thread, possibly concurrently.
+    /// - Returns: The handler. It is removed when it is cancelled or deinitialized.
+    public func handle(
+        prefix: String = "", _ body: @escaping @Sendable (ChainEvent) throws -> ChainReply
+    ) -> ChainHandler {
+        handle(.prefix(prefix), .synchronous(body))
+    }
+
+    /// Handles all events, or all with a prefix, asynchronously. The handler is called only by the asynchronous `emit`.
+    public func handle(
+        prefix: String = "", _ body: @escaping @Sendable (ChainEvent) async throws -> ChainReply
+    ) -> ChainHandler {
+        handle(.prefix(prefix), .asynchronous(body))
+    }
+
+    private func handle(_ events: ChainHandlers.Events, _ body: ChainHandlers.Body) -> ChainHandler {
+        ChainHandler(core.chainHandlers.add(events, body), of: events, in: core.chainHandlers)
     }
 }
 
 /// A handler of the program, made with `PluginHost.handle`. It is removed when it is cancelled or deinitialized.
 public final class ChainHandler: Sendable {
-    /// The event's name.
-    public let event: String
+    /// The event's name; `nil` for a handler of all events with a prefix.
+    public let event: String?
+    /// The prefix of the events' names, empty for all events; `nil` for a handler of one event.
+    public let prefix: String?
     private let handlers: ChainHandlers
     private let number: Int
 
-    init(_ number: Int, of event: String, in handlers: ChainHandlers) {
-        (self.number, self.event, self.handlers) = (number, event, handlers)
+    init(_ number: Int, of events: ChainHandlers.Events, in handlers: ChainHandlers) {
+        (self.number, self.handlers) = (number, handlers)
+        switch events {
+        case .named(let name): (event, prefix) = (name, nil)
+        case .prefix(let beginning): (event, prefix) = (nil, beginning)
+        }
     }
 
     /// Removes the handler. If it is running, it runs to its end.

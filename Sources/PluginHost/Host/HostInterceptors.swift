@@ -54,7 +54,7 @@ extension PluginHost {
     ///
     /// - Throws: ``/PluginABI/PluginError/Code/invalidConfiguration`` if the route of a rule is not a valid pattern.
     public func updateInterceptors(_ rules: [InterceptorRule]) throws(PluginError) {
-        for rule in rules { try rule.check() }
+        for rule in rules { try rule.check(scheme: configuration.firstScheme) }
         calls.setInterceptors(rules)
     }
 

@@ -11,6 +11,23 @@ extension PluginHost {
     /// How the host has spent its time so far. A host keeps the first 100,000 entries.
     public var profile: HostProfile { core.profiler.profile }
 
+    /// Adds a mark of the program to the ``profile``. See ``/PluginABI/HostContext/mark(_:lasting:)``.
+    public func mark(_ name: String, lasting duration: Duration = .zero) { program.mark(name, lasting: duration) }
+
+    /// Runs `body`, and adds a mark of the program to the ``profile``, with the time that it took.
+    public func measure<Result, Failure: Error>(
+        _ name: String, _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try program.measure(name, body)
+    }
+
+    /// Runs `body`, and adds a mark of the program to the ``profile``, with the time until its end.
+    public func measure<Result, Failure: Error>(
+        _ name: String, _ body: () async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
+        try await program.measure(name, body)
+    }
+
     /// Every generation of every module: those that serve, those that still drain and why, and the last hundred that
     /// were retired.
     public var generations: [GenerationStatus] { lifecycle.generations }

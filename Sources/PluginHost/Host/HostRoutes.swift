@@ -13,6 +13,10 @@ public struct RouteStatus: Sendable {
     public let summary: String
     /// Values for parameters that neither the caller nor the URL provides.
     public let defaults: [String: Value]
+    /// How the page that the action makes is shown when the URL comes from outside.
+    public let transition: Transition
+    /// The parameters for groups without a name, by the numbers of the groups.
+    public let groups: [Int: String]
     /// The route's origin in words: a module, a file, or the program.
     public let owner: String
     /// Other, equally specific patterns that match some of the same URLs. The pattern whose text sorts first is tried
@@ -32,7 +36,8 @@ extension PluginHost {
         return entries.enumerated().map { index, entry in
             RouteStatus(
                 pattern: entry.pattern.text, action: "\(entry.target)/\(entry.action)", name: entry.name,
-                summary: entry.summary, defaults: entry.defaults, owner: entry.owner.description,
+                summary: entry.summary, defaults: entry.defaults, transition: entry.transition,
+                groups: entry.pattern.groups, owner: entry.owner.description,
                 overlaps: overlaps.others(of: index).map { entries[$0].pattern.text },
                 overlapsAreComplete: overlaps.isComplete(index))
         }
@@ -46,13 +51,17 @@ extension PluginHost {
     ///   - name: The route's name for ``url(for:_:)``.
     ///   - summary: A one-sentence description for people.
     ///   - defaults: Values for parameters that neither the caller nor the URL provides.
+    ///   - transition: How a navigator shows the page that the action makes when the URL comes from outside. Default:
+    ///     it is not shown.
+    ///   - groups: The parameters for groups without a name, by the numbers of the groups, as in ``/PluginABI/Route``.
     /// - Throws: `invalidPattern`; `conflict` if the pattern or the name is already in use, or if finding the route of a
     ///   URL could take too long with this route (see <doc:URLs>).
     public func addRoute(
         _ pattern: String, to action: String, name: String? = nil, summary: String = "",
-        defaults: [String: Value] = [:]
+        defaults: [String: Value] = [:], transition: Transition = .none,
+        groups: [Int: String] = [:]
     ) throws(PluginError) {
-        let entry = try entry(pattern, action, name, summary, defaults)
+        let entry = try entry(pattern, action, name, summary, defaults, transition, groups)
         try change { (routes, generations) throws(PluginError) in try routes.add(entry, generations) }
     }
 
@@ -65,7 +74,7 @@ extension PluginHost {
         var entries: [RouteEntry] = []
         entries.reserveCapacity(routes.count)
         for (pattern, action) in routes {
-            entries.append(try entry(pattern, action, nil, "", [:], after: entries.last))
+            entries.append(try entry(pattern, action, nil, "", [:], .none, after: entries.last))
         }
         try change { (routes, generations) throws(PluginError) in
             for entry in entries { try routes.add(entry, generations) }
@@ -80,9 +89,10 @@ extension PluginHost {
     /// - Throws: `invalidPattern`; `invalidURL` if there is no such route; `conflict` if the name is already in use.
     public func updateRoute(
         _ pattern: String, to action: String, name: String? = nil, summary: String = "",
-        defaults: [String: Value] = [:]
+        defaults: [String: Value] = [:], transition: Transition = .none,
+        groups: [Int: String] = [:]
     ) throws(PluginError) {
-        let entry = try entry(pattern, action, name, summary, defaults)
+        let entry = try entry(pattern, action, name, summary, defaults, transition, groups)
         try change { (routes, generations) throws(PluginError) in
             guard let old = routes.table.entry(like: entry.pattern) else {
                 throw PluginError(.invalidURL, "There is no route “\(pattern.shortened)” to update.")
@@ -99,7 +109,7 @@ extension PluginHost {
     /// - Returns: Whether there was such a route.
     @discardableResult
     public func removeRoute(_ pattern: String) -> Bool {
-        guard let shape = try? RoutePattern(pattern) else { return false }
+        guard let shape = try? RoutePattern(pattern, scheme: configuration.firstScheme) else { return false }
         return remove { table in
             table.entry(like: shape).flatMap { $0.pattern.text == pattern ? [$0] : nil } ?? []
         } > 0
@@ -135,11 +145,12 @@ extension PluginHost {
 
     private func entry(
         _ pattern: String, _ action: String, _ name: String?, _ summary: String, _ defaults: [String: Value],
-        after previous: RouteEntry? = nil
+        _ transition: Transition = .none, _ groups: [Int: String] = [:], after previous: RouteEntry? = nil
     ) throws(PluginError) -> RouteEntry {
         try RouteEntry(
-            try RoutePattern(pattern, after: previous?.pattern), to: action, name: name, summary: summary,
-            defaults: defaults, owner: .program, after: previous)
+            try RoutePattern(pattern, scheme: configuration.firstScheme, after: previous?.pattern).naming(groups),
+            to: action, name: name, summary: summary, defaults: defaults, transition: transition, owner: .program,
+            after: previous)
     }
 
     /// Returns whether opening a URL would reach an action: whether the URL parses and resolves to an action or to a

@@ -1,10 +1,57 @@
 public import PluginABI
+import PluginFile
 
 extension PluginHost {
     /// Every service, sorted by name. If several services have the same name, the preferred one comes first.
     public var services: [ServiceInfo] {
         let services = calls.registry.table.services
         return services.sorted { $0.key < $1.key }.flatMap(\.value).map { $0.info }
+    }
+
+    /// Binds a service of the program to a target, of any module.
+    ///
+    ///     try host.addService(Service("HomeService", version: "1.2.0", target: "A"))
+    ///
+    /// The target does not have to exist yet: the service is there as long as the target is. If the target belongs to a
+    /// module that does not fulfil the interface of the service, the service is not registered, and ``problems`` states
+    /// the reason.
+    ///
+    /// - Parameter service: The service, its priority and, if it has one, its interface.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidManifest``; ``/PluginABI/PluginError/Code/conflict`` if a module
+    ///   or the program already offers the same version with the same priority, if the target does not fulfil the
+    ///   interface, or if versions of the service are not compatible.
+    public func addService(_ service: Service) throws(PluginError) {
+        let added = try ModuleManifest.Service(declaredInProgram: service.json)
+        try calls.registry.update { (table) throws(PluginError) in
+            var services = table.declaredServices
+            services.program.append(added)
+            let standing = services.standing(with: table.generations, table.targets)
+            if let refusal = standing.refused[DeclaredServices.key(of: added)] { throw refusal }
+            return table.changed { $0.declaredServices = services }
+        }
+        lifecycle.tellDeclarationProblems()
+    }
+
+    /// Removes services that ``addService(_:)`` has bound.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the service.
+    ///   - version: The version; `nil` for all versions.
+    /// - Returns: Whether there were any.
+    @discardableResult
+    public func removeService(_ name: String, version: String? = nil) -> Bool {
+        var isFound = false
+        try? calls.registry.update { table in
+            var services = table.declaredServices
+            services.program.removeAll { $0.name == name && (version == nil || $0.version.description == version) }
+            isFound = services != table.declaredServices
+            return isFound ? table.changed { $0.declaredServices = services } : table
+        }
+        if isFound {
+            lifecycle.tellDeclarationProblems()
+            lifecycle.retryRefused()
+        }
+        return isFound
     }
 
     /// Returns a service: the highest version that a module offers, and among equal versions the one with the highest

@@ -18,7 +18,8 @@ extension PluginHost {
         defer { staging.close() }
         let staged = try staging.stageWhenWritten(path: file, checkTrust: !trustsEveryone)
         // A module of another toolchain can be described, although it cannot be run.
-        let loader = ModuleLoader(journal: nil, allowsOtherToolchains: true)
+        let loader = ModuleLoader(
+            journal: nil, allowsOtherToolchains: true, scheme: RoutePattern.unknownScheme)
         let module = try loader.load(staged, entry: try loader.open(staged))
         let image = staged.image
         return ModuleReport(json: [

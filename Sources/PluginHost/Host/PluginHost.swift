@@ -28,7 +28,7 @@ public final class PluginHost: Sendable {
         self.configuration = configuration
         core = Calls.makeCore(
             .init(
-                schemes: Set(configuration.schemes.map { $0.lowercased() }),
+                schemes: Set(configuration.schemes.map { $0.lowercased() }), firstScheme: configuration.firstScheme,
                 asyncTimeout: configuration.asyncTimeout.nanoseconds,
                 longestURL: min(
                     max(configuration.maximumURLLength, URLText.lengths.lowerBound), URLText.lengths.upperBound),
@@ -62,7 +62,7 @@ public final class PluginHost: Sendable {
     ///   ``/PluginABI/PluginError/Code/invalidConfiguration`` if the route of an interceptor is not a valid pattern, or
     ///   a setting is out of range; ``/PluginABI/PluginError/Code/hostStopped`` after ``shutdown()``.
     public func start() throws(PluginError) {
-        for rule in configuration.interceptors { try rule.check() }
+        for rule in configuration.interceptors { try rule.check(scheme: configuration.firstScheme) }
         guard URLText.lengths.contains(configuration.maximumURLLength) else {
             throw PluginError(
                 .invalidConfiguration,

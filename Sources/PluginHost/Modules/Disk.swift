@@ -17,6 +17,7 @@ struct Disk: Sendable {
             checksTrust: !configuration.trustsEveryone)
         loader = ModuleLoader(
             journal: journal, allowsOtherToolchains: configuration.allowsOtherToolchains,
+            scheme: configuration.firstScheme,
             guardian: Guardian(
                 runner: runner, owner: ObjectIdentifier(owner), timeout: configuration.hookTimeout,
                 log: configuration.log))

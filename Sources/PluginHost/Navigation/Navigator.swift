@@ -23,13 +23,20 @@ public final class Navigator: Sendable {
     private let turn = AsyncMutex()
     private let state = Mutex<[PageLayer]>([])
 
+    /// The number of open pages from which on URLs from outside show no more of them.
+    static let mostPages = 1000
+
     /// Makes a navigator without pages.
     ///
     /// - Parameters:
     ///   - host: The host whose modules make the pages.
     ///   - presenter: The presenter that shows them.
-    public init(_ host: PluginHost, presenter: any Presenter) {
+    ///   - showsRoutes: Whether the navigator shows the pages of URLs from outside whose routes declare a transition
+    ///     (``/PluginABI/Route/transition(_:)``). If a host has several such navigators, the first one that still exists
+    ///     does.
+    public init(_ host: PluginHost, presenter: any Presenter, showsRoutes: Bool = true) {
         (self.host, self.presenter) = (host, presenter)
+        if showsRoutes { host.core.routeNavigators.add(self) }
     }
 
     /// All open layers. The visible one is the last.
@@ -55,7 +62,7 @@ extension Navigator {
     ///   - origin: ``/PluginABI/CallOrigin/remote`` for a URL from outside the program: it reaches remote actions only,
     ///     and the program's guard is asked.
     ///   - onClose: The completion that receives the page's back data once, when the page is closed. It is not called for
-    ///     ``Transition/none``, because that page is never closed.
+    ///     ``/PluginABI/Transition/none``, because that page is never closed.
     /// - Throws: ``/PluginABI/PluginError/Code/noStack``; ``/PluginABI/PluginError/Code/pageRefused``;
     ///   ``/PluginABI/PluginError/Code/pageOpen`` for an object that is already open;
     ///   ``/PluginABI/PluginError/Code/invalidResult`` if the action does not return an object;
@@ -78,6 +85,38 @@ extension Navigator {
         try await open(.action(target, action), parameters, by: transition, in: host.program, onClose: onClose)
     }
 
+    /// Opens a page that the caller holds: the result of a call, or of ``PluginHost/object(for:_:origin:timeout:)``.
+    ///
+    ///     let pear = try await host.object(for: "app://shop/article/pear")
+    ///     try await navigator.open(page: pear, by: .present)
+    ///
+    /// The page gets those of the parameters that it lists as properties, and is asked, shown and notified like any other.
+    ///
+    /// - Parameters:
+    ///   - page: The page. It must not be open.
+    ///   - parameters: The parameters of the page. Default: none, because those with which it was made are not known.
+    ///   - transition: How the page is shown.
+    ///   - onClose: The completion that receives the page's back data once, when the page is closed.
+    /// - Throws: The errors of ``open(_:_:by:origin:onClose:)``; ``/PluginABI/PluginError/Code/unknownObject`` for an
+    ///   object of another host.
+    @discardableResult
+    public func open(
+        page: Object, _ parameters: [String: Value] = [:], by transition: Transition = .push,
+        onClose: Completion? = nil
+    ) async throws(PluginError) -> OpenPage {
+        try await open(.page(page), parameters, by: transition, in: host.program, onClose: onClose)
+    }
+
+    /// Opens a page that was opened before, by ``/PluginABI/Transition/none`` or until it was closed, with the same URL
+    /// and parameters. See ``open(page:_:by:onClose:)``.
+    @discardableResult
+    public func open(
+        page: OpenPage, by transition: Transition = .push, onClose: Completion? = nil
+    ) async throws(PluginError) -> OpenPage {
+        try await open(
+            .page(page.object, url: page.url), page.parameters, by: transition, in: host.program, onClose: onClose)
+    }
+
     /// - Parameter context: The context in which the calls are made.
     func open(
         _ address: PageAddress, _ given: [String: Value], by transition: Transition, in context: HostContext,
@@ -85,17 +124,33 @@ extension Navigator {
     ) async throws(PluginError) -> OpenPage {
         try turn.refuseInside()
         if transition == .push { try layers.checkStack() }
+        if case .page(let object, _) = address { try check(object, for: transition) }
         let (object, parameters) = try await address.open(given, in: context, host.calls)
         let entry = ObjectTable.contents(of: object.handle).0
         let page = OpenPage(
             object: object, type: entry.name, module: entry.generation.name,
-            version: entry.generation.version.description, url: address.url, parameters: parameters,
+            version: entry.generation.version.description, url: address.url,
+            parameters: try parameters.converted(for: entry),
             transition: transition, onClose: onClose, entry: entry)
         try await inject(page, in: context)
         try await ask(page, in: context)
         if transition != .none { try await show(page, by: transition) }
         await tellOpened(page, in: context)
         return page
+    }
+
+    /// Checks a page that the caller holds, before the page is asked anything.
+    ///
+    /// - Throws: `unknownObject` for an object of another host; `pageOpen` if it would be shown twice.
+    private func check(_ object: Object, for transition: Transition) throws(PluginError) {
+        let type = ObjectTable.contents(of: object.handle).0
+        guard type.generation.core === host.core else {
+            throw PluginError(
+                .unknownObject,
+                "The \(type.name) of \(type.generation.name) belongs to another host: a navigator opens pages of its own."
+            )
+        }
+        if transition != .none { try layers.checkClosed(object, type.name, of: type.generation.name) }
     }
 
     /// Sets the properties that the page lists.
@@ -235,5 +290,21 @@ extension OpenPage {
     /// The parameters of `shouldOpen` and `opened`.
     fileprivate var opening: [String: Value] {
         ["url": url.map(Value.string) ?? .null, "parameters": .map(parameters)]
+    }
+}
+
+extension Navigator: RouteNavigator {
+    /// - Throws: `overloaded` if too many pages are open.
+    func show(
+        _ url: String, _ parameters: [String: Value], by transition: Transition, in context: HostContext
+    ) async throws(PluginError) -> Object {
+        let count = layers.reduce(0) { $0 + $1.pages.count }
+        guard count < Self.mostPages else {
+            throw PluginError(
+                .overloaded,
+                "\(count) pages are open. A URL from outside opens no more than \(Self.mostPages): close some of them.")
+        }
+        let address = PageAddress.url(url, .remote, isAdmitted: true)
+        return try await open(address, parameters, by: transition, in: context, onClose: nil).object
     }
 }

@@ -14,7 +14,8 @@ extension Navigator {
     /// | `popTo`, `close` | `page` | the number of closed pages |
     /// | `layers` | | a list of layers: `isStack`, and `pages` with `page`, `type`, `module`, `url` |
     ///
-    /// What to open is given by `url`, or by `target` and `action`, with `parameters` (a map). An opener that wants the
+    /// What to open is given by `url`, by `target` and `action`, or by `page` for a page that the opener holds, with
+    /// `parameters` (a map). An opener that wants the
     /// back data also passes `completion`, a callback that is called once: with the back data, or with null and an error
     /// (a map with `code`, `message` and, if a module failed, `source`). All actions except `layers` are asynchronous.
     /// None is remote: the program decides what other programs may open, and passes their URLs to
@@ -35,9 +36,9 @@ extension Navigator {
                         "open", .context(), .optional("url", String.self), .optional("target", String.self),
                         .optional("action", String.self), .optional("parameters", [String: Value].self, default: [:]),
                         .optional("completion", Callback.self),
-                        .optional("transition", Transition.self, default: .push)
-                    ) { context, url, target, action, parameters, completion, transition in
-                        let address = try PageAddress(url, target, action)
+                        .optional("transition", Transition.self, default: .push), .optional("page", Object.self)
+                    ) { context, url, target, action, parameters, completion, transition, page in
+                        let address = try PageAddress(url, target, action, page)
                         return try await navigator.open(address, parameters, by: transition, completion, in: context)
                     }
                     Action("pop", .optional("count", Int.self, default: 1)) { count in
@@ -79,9 +80,9 @@ private final class WeakNavigator: Sendable {
         Action(
             transition.rawValue, .context(), .optional("url", String.self), .optional("target", String.self),
             .optional("action", String.self), .optional("parameters", [String: Value].self, default: [:]),
-            .optional("completion", Callback.self)
-        ) { context, url, target, action, parameters, completion in
-            let address = try PageAddress(url, target, action)
+            .optional("completion", Callback.self), .optional("page", Object.self)
+        ) { context, url, target, action, parameters, completion, page in
+            let address = try PageAddress(url, target, action, page)
             return try await self.open(address, parameters, by: transition, completion, in: context)
         }
     }
@@ -118,14 +119,15 @@ extension Navigator {
 }
 
 extension PageAddress {
-    /// - Throws: `missingParameter` unless either a URL, or a target and an action, are given.
-    fileprivate init(_ url: String?, _ target: String?, _ action: String?) throws(PluginError) {
-        switch (url, target, action) {
-        case (let url?, nil, nil): self = .url(url, .local)
-        case (nil, let target?, let action?): self = .action(target, action)
+    /// - Throws: `missingParameter` unless exactly one of a URL, a target with an action, and a page is given.
+    fileprivate init(_ url: String?, _ target: String?, _ action: String?, _ page: Object?) throws(PluginError) {
+        switch (url, target, action, page) {
+        case (let url?, nil, nil, nil): self = .url(url, .local)
+        case (nil, let target?, let action?, nil): self = .action(target, action)
+        case (nil, nil, nil, let page?): self = .page(page)
         default:
             throw PluginError(
-                .missingParameter, "Pass either “url”, or “target” and “action”, to say what to open.")
+                .missingParameter, "Pass “url”, or “target” and “action”, or “page”, to say what to open.")
         }
     }
 }

@@ -1,36 +1,70 @@
 import PluginABI
 
-/// The address of a page: a URL, or a target and an action, as for any action.
+/// The address of a page: a URL, or a target and an action, as for any action; or a page that the caller holds.
 enum PageAddress: Sendable {
-    case url(String, CallOrigin)
+    /// - Parameter isAdmitted: Whether the guard has already let the URL pass.
+    case url(String, CallOrigin, isAdmitted: Bool = false)
     case action(String, String)
+    /// - Parameter url: The URL that made the page, if any.
+    case page(Object, url: String? = nil)
 
     /// The address as messages show it.
     var title: String {
         switch self {
-        case .url(let url, _): "“\(url.shortened)”"
-        case .action(let target, let action): "\(target)/\(action)"
+        case .url(let url, _, _): "“\(url.shortened)”"
+        case .action(let target, let action): "\(target.shortened)/\(action.shortened)"
+        case .page(let object, _): "The object \(object.handle)"
         }
     }
 
-    var url: String? { if case .url(let url, _) = self { url } else { nil } }
+    var url: String? {
+        switch self {
+        case .url(let url, _, _): url
+        case .page(_, let url): url
+        case .action: nil
+        }
+    }
 
-    /// Calls the action that makes the page. Also returns all parameters of the action: those given, those in the URL,
-    /// and the defaults.
+    /// Returns the page. Calls the action that makes it, with those parameters that it accepts, unless the caller holds
+    /// the page. Also returns all parameters: those given, those in the URL, and the defaults.
     func open(
         _ given: [String: Value], in context: HostContext, _ calls: Calls
-    ) async throws(PluginError) -> (page: Object, parameters: [String: Value]) {
+    ) async throws(PluginError) -> (page: Object, parameters: PageParameters) {
         switch self {
-        case .url(let url, let origin):
-            let (result, parameters) = try await calls.openObject(
-                url, Parameters(given), isRemote: origin == .remote, parent: context.call)
+        case .url(let url, let origin, let isAdmitted):
+            let (result, parameters) = try await calls.openPage(
+                url, Parameters(given), isRemote: origin == .remote, isAdmitted: isAdmitted, parent: context.call)
             return (try result.result(of: title), parameters)
         case .action(let target, let action):
-            let defaults = calls.defaults(of: calls.registry.table.targets[target]?.actions[action])
-            guard let page = try await context.call(target, action, Parameters(given)).object else {
+            let endpoint = calls.registry.table.targets[target]?.actions[action]
+            let accepted = given.filter { name, _ in name.withPluginString { endpoint?.accepts($0) ?? true } }
+            guard let page = try await context.call(target, action, Parameters(accepted)).object else {
                 throw PluginError(.invalidResult, "\(title) must return the object of a page, but returned no object.")
             }
-            return (page, given.merging(defaults) { given, _ in given })
+            return (page, PageParameters(values: given.merging(calls.defaults(of: endpoint)) { given, _ in given }))
+        case .page(let object, _): return (object, PageParameters(values: given))
         }
+    }
+}
+
+extension PageParameters {
+    /// Returns the parameters, with text of a URL converted to the type of the property that it sets.
+    ///
+    /// - Throws: `mistypedParameter` for text that is no value of that type.
+    func converted(for type: ObjectTypeEntry) throws(PluginError) -> [String: Value] {
+        var converted = values
+        for name in texts.sorted() {
+            guard let property = type.actions["set." + name]?.parameters.first, let text = values[name]?.string else {
+                continue
+            }
+            guard let value = text.withRawText({ $0.value(of: property.kind) }) else {
+                throw PluginError(
+                    .mistypedParameter,
+                    "The property “\(name.shortened)” of \(type.name) is declared \(property.kind); the URL has "
+                        + "“\(text.shortened)”.")
+            }
+            converted[name] = value
+        }
+        return converted
     }
 }

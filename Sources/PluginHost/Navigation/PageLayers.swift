@@ -9,10 +9,7 @@ extension [PageLayer] {
 
     /// Returns the layers with one more page.
     func opening(_ page: OpenPage, by transition: Transition) throws(PluginError) -> [PageLayer] {
-        guard !contains(where: { $0.pages.contains(page) }) else {
-            throw PluginError(
-                .pageOpen, "The page \(page.type) of \(page.module) is already open; it cannot be opened twice.")
-        }
+        try checkClosed(page.object, page.type, of: page.module)
         var layers = self
         switch transition {
         case .push:
@@ -23,6 +20,13 @@ extension [PageLayer] {
         case .none: break
         }
         return layers
+    }
+
+    /// - Throws: `pageOpen` if the object is an open page.
+    func checkClosed(_ object: Object, _ type: String, of module: String) throws(PluginError) {
+        guard !contains(where: { $0.pages.contains { $0.object == object } }) else {
+            throw PluginError(.pageOpen, "The page \(type) of \(module) is already open; it cannot be opened twice.")
+        }
     }
 
     /// - Throws: `noStack` if no page can be pushed.

@@ -1,3 +1,5 @@
+public import PluginABI
+
 /// A type that shows the pages of a ``Navigator``: on a terminal, in a browser, in a test. The program implements it.
 ///
 /// ## Implementation requirements
@@ -16,7 +18,7 @@ public protocol Presenter: Sendable {
     ///
     /// - Parameters:
     ///   - page: The page. It has agreed to be opened, and is notified that it was opened when this function returns.
-    ///   - transition: How to show the page; never ``Transition/none``.
+    ///   - transition: How to show the page; never ``/PluginABI/Transition/none``.
     ///   - layers: All open layers, including the page.
     /// - Throws: Any error that keeps the page from being shown. The page is then released, and its opener gets the error.
     func opened(_ page: OpenPage, by transition: Transition, in layers: [PageLayer]) async throws

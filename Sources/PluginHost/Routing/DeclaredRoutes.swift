@@ -6,19 +6,23 @@ import PluginFile
 extension ModuleManifest {
     /// Returns the entries of the module's routes.
     ///
+    /// - Parameter scheme: The scheme of patterns that are written without one; `nil` if they are refused.
     /// - Throws: `invalidPattern`; `invalidManifest` if two routes match the same URLs.
-    func routeEntries() throws(PluginError) -> [RouteEntry] {
-        RouteEntry.entries(routes, try routePatterns(), owner: .module(name))
+    func routeEntries(scheme: String?) throws(PluginError) -> [RouteEntry] {
+        RouteEntry.entries(routes, try routePatterns(scheme), owner: .module(name))
     }
 
     /// Returns the groups of each route; `nil` for a route from whose pattern no URL can be built.
     ///
     /// - Throws: `invalidPattern`; `invalidManifest` if two routes match the same URLs.
-    package func routeGroups() throws(PluginError) -> [[PatternGroup]?] { try routePatterns().map(\.urlGroups) }
+    package func routeGroups() throws(PluginError) -> [[PatternGroup]?] {
+        try routePatterns(RoutePattern.unknownScheme).map(\.urlGroups)
+    }
 
     /// Returns the patterns of the routes, in the same order.
-    private func routePatterns() throws(PluginError) -> [RoutePattern] {
+    private func routePatterns(_ scheme: String?) throws(PluginError) -> [RoutePattern] {
         try routes.patterns(
+            scheme,
             wrong: { $1 },
             twice: { _, route in
                 PluginError(
@@ -30,11 +34,14 @@ extension ModuleManifest {
 extension RouteFile {
     /// Reads the routes of a file.
     ///
-    /// - Parameter path: The path of the file, for messages and as the owner of the routes.
+    /// - Parameters:
+    ///   - path: The path of the file, for messages and as the owner of the routes.
+    ///   - scheme: The scheme of patterns that are written without one; `nil` if they are refused.
     /// - Throws: `invalidRouteFile`, with the path, the error and its position.
-    static func entries(_ bytes: [UInt8], path: String) throws(PluginError) -> [RouteEntry] {
+    static func entries(_ bytes: [UInt8], path: String, scheme: String?) throws(PluginError) -> [RouteEntry] {
         let routes = try parse(bytes, path: path)
         let patterns = try routes.patterns(
+            scheme,
             wrong: { error($1.message, at: $0.pattern, path) },
             twice: { other, route in
                 PluginError(
@@ -50,9 +57,11 @@ extension [ModuleManifest.Route] {
     /// Reads the patterns of the routes, and checks that no two match the same URLs.
     ///
     /// - Parameters:
+    ///   - scheme: The scheme of patterns that are written without one; `nil` if they are refused.
     ///   - wrong: Returns the error of a route whose pattern is invalid.
     ///   - twice: Returns the error of two routes that match the same URLs.
     fileprivate func patterns(
+        _ scheme: String?,
         wrong: (Element, PluginError) -> PluginError, twice: (Element, Element) -> PluginError
     ) throws(PluginError) -> [RoutePattern] {
         var patterns: [RoutePattern] = []
@@ -61,11 +70,11 @@ extension [ModuleManifest.Route] {
         var taken: [RoutePattern.Shape: Element] = [:]
         for route in self {
             do throws(PluginError) {
-                let pattern = try RoutePattern(route.pattern, after: patterns.last)
+                let pattern = try RoutePattern(route.pattern, scheme: scheme, after: patterns.last)
                 // Transitions count again even if a host shares its automaton with the previous one.
                 transitions += (pattern.host?.transitions ?? 0) + (pattern.path?.transitions ?? 0)
                 guard transitions <= RoutePattern.mostTransitions else { throw .tooManyTransitions(route.pattern) }
-                patterns.append(pattern)
+                patterns.append(try pattern.naming(route.groups))
             } catch {
                 throw wrong(route, error)
             }
@@ -103,7 +112,7 @@ extension RouteEntry {
             entries.append(
                 RouteEntry(
                     pattern, target: route.target, action: route.action, name: route.name, summary: route.summary,
-                    defaults: route.defaults, owner: owner, after: entries.last))
+                    defaults: route.defaults, transition: route.transition, owner: owner, after: entries.last))
         }
         return entries
     }

@@ -1,45 +1,73 @@
 /// The pairs of patterns that match some of the same URLs and are equally specific, so that only their text decides.
 struct Overlaps {
-    private var pairs: [Int: [Int]] = [:]
+    private var pairs: [Int: Set<Int>] = [:]
     /// The patterns that were not compared with all others of their rank.
     private var unfinished: Set<Int> = []
 
     /// How many steps all comparisons of a listing may take together. They take some tenths of a second.
     static let mostSteps = 5_000_000
 
-    /// Compares patterns with the same position in the tree. Between other patterns, a segment decides.
+    /// Compares patterns that are equally specific. Between other patterns, a segment decides.
     ///
     /// - Parameter budget: How many steps the comparisons may take. The remaining patterns are not compared.
     init(_ patterns: [RoutePattern], within budget: Int = Overlaps.mostSteps) {
         var budget = budget
-        var groups: [TreePosition: [Int]] = [:]
-        var order: [TreePosition] = []
+        var groups: [Rank: [Variant]] = [:]
+        var order: [Rank] = []
         for (index, pattern) in patterns.enumerated() {
             guard let path = pattern.path else { continue }
-            let position = TreePosition(scheme: pattern.scheme, host: pattern.host?.text, path: path)
-            if groups[position] == nil { order.append(position) }
-            groups[position, default: []].append(index)
+            for host in pattern.host?.variantNumbers ?? 0..<1 {
+                for number in path.variantNumbers {
+                    let rank = Rank(pattern, path, host: host, path: number)
+                    if groups[rank] == nil { order.append(rank) }
+                    groups[rank, default: []].append(Variant(pattern: index, host: host, path: number))
+                }
+            }
         }
-        for position in order { compare(groups[position]!, patterns, &budget) }
+        for rank in order { compare(groups[rank]!, patterns, &budget) }
     }
 
-    private mutating func compare(_ group: [Int], _ patterns: [RoutePattern], _ budget: inout Int) {
-        guard group.count > 1 else { return }
-        let automata = group.map { patterns[$0].path!.automaton }
+    /// A variant of a pattern: of its host and of its path.
+    private struct Variant {
+        let pattern: Int
+        let host: Int
+        let path: Int
+    }
+
+    private mutating func compare(_ group: [Variant], _ patterns: [RoutePattern], _ budget: inout Int) {
+        guard group.count > 1, group.contains(where: { $0.pattern != group[0].pattern }) else { return }
+        // Paths of literals and whole segments that are equally specific match the same paths.
+        let paths = group.map { variant -> Automaton? in
+            let path = patterns[variant.pattern].path!
+            return path.isPlain ? nil : path.automaton(ofVariant: variant.path)
+        }
+        let hosts = group.map { variant -> Automaton? in
+            guard let host = patterns[variant.pattern].host, !host.isLiteral else { return nil }
+            return host.automaton(ofVariant: variant.host)
+        }
         for index in group.indices {
             for other in group.indices[(index + 1)...] {
+                let (one, another) = (group[index].pattern, group[other].pattern)
+                if one == another || pairs[one]?.contains(another) == true { continue }
                 budget -= 1
-                let overlap = budget < 0 ? .unknown : automata[index].overlaps(automata[other], within: &budget)
+                var overlap = Self.overlap(paths[index], paths[other], &budget)
+                if overlap == .some { overlap = Self.overlap(hosts[index], hosts[other], &budget) }
                 switch overlap {
                 case .none: continue
                 case .some:
-                    pairs[group[index], default: []].append(group[other])
-                    pairs[group[other], default: []].append(group[index])
-                case .unknown: unfinished.formUnion([group[index], group[other]])
+                    pairs[one, default: []].insert(another)
+                    pairs[another, default: []].insert(one)
+                case .unknown: unfinished.formUnion([one, another])
                 }
             }
-            if budget < 0 { return unfinished.formUnion(group[index...]) }
+            if budget < 0 { return unfinished.formUnion(group[index...].map(\.pattern)) }
         }
+    }
+
+    private static func overlap(_ one: Automaton?, _ other: Automaton?, _ budget: inout Int) -> Automaton.Overlap {
+        guard budget >= 0 else { return .unknown }
+        guard let one, let other else { return .some }
+        return one.overlaps(other, within: &budget)
     }
 
     func others(of index: Int) -> [Int] { (pairs[index] ?? []).sorted() }
@@ -47,40 +75,28 @@ struct Overlaps {
     /// Returns whether a pattern was compared with all others of its rank.
     func isComplete(_ index: Int) -> Bool { !unfinished.contains(index) }
 
-    private struct TreePosition: Hashable {
+    /// What decides between patterns before their text does.
+    private struct Rank: Hashable {
         let scheme: String?
-        let host: String?
-        let segments: [Segment]
-        let rest: PathSegment.Rank?
-        let rank: [Int]
+        let host: Component?
+        let path: Component
 
-        enum Segment: Hashable {
-            case literal([UInt8])
-            case groups(PathSegment.Rank)
-        }
+        struct Component: Hashable {
+            let specificity: [UInt8]
+            let literals: [[UInt8]]
 
-        init(scheme: String?, host: String?, path: PathPattern) {
-            (self.scheme, self.host, rest) = (scheme, host, path.rest)
-            segments = path.segments.map { segment in
-                if case .literal(let bytes) = segment { .literal(bytes) } else { .groups(segment.rank) }
-            }
-            rank = path.rank
-        }
-    }
-}
-
-extension PathPattern {
-    /// The kind of each group, in order. Patterns of equal rank share it.
-    fileprivate var rank: [Int] {
-        parts.filter { !$0.name.isEmpty }.map { part in
-            let kind =
-                switch part.matcher {
-                case .literal: 0
-                case .expression: 1
-                case .segment: 2
-                case .anything: 3
+            init(_ pattern: PathPattern, _ variant: Int) {
+                specificity = pattern.specificity(ofVariant: variant)
+                literals = pattern.segments(ofVariant: variant).compactMap { segment in
+                    if case .literal(let bytes) = segment { bytes } else { nil }
                 }
-            return part.modifier == .once ? kind : kind + 4
+            }
+        }
+
+        init(_ pattern: RoutePattern, _ path: PathPattern, host hostNumber: Int, path pathNumber: Int) {
+            scheme = pattern.scheme
+            host = pattern.host.map { Component($0, hostNumber) }
+            self.path = Component(path, pathNumber)
         }
     }
 }

@@ -11,7 +11,9 @@ final class PathPattern: Sendable {
     let segments: [PathSegment]
     /// How specific the rest of the pattern is, if there is one.
     let rest: PathSegment.Rank?
-    private let delimiter: UInt32
+    /// The variants of a pattern with optional groups; otherwise empty. `segments` and `rest` are those of the first one.
+    let variants: [Variant]
+    let delimiter: UInt32
     /// The automaton, if a search needs it.
     private let preparedAutomaton: Automaton?
     /// Whether all groups are whole segments.
@@ -52,7 +54,7 @@ final class PathPattern: Sendable {
         }
         if earlierNames.isEmpty, let plain = PlainPattern(text, from: start, delimiter: delimiter) {
             (parsedParts, segments, names) = (nil, plain.segments, plain.names)
-            (rest, preparedAutomaton, isPlain) = (nil, nil, true)
+            (rest, variants, preparedAutomaton, isPlain) = (nil, [], nil, true)
             return
         }
         let whole = pattern ?? text
@@ -61,19 +63,44 @@ final class PathPattern: Sendable {
             earlierNames: earlierNames)
         let parts = delimiter == "/" ? Self.withoutDots(written) : written.map(\.inLowerCase)
         parsedParts = parts
-        (segments, rest) = PathSegment.divide(parts)
-        isPlain = rest == nil && segments.allSatisfy { $0.rank == .literal || $0 == .name }
-        // A search needs the automata of hosts with groups, and of all paths below them.
-        let isDecidedByTree = isPlain && earlierNames.isEmpty && (delimiter == "/" || !segments.contains(.name))
-        preparedAutomaton = isDecidedByTree ? nil : try Automaton(parts, delimiter: delimiter.value, of: whole)
         names = written.map(\.name).filter { !$0.isEmpty }
+        let isOptional = parts.contains { $0.modifier == .optional || $0.modifier == .zeroOrMore }
+        let (segments, rest) = PathSegment.divide(parts, delimiter.value)
+        isPlain = !isOptional && rest == nil && segments.allSatisfy { $0.rank == .literal || $0 == .name }
+        // A search needs the automata of hosts with groups, and of all paths below them.
+        let isDecidedByTree = isPlain && earlierNames.isEmpty && (delimiter == "/" || names.isEmpty)
+        preparedAutomaton = isDecidedByTree ? nil : try Automaton(parts, delimiter: delimiter.value, of: whole)
+        variants =
+            isOptional
+            ? Self.variants(of: parts, delimiter.value, steps: preparedAutomaton?.work.perScalar ?? 0) : []
+        if let first = variants.first {
+            (self.segments, self.rest) = (first.segments, first.rest)
+        } else if delimiter != "/", isPlain, names.isEmpty {
+            (self.segments, self.rest) = ([.literal(parts.flatMap(\.literalBytes))], nil)
+        } else {
+            (self.segments, self.rest) = (segments, rest)
+        }
+    }
+
+    /// Creates the same pattern with other names for some of its groups.
+    init(_ other: PathPattern, renaming renamed: [String: String]) {
+        (source, delimiter, segments, rest) = (other.source, other.delimiter, other.segments, other.rest)
+        (preparedAutomaton, isPlain, variants) = (other.preparedAutomaton, other.isPlain, other.variants)
+        parsedParts = other.parsedParts?.map { part in
+            var part = part
+            part.name = renamed[part.name] ?? part.name
+            return part
+        }
+        names = other.names.map { renamed[$0] ?? $0 }
     }
 
     /// The maximum work that matching a component and finding its captures takes.
     var work: SearchWork { preparedAutomaton?.work ?? SearchWork() }
 
-    /// How many transitions were followed to create the automaton.
-    var transitions: Int { preparedAutomaton?.sets.transitions ?? 0 }
+    /// How many transitions were followed to create the automata.
+    var transitions: Int {
+        variants.reduce(preparedAutomaton?.sets.transitions ?? 0) { $0 + ($1.automaton?.sets.transitions ?? 0) }
+    }
 
     var automaton: Automaton { preparedAutomaton ?? Automaton(bounded: parts, delimiter: delimiter) }
 
@@ -118,7 +145,10 @@ final class PathPattern: Sendable {
 
     /// Matches a pattern of literals and whole segments, of any length, without an automaton.
     private func matchSegments(_ component: [UInt32]) -> [String: String?]? {
-        let pieces = component.split(separator: PathScalars.separator, omittingEmptySubsequences: false)
+        // A host without groups is one segment.
+        let pieces =
+            delimiter == PathScalars.separator
+            ? component.split(separator: delimiter, omittingEmptySubsequences: false) : [component[...]]
         guard pieces.count == segments.count else { return nil }
         var values: [String: String?] = [:]
         for (piece, segment) in zip(pieces, segments) {
@@ -152,10 +182,11 @@ final class PathPattern: Sendable {
             }
             guard let value = values.removeValue(forKey: part.name) else {
                 if part.modifier == .optional || part.modifier == .zeroOrMore { continue }
-                if part.matcher == .anything { continue }
+                let isNumber = part.name.utf8.allSatisfy { (0x30...0x39).contains($0) }
                 throw PluginError(
                     .missingParameter,
-                    "The pattern “\(text.shortened)” needs a value for “\(part.name.shortened)” to build a URL.")
+                    "The pattern “\(text.shortened)” needs a value for “\(part.name.shortened)” to build a URL"
+                        + (isNumber ? ", the number of a group without a name." : "."))
             }
             let isRepeated = part.modifier == .zeroOrMore || part.modifier == .oneOrMore
             built += prefix + encode(value, isRepeated || part.matcher == .anything) + suffix
@@ -170,6 +201,11 @@ final class PathPattern: Sendable {
 }
 
 extension PatternPart {
+    /// The bytes of a literal.
+    fileprivate var literalBytes: [UInt8] {
+        if case .literal(let scalars) = matcher { PathScalars.bytes(scalars) } else { [] }
+    }
+
     /// The part in lower case, for a host, which is compared without regard to case.
     fileprivate var inLowerCase: PatternPart {
         func lower(_ scalars: [UInt32]) -> [UInt32] {

@@ -26,26 +26,34 @@ enum PathSegment: Hashable, Sendable {
 
     /// Returns the leading segments of a pattern that can be decided alone, and how specific the rest is if they are
     /// not the whole pattern.
-    static func divide(_ parts: [PatternPart]) -> ([PathSegment], rest: Rank?) {
+    ///
+    /// - Parameter separator: The separator of segments: `/` in paths, `.` in hosts.
+    static func divide(_ parts: [PatternPart], _ separator: UInt32) -> ([PathSegment], rest: Rank?) {
         var segments: [[PatternPart]] = [[]]
-        for part in parts {
-            if case .literal(let scalars) = part.matcher, part.modifier == .once {
-                let pieces = scalars.split(separator: PathScalars.separator, omittingEmptySubsequences: false)
-                for (index, piece) in pieces.enumerated() {
-                    if index > 0 { segments.append([]) }
-                    if !piece.isEmpty { segments[segments.count - 1].append(part.with(.literal(Array(piece)))) }
+        func add(_ scalars: [UInt32]) {
+            let pieces = scalars.split(separator: separator, omittingEmptySubsequences: false)
+            for (index, piece) in pieces.enumerated() {
+                if index > 0 { segments.append([]) }
+                if !piece.isEmpty { segments[segments.count - 1].append(.literal(Array(piece))) }
+            }
+        }
+        for (index, part) in parts.enumerated() {
+            if part.modifier == .once {
+                if case .literal(let scalars) = part.matcher {
+                    add(scalars)
+                    continue
                 }
-                continue
+                add(part.prefix)
+                if part.matcher.staysInSegment(separator) {
+                    segments[segments.count - 1].append(part.withoutSurroundings)
+                    add(part.suffix)
+                    continue
+                }
             }
-            guard part.modifier == .once, part.staysInSegment else {
-                let begun = part.prefix.first == PathScalars.separator ? [] : segments.removeLast()
-                return (segments.map(classify), rest: begun.isEmpty ? rank(of: part) : .mixed)
-            }
-            if part.prefix.first == PathScalars.separator {
-                segments.append([part.with(prefix: Array(part.prefix.dropFirst()))])
-            } else {
-                segments[segments.count - 1].append(part)
-            }
+            let begun = part.modifier != .once && part.begins(with: separator) ? [] : segments.removeLast()
+            let next = index + 1 < parts.count ? parts[index + 1] : nil
+            let isMixed = !begun.isEmpty || part.isMixed(separator, before: next)
+            return (segments.map(classify), rest: isMixed ? .mixed : rank(of: part))
         }
         return (segments.map(classify), nil)
     }
@@ -55,7 +63,7 @@ enum PathSegment: Hashable, Sendable {
         if parts.count == 1 {
             let part = parts[0]
             if case .literal(let scalars) = part.matcher { return .literal(PathScalars.bytes(scalars)) }
-            if part.prefix.isEmpty, part.suffix.isEmpty { return part.matcher == .segment ? .name : .expression(parts) }
+            return part.matcher == .segment ? .name : .expression(parts)
         }
         let literals = parts.map { part -> [UInt32]? in
             if case .literal(let scalars) = part.matcher { scalars } else { nil }
@@ -75,25 +83,40 @@ enum PathSegment: Hashable, Sendable {
 }
 
 extension PatternPart {
-    fileprivate func with(_ matcher: Matcher) -> PatternPart {
-        var copy = self
-        copy.matcher = matcher
-        return copy
+    fileprivate static func literal(_ scalars: [UInt32]) -> PatternPart {
+        PatternPart(matcher: .literal(scalars), modifier: .once, name: "", prefix: [], suffix: [])
     }
 
-    fileprivate func with(prefix: [UInt32]) -> PatternPart {
-        var copy = self
-        copy.prefix = prefix
-        return copy
+    fileprivate var withoutSurroundings: PatternPart {
+        PatternPart(matcher: matcher, modifier: modifier, name: name, prefix: [], suffix: [])
     }
 
-    /// Whether the part matches only text without slashes, except for a slash at its beginning.
-    fileprivate var staysInSegment: Bool {
-        if prefix.dropFirst().contains(PathScalars.separator) || suffix.contains(PathScalars.separator) { return false }
-        return switch matcher {
+    /// The literal text with which the part begins.
+    private var beginning: [UInt32] { if case .literal(let scalars) = matcher { prefix + scalars } else { prefix } }
+
+    fileprivate func begins(with separator: UInt32) -> Bool { beginning.first == separator }
+
+    /// Whether the segment that begins with the part contains literals as well as groups, as in `*.png`. A literal before
+    /// a part that is not repeated was divided already.
+    fileprivate func isMixed(_ separator: UInt32, before next: PatternPart?) -> Bool {
+        if case .literal = matcher { return false }
+        if modifier != .once {
+            if prefix.count > (begins(with: separator) ? 1 : 0) { return true }
+            return !suffix.isEmpty && suffix.first != separator
+        }
+        if let first = suffix.first { return first != separator }
+        guard let next else { return false }
+        return !next.begins(with: separator)
+    }
+}
+
+extension PatternPart.Matcher {
+    /// Whether it matches only text without separators.
+    fileprivate func staysInSegment(_ separator: UInt32) -> Bool {
+        switch self {
         case .literal, .segment: true
         case .anything: false
-        case .expression(let expression): !expression.canTake(PathScalars.separator)
+        case .expression(let expression): !expression.canTake(separator)
         }
     }
 }

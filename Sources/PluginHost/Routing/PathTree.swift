@@ -29,9 +29,9 @@ struct PathReference: PersistentMapReference {
 
 /// A tree of the segments of paths, searched from the most specific branch to the least specific one.
 ///
-/// A pattern is stored segment by segment as long as each segment can be decided alone. The rest (`*`, `:rest+`,
-/// optional parts) is decided by the pattern's automaton on the whole path. A search visits every node at most once,
-/// since only one path leads to each. If a single route follows a segment and its remaining segments are names, its
+/// A pattern is stored segment by segment as long as each segment can be decided alone. The rest (`*`, `:rest+`) is
+/// decided by the pattern's automaton on the whole path. A pattern with optional groups is stored once for each of its
+/// variants. A search visits every node at most once, since only one path leads to each. If a single route follows a segment and its remaining segments are names, its
 /// entry is stored there without further nodes: many routes are like that, and each node would have to be fetched from
 /// memory.
 ///
@@ -48,6 +48,8 @@ final class PathTree: PathNode, @unchecked Sendable {
     @exclusivity(unchecked) private(set) var general: [Edge] = []
     /// The entry of the path that ends here.
     @exclusivity(unchecked) private(set) var end: RouteEntry?
+    /// The entries of which a variant ends here, sorted by their text.
+    @exclusivity(unchecked) private(set) var variantEnds: [Edge] = []
     /// The maximum work that a search takes here and below. It may include routes below literals that were removed.
     @exclusivity(unchecked) private(set) var work = SearchWork(fixed: SearchWork.visit)
     /// The part of ``work`` that is below literals, of which a URL matches one.
@@ -58,13 +60,14 @@ final class PathTree: PathNode, @unchecked Sendable {
     private init(copying other: PathTree) {
         literals = PersistentMap(copying: other.literals)
         (specific, name, general, end) = (other.specific, other.name, other.general, other.end)
+        variantEnds = other.variantEnds
         (work, literalWork) = (other.work, other.literalWork)
         super.init(isEntry: false)
     }
 
     /// The node that should replace this one: the tree itself, its only route, or nothing.
     private var shortest: PathNode? {
-        guard literals.isEmpty, specific.isEmpty, general.isEmpty else { return self }
+        guard literals.isEmpty, specific.isEmpty, general.isEmpty, variantEnds.isEmpty else { return self }
         guard let name else { return end }
         return name.isEntry && end == nil ? name : self
     }
@@ -78,8 +81,8 @@ final class PathTree: PathNode, @unchecked Sendable {
         enum Step {
             /// One segment with a shape, decided by an automaton.
             case segment([PatternPart], Automaton, PathNode)
-            /// The rest of the path, with the shape of the whole pattern.
-            case rest(PathPattern.Shape, RouteEntry)
+            /// The rest of a variant of a path, or its end, with the shape of the whole pattern.
+            case rest(PathPattern.Shape, variant: Int, RouteEntry)
 
             func isSegment(_ shape: [PatternPart]) -> Bool {
                 if case .segment(shape, _, _) = self { true } else { false }
@@ -93,17 +96,25 @@ final class PathTree: PathNode, @unchecked Sendable {
 extension PathTree {
     /// Changes the entry of a path. `change` receives `nil` if there is none, and sets `nil` to remove it.
     static func update(_ tree: inout PathTree, _ path: PathPattern, _ change: (inout RouteEntry?) -> Void) {
-        update(&tree, path, behind: 0, change)
+        guard !path.variants.isEmpty else { return update(&tree, path, 0, behind: 0, change) }
+        var entry: RouteEntry?
+        update(&tree, path, 0, behind: 0) { first in
+            change(&first)
+            entry = first
+        }
+        for variant in path.variantNumbers.dropFirst() { update(&tree, path, variant, behind: 0) { $0 = entry } }
     }
 
     private static func update(
-        _ tree: inout PathTree, _ path: PathPattern, behind depth: Int, _ change: (inout RouteEntry?) -> Void
+        _ tree: inout PathTree, _ path: PathPattern, _ variant: Int, behind depth: Int,
+        _ change: (inout RouteEntry?) -> Void
     ) {
         if !isKnownUniquelyReferenced(&tree) { tree = PathTree(copying: tree) }
         defer { tree.work = tree.sumOfWork() }
-        guard depth < path.segments.count else { return tree.updateEnd(path, change) }
-        func updateChild(_ child: inout PathNode?) { updateNode(&child, path, behind: depth + 1, change) }
-        let segment = path.segments[depth]
+        let segments = path.segments(ofVariant: variant)
+        guard depth < segments.count else { return tree.updateEnd(path, variant, change) }
+        func updateChild(_ child: inout PathNode?) { updateNode(&child, path, variant, behind: depth + 1, change) }
+        let segment = segments[depth]
         switch segment {
         case .literal(let text):
             text.withUnsafeBufferPointer { text in
@@ -125,7 +136,7 @@ extension PathTree {
             }
             let written = path.text
             var isThere = false
-            updateNode(&child, path, behind: depth + 1) { entry in
+            updateNode(&child, path, variant, behind: depth + 1) { entry in
                 change(&entry)
                 isThere = entry?.pattern.path?.text == written
             }
@@ -142,7 +153,8 @@ extension PathTree {
 
     /// Changes the entry of a path in the node after a segment. There may be no node before or after the change.
     private static func updateNode(
-        _ node: inout PathNode?, _ path: PathPattern, behind depth: Int, _ change: (inout RouteEntry?) -> Void
+        _ node: inout PathNode?, _ path: PathPattern, _ variant: Int, behind depth: Int,
+        _ change: (inout RouteEntry?) -> Void
     ) {
         var tree: PathTree
         switch node.take() {
@@ -159,7 +171,7 @@ extension PathTree {
             tree = PathTree()
             if let entry { tree.take(entry, behind: depth) }
         }
-        update(&tree, path, behind: depth, change)
+        update(&tree, path, variant, behind: depth, change)
         node = tree.shortest
     }
 
@@ -169,17 +181,24 @@ extension PathTree {
         work = sumOfWork()
     }
 
-    private func updateEnd(_ path: PathPattern, _ change: (inout RouteEntry?) -> Void) {
-        guard let rank = path.rest else { return change(&end) }
+    private func updateEnd(_ path: PathPattern, _ variant: Int, _ change: (inout RouteEntry?) -> Void) {
+        let rest = path.rest(ofVariant: variant)
+        if rest == nil, path.variants.isEmpty { return change(&end) }
         let shape = path.shape
-        var entry = takeRest(shape, from: &specific) ?? takeRest(shape, from: &general)
+        var entry =
+            takeRest(shape, variant, from: &variantEnds) ?? takeRest(shape, variant, from: &specific)
+            ?? takeRest(shape, variant, from: &general)
         change(&entry)
-        if let entry { insert(Edge(rank: rank, text: path.text, step: .rest(shape, entry))) }
+        guard let entry else { return }
+        let edge = Edge(rank: rest ?? .literal, text: path.text, step: .rest(shape, variant: variant, entry))
+        rest == nil ? Self.insert(edge, into: &variantEnds) : insert(edge)
     }
 
-    private func takeRest(_ shape: PathPattern.Shape, from edges: inout [Edge]) -> RouteEntry? {
-        let index = edges.firstIndex { if case .rest(shape, _) = $0.step { true } else { false } }
-        guard let index, case .rest(_, let entry) = edges.remove(at: index).step else { return nil }
+    private func takeRest(
+        _ shape: PathPattern.Shape, _ variant: Int, from edges: inout [Edge]
+    ) -> RouteEntry? {
+        let index = edges.firstIndex { if case .rest(shape, variant, _) = $0.step { true } else { false } }
+        guard let index, case .rest(_, _, let entry) = edges.remove(at: index).step else { return nil }
         return entry
     }
 
@@ -201,10 +220,10 @@ extension PathTree {
 
     private func entry(like path: PathPattern, behind depth: Int) -> RouteEntry? {
         guard depth < path.segments.count else {
-            if path.rest == nil { return end }
+            if path.rest == nil, path.variants.isEmpty { return end }
             let shape = path.shape
-            for edges in [specific, general] {
-                for case .rest(shape, let entry) in edges.lazy.map(\.step) { return entry }
+            for edges in [variantEnds, specific, general] {
+                for case .rest(shape, 0, let entry) in edges.lazy.map(\.step) { return entry }
             }
             return nil
         }
@@ -227,14 +246,17 @@ extension PathTree {
     }
 
     /// Calls `body` with each entry, in no particular order.
-    func visit(_ body: (RouteEntry) -> Void) {
-        if let end { body(end) }
+    func visit(_ body: (RouteEntry) -> Void) { visitVariants { entry, variant in if variant == 0 { body(entry) } } }
+
+    /// Calls `body` with each variant of each entry, in no particular order.
+    fileprivate func visitVariants(_ body: (RouteEntry, _ variant: Int) -> Void) {
+        if let end { body(end, 0) }
         literals.visit { $0.visitEntries(body) }
         name?.visitEntries(body)
-        for edge in specific + general {
+        for edge in variantEnds + specific + general {
             switch edge.step {
             case .segment(_, _, let child): child.visitEntries(body)
-            case .rest(_, let entry): body(entry)
+            case .rest(_, let variant, let entry): body(entry, variant)
             }
         }
     }
@@ -242,19 +264,19 @@ extension PathTree {
 
 extension PathPattern {
     fileprivate func hasOnlyNames(behind depth: Int) -> Bool {
-        rest == nil && segments[depth...].allSatisfy { if case .name = $0 { true } else { false } }
+        rest == nil && variants.isEmpty && segments[depth...].allSatisfy { if case .name = $0 { true } else { false } }
     }
 }
 
 extension PathNode {
-    fileprivate func visitEntries(_ body: (RouteEntry) -> Void) {
-        if let entry { body(entry) } else { tree?.visit(body) }
+    fileprivate func visitEntries(_ body: (RouteEntry, _ variant: Int) -> Void) {
+        if let entry { body(entry, 0) } else { tree?.visitVariants(body) }
     }
 
     /// The text that sorts first of all patterns here and below.
     fileprivate var firstText: String {
         var first: String?
-        visitEntries { entry in
+        visitEntries { entry, _ in
             guard let text = entry.pattern.path?.text else { return }
             first = min(first ?? text, text)
         }

@@ -12,6 +12,33 @@ struct RouteMatch {
 }
 
 extension PathTree {
+    /// An entry that a search has found, before the captures of its groups are known.
+    struct Found {
+        let entry: Unmanaged<RouteEntry>
+        fileprivate let destination: Unmanaged<RouteDestination>
+        /// The variant of the path that matches.
+        fileprivate let variant: Int
+
+        /// Returns whether this is more specific than another entry that matches the same URL, or equally specific with a
+        /// text that sorts first.
+        func precedes(_ other: Found) -> Bool {
+            let (mine, others) = (entry.takeUnretainedValue().pattern, other.entry.takeUnretainedValue().pattern)
+            guard let path = mine.path, let otherPath = others.path else { return false }
+            let specificity = path.specificity(ofVariant: variant)
+            let otherSpecificity = otherPath.specificity(ofVariant: other.variant)
+            if specificity != otherSpecificity { return specificity.lexicographicallyPrecedes(otherSpecificity) }
+            return (mine.host?.text ?? "", path.text) < (others.host?.text ?? "", otherPath.text)
+        }
+
+        /// Returns whether nothing that is as specific up to the end of the URL can precede this, provided that its text
+        /// does not sort before `text`.
+        fileprivate func precedesAll(from text: String) -> Bool {
+            let pattern = entry.takeUnretainedValue().pattern
+            guard let path = pattern.path, pattern.host?.names.isEmpty != false else { return false }
+            return path.variants.isEmpty && path.rest == nil && path.text <= text
+        }
+    }
+
     /// Returns the most specific entry that matches.
     ///
     /// - Parameter steps: Increased by the number of steps taken, which is at most that of ``work``.
@@ -20,7 +47,27 @@ extension PathTree {
         var search = Search(path: url.path, segments: url.segments, steps: steps)
         defer { steps = search.steps }
         guard let entry = search.visit(tree, 0), let destination = search.destination else { return nil }
-        return RouteMatch(entry: entry, destination: destination, groups: search.groups)
+        let capturesWholeSegments = destination._withUnsafeGuaranteedRef { $0.capturesWholeSegments }
+        return RouteMatch(
+            entry: entry, destination: destination, groups: capturesWholeSegments ? nil : search.captures(of: entry))
+    }
+
+    /// Returns the most specific entry that matches, without its captures.
+    static func find(_ url: URLText, in tree: Unmanaged<PathTree>, counting steps: inout Int) -> Found? {
+        var search = Search(path: url.path, segments: url.segments, steps: steps)
+        defer { steps = search.steps }
+        guard let entry = search.visit(tree, 0), let destination = search.destination else { return nil }
+        return Found(entry: entry, destination: destination, variant: search.variant)
+    }
+
+    /// Returns an entry with the captures of its path.
+    static func match(_ found: Found, _ url: URLText, counting steps: inout Int) -> RouteMatch {
+        var search = Search(path: url.path, segments: url.segments, steps: steps)
+        defer { steps = search.steps }
+        let capturesWholeSegments = found.destination._withUnsafeGuaranteedRef { $0.capturesWholeSegments }
+        return RouteMatch(
+            entry: found.entry, destination: found.destination,
+            groups: capturesWholeSegments ? nil : search.captures(of: found.entry))
     }
 
     private struct Search {
@@ -32,7 +79,12 @@ extension PathTree {
         var steps: Int
         /// The destination of the entry that was found.
         var destination: Unmanaged<RouteDestination>?
-        var groups: [RawText?]?
+        /// The variant of the path of the entry that was found.
+        var variant = 0
+
+        init(path: RawText, segments: UnsafeBufferPointer<RawText>, steps: Int) {
+            (self.path, self.segments, self.steps) = (path, segments, steps)
+        }
 
         /// Continues the search in a node, with the segment at `index`.
         @inline(__always)
@@ -42,8 +94,8 @@ extension PathTree {
             }
             guard destination._withUnsafeGuaranteedRef({ $0.segmentCount }) == segments.count else { return nil }
             for segment in segments[index...] where segment.isEmpty { return nil }
-            let entry = Unmanaged<RouteEntry>.fromOpaque(node.object.toOpaque())
-            return takes(entry, destination) ? entry : nil
+            self.destination = destination
+            return Unmanaged<RouteEntry>.fromOpaque(node.object.toOpaque())
         }
 
         mutating func visit(_ tree: Unmanaged<PathTree>, _ index: Int) -> Unmanaged<RouteEntry>? {
@@ -51,7 +103,10 @@ extension PathTree {
             return tree._withUnsafeGuaranteedRef { tree in
                 let isEnd = index == segments.count
                 if isEnd {
-                    if let entry = tree.end, takes(entry) { return .passUnretained(entry) }
+                    if let entry = tree.end { return take(entry, 0) }
+                    if case .rest(_, let variant, let entry)? = tree.variantEnds.first?.step {
+                        return take(entry, variant)
+                    }
                 } else if let child = tree.literals.find(segments[index]), let found = enter(child, index + 1) {
                     return found
                 }
@@ -65,40 +120,62 @@ extension PathTree {
             }
         }
 
+        @inline(__always)
+        private mutating func take(_ entry: RouteEntry, _ variant: Int) -> Unmanaged<RouteEntry> {
+            destination = .passUnretained(entry.destination)
+            self.variant = variant
+            return .passUnretained(entry)
+        }
+
+        /// Follows the edges of the first rank of which one leads to an entry. If several of them do, what is behind them
+        /// decides.
         @inline(never)
         private mutating func follow(_ edges: [Edge], _ index: Int) -> Unmanaged<RouteEntry>? {
+            var best: (found: Found, rank: PathSegment.Rank)?
             for edge in edges {
-                switch edge.step {
-                case .segment(_, let automaton, let child):
-                    guard index < segments.count, accepts(automaton, index) else { continue }
-                    if let found = enter(PathReference(to: child), index + 1) { return found }
-                case .rest(_, let entry):
-                    if takes(entry) { return .passUnretained(entry) }
+                if let best {
+                    let isDecided = index + 1 >= segments.count && best.found.precedesAll(from: edge.text)
+                    if isDecided || edge.rank != best.rank { break }
                 }
+                guard let found = follow(edge, index) else { continue }
+                guard let known = best?.found else {
+                    best = (found, edge.rank)
+                    continue
+                }
+                steps &+= SearchWork.visit
+                if found.precedes(known) { best = (found, edge.rank) }
             }
-            return nil
+            guard let found = best?.found else { return nil }
+            (destination, variant) = (found.destination, found.variant)
+            return found.entry
         }
 
-        private mutating func takes(_ entry: RouteEntry) -> Bool {
-            takes(.passUnretained(entry), .passUnretained(entry.destination))
+        private mutating func follow(_ edge: Edge, _ index: Int) -> Found? {
+            variant = 0
+            switch edge.step {
+            case .segment(_, let automaton, let child):
+                guard index < segments.count, accepts(automaton, index) else { return nil }
+                guard let entry = enter(PathReference(to: child), index + 1), let destination else { return nil }
+                return Found(entry: entry, destination: destination, variant: variant)
+            case .rest(_, let variant, let entry):
+                let text = readScalars()
+                let accepts = text.path.withUnsafeBufferPointer {
+                    entry.pattern.path?.automaton(ofVariant: variant).accepts($0, counting: &steps)
+                }
+                guard accepts == true else { return nil }
+                return Found(
+                    entry: .passUnretained(entry), destination: .passUnretained(entry.destination), variant: variant)
+            }
         }
 
-        @inline(__always)
-        private mutating func takes(
-            _ entry: Unmanaged<RouteEntry>, _ destination: Unmanaged<RouteDestination>
-        ) -> Bool {
-            self.destination = destination
-            return destination._withUnsafeGuaranteedRef { $0.capturesWholeSegments }
-                || matches(entry.takeUnretainedValue().pattern)
-        }
-
+        /// Returns the captures of the groups in a path that the entry matches.
         @inline(never)
-        private mutating func matches(_ pattern: RoutePattern) -> Bool {
+        mutating func captures(of entry: Unmanaged<RouteEntry>) -> [RawText?] {
             let text = readScalars()
-            let taken = text.path.withUnsafeBufferPointer { pattern.path?.automaton.match($0, counting: &steps) }
-            guard let taken else { return false }
-            groups = PathScalars.texts(taken, of: path, text.path)
-            return true
+            let taken = text.path.withUnsafeBufferPointer {
+                entry.takeUnretainedValue().pattern.path?.automaton.match($0, counting: &steps)
+            }
+            return PathScalars.texts(taken ?? [], of: path, text.path)
         }
 
         private mutating func accepts(_ automaton: Automaton, _ segment: Int) -> Bool {

@@ -15,12 +15,14 @@ extension PathTree {
             switch edge.step {
             case .segment(_, let automaton, let child):
                 sum += SearchWork(fixed: SearchWork.visit, perScalar: automaton.work.perScalar) + work(child)
-            case .rest(_, let entry):
-                sum += SearchWork(perScalar: entry.pattern.path?.work.perScalar ?? 0) + entry.work
+            case .rest(_, let variant, let entry):
+                let steps = entry.pattern.path?.automaton(ofVariant: variant).work.perScalar ?? 0
+                sum += SearchWork(fixed: SearchWork.visit, perScalar: steps) + entry.work
             }
         }
         if let name { sum += work(name) }
         if let end { sum += work(end) }
+        if case .rest(_, _, let entry)? = variantEnds.first?.step { sum += entry.work }
         return sum
     }
 }

@@ -13,6 +13,8 @@ final class RouteEntry: PathNode, @unchecked Sendable {
     /// The name of the route for `url(for:)`.
     let name: String?
     let summary: String
+    /// How the page that the action makes is shown when the URL comes from outside.
+    let transition: Transition
     let owner: Owner
     /// The module or the file whose route of the same pattern this one overrides.
     let overridden: Owner?
@@ -35,20 +37,23 @@ final class RouteEntry: PathNode, @unchecked Sendable {
     /// - Parameter previous: The route that is registered before this one. Both share a destination if they can.
     convenience init(
         _ pattern: RoutePattern, target: String, action: String, name: String?, summary: String,
-        defaults: [String: Value], owner: Owner, after previous: RouteEntry? = nil
+        defaults: [String: Value], transition: Transition = .none, owner: Owner, after previous: RouteEntry? = nil
     ) {
         let destination = RouteDestination.make(
             target, action, pattern, hasDefaults: !defaults.isEmpty, after: previous?.destination)
         self.init(
-            pattern, destination, name: name, summary: summary, defaults: defaults, owner: owner, overridden: nil)
+            pattern, destination, name: name, summary: summary, defaults: defaults, transition: transition,
+            owner: owner,
+            overridden: nil)
     }
 
     private init(
         _ pattern: RoutePattern, _ destination: RouteDestination, name: String?, summary: String,
-        defaults: [String: Value], owner: Owner, overridden: Owner?
+        defaults: [String: Value], transition: Transition, owner: Owner, overridden: Owner?
     ) {
         (self.pattern, self.destination, self.name, self.summary) = (pattern, destination, name, summary)
-        (self.defaults, self.owner, self.overridden) = (defaults, owner, overridden)
+        (self.defaults, self.transition) = (defaults, transition)
+        (self.owner, self.overridden) = (owner, overridden)
         super.init(isEntry: true)
     }
 
@@ -64,19 +69,21 @@ final class RouteEntry: PathNode, @unchecked Sendable {
     /// Returns the same route as one that overrides the route of another owner.
     func overriding(_ other: Owner) -> RouteEntry {
         RouteEntry(
-            pattern, destination, name: name, summary: summary, defaults: defaults, owner: owner, overridden: other)
+            pattern, destination, name: name, summary: summary, defaults: defaults, transition: transition,
+            owner: owner,
+            overridden: other)
     }
 
     /// - Parameter action: The action in the form `target/action`.
     /// - Throws: `unknownAction` if `action` does not have this form.
     convenience init(
         _ pattern: RoutePattern, to action: String, name: String?, summary: String, defaults: [String: Value],
-        owner: Owner, after previous: RouteEntry? = nil
+        transition: Transition = .none, owner: Owner, after previous: RouteEntry? = nil
     ) throws(PluginError) {
         let names = try action.actionOfRoute()
         self.init(
             pattern, target: names.target, action: names.action, name: name, summary: summary, defaults: defaults,
-            owner: owner, after: previous)
+            transition: transition, owner: owner, after: previous)
     }
 
 }

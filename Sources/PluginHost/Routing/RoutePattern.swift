@@ -3,8 +3,9 @@ import PluginABI
 /// The pattern of a route: `scheme://host/path`, parts of which may be omitted.
 ///
 /// - `app://shop/detail/:key` matches one scheme and one host.
-/// - `shop/detail/:key` matches any scheme.
-/// - `/detail/:key` matches any scheme and any host.
+/// - `//shop/detail/:key` matches any scheme.
+/// - `app:///detail/:key` matches any host, and `///detail/:key` any scheme and any host.
+/// - `shop/detail/:key` and `/detail/:key` have the first scheme of the program.
 /// - `app://` is the fallback of its scheme.
 final class RoutePattern: Sendable {
     let text: String
@@ -14,28 +15,36 @@ final class RoutePattern: Sendable {
     let host: PathPattern?
     /// The pattern of the path; `nil` for the fallback of the scheme.
     let path: PathPattern?
+    /// The names that a route gives to groups without a name, by the numbers of the groups.
+    let groups: [Int: String]
 
     /// The offset of the path in bytes.
     private let pathStart: Int
     /// Whether all groups are whole segments of the path.
     let capturesWholeSegments: Bool
 
+    /// Stands for the first scheme of the program where that is not known and does not matter. No text has it.
+    static let unknownScheme = "?"
+
     /// How many segments a path may have. Each may be a node, and the search of nodes recurses on the caller's stack.
     static let mostSegments = 256
 
     /// Reads a pattern.
     ///
-    /// - Parameter previous: A pattern whose scheme and host are shared if they are written the same way. Most patterns
-    ///   have the scheme and host of the previous one.
+    /// - Parameters:
+    ///   - first: The scheme of a pattern that is written without one, in lower case; `nil` if that is an error.
+    ///   - previous: A pattern whose scheme and host are shared if they are written the same way. It was read with the
+    ///     same `first`. Most patterns have the scheme and host of the previous one.
     /// - Throws: `invalidPattern`, with the position.
-    init(_ text: String, after previous: RoutePattern? = nil) throws(PluginError) {
+    init(_ text: String, scheme first: String? = nil, after previous: RoutePattern? = nil) throws(PluginError) {
         self.text = text
+        groups = [:]
         let (schemeEnd, start, end) = text.withRawText(Self.divide)
         pathStart = end
         func part(_ start: Int, _ end: Int) -> String { text.withRawText { $0.part(start, end).string } }
         func position(_ offset: Int) -> Int { part(0, offset).unicodeScalars.count }
 
-        if let previous, let host = previous.host, previous.pathStart == end,
+        if let previous, let host = previous.host, previous.groups.isEmpty, previous.pathStart == end,
             Self.share(end, text, previous.text)
         {
             scheme = previous.scheme
@@ -51,9 +60,9 @@ final class RoutePattern: Sendable {
             }
             scheme = written.lowercased()
         } else {
-            scheme = nil
+            scheme = start == 0 ? first : nil
         }
-        if scheme != nil, start == text.utf8.count {
+        if schemeEnd != nil, start == text.utf8.count {
             host = nil
             path = nil
             capturesWholeSegments = false
@@ -67,6 +76,52 @@ final class RoutePattern: Sendable {
             host = try PathPattern(written, at: position(start), of: text, delimiter: ".")
         }
         (path, capturesWholeSegments) = try Self.path(of: text, from: end, at: position(end), host)
+        if start == 0, first == nil {
+            throw PluginError(
+                .invalidPattern,
+                "The pattern “\(text.shortened)” has no scheme, and no scheme is configured for such patterns: write "
+                    + "scheme://host/path, or //host/path for any scheme.")
+        }
+    }
+
+    private init(_ other: RoutePattern, naming groups: [Int: String]) {
+        let renamed = Dictionary(uniqueKeysWithValues: groups.map { (String($0), $1) })
+        (text, scheme, pathStart) = (other.text, other.scheme, other.pathStart)
+        capturesWholeSegments = other.capturesWholeSegments
+        host = other.host.map { PathPattern($0, renaming: renamed) }
+        path = other.path.map { PathPattern($0, renaming: renamed) }
+        self.groups = groups
+    }
+
+    /// Returns the same pattern with names for groups that have none.
+    ///
+    /// - Parameter groups: The names, by the numbers of the groups.
+    /// - Throws: `invalidPattern` if there is no such group, if a name is already that of a group, or if it is empty or
+    ///   begins with a digit.
+    func naming(_ groups: [Int: String]) throws(PluginError) -> RoutePattern {
+        if groups.isEmpty { return self }
+        var names = Set(names)
+        for (number, name) in groups.sorted(by: { $0.key < $1.key }) {
+            guard names.contains(String(number)) else {
+                throw PluginError(
+                    .invalidPattern,
+                    "The pattern “\(text.shortened)” has no group \(number) without a name, which the route maps to "
+                        + "“\(name.shortened)”. The groups without a name are numbered from 0.")
+            }
+            guard let first = name.utf8.first, !(0x30...0x39).contains(first) else {
+                throw PluginError(
+                    .invalidPattern,
+                    "The route “\(text.shortened)” maps the group \(number) to “\(name.shortened)”, which is no name of "
+                        + "a parameter.")
+            }
+            guard names.insert(name).inserted else {
+                throw PluginError(
+                    .invalidPattern,
+                    "The route “\(text.shortened)” maps the group \(number) to “\(name.shortened)”, but another group "
+                        + "has that name.")
+            }
+        }
+        return RoutePattern(self, naming: groups)
     }
 
     /// Returns the pattern of the path, and whether all groups are whole segments of it.
@@ -98,12 +153,17 @@ final class RoutePattern: Sendable {
         return segments.indices.filter { segments[$0].rank == .name }
     }
 
-    /// Returns the end of the scheme, if there is one, and the beginning and end of the host.
+    /// Returns the end of the scheme, if there is one, and the beginning and end of the host. The host begins at 0 if the
+    /// pattern is written without a scheme, and at 2 if it begins with two slashes.
     private static func divide(_ text: RawText) -> (scheme: Int?, host: Int, path: Int) {
         var start = 0
         let colon = text.firstIndex(of: UInt8(ascii: ":")) ?? 0
         let hasScheme = colon > 0 && colon + 2 < text.count && text[colon + 1] == 0x2F && text[colon + 2] == 0x2F
-        if hasScheme { start = colon + 3 }
+        if hasScheme {
+            start = colon + 3
+        } else if text.count >= 2, text[0] == 0x2F, text[1] == 0x2F {
+            start = 2
+        }
         return (hasScheme ? colon : nil, start, endOfHost(text, from: start))
     }
 
@@ -166,12 +226,25 @@ final class RoutePattern: Sendable {
 extension PathPattern {
     /// The shape of a path, which is the same for paths that differ only in the names of their groups.
     enum Shape: Hashable, Sendable {
-        /// The shape of a path of literals and whole segments, which is determined by its segments.
-        case plain([PathSegment])
+        /// The shape of a path without optional and repeated groups and the like, which is determined by its segments.
+        case segments([PathSegment])
         case parts([PatternPart])
     }
 
-    var shape: Shape { isPlain ? .plain(segments) : .parts(parts.shape) }
+    var shape: Shape {
+        if isPlain { return .segments(segments) }
+        return rest == nil && variants.isEmpty ? .segments(segments.map(\.shape)) : .parts(parts.shape)
+    }
+}
+
+extension PathSegment {
+    fileprivate var shape: PathSegment {
+        switch self {
+        case .literal, .name: self
+        case .mixed(let parts): .mixed(parts.shape)
+        case .expression(let parts): .expression(parts.shape)
+        }
+    }
 }
 
 extension [PatternPart] {

@@ -36,18 +36,31 @@ struct RouteTable: Sendable {
 
     final class Hosts: @unchecked Sendable {
         @exclusivity(unchecked) var literals = PersistentMap<Unmanaged<PathTree>>()
-        /// The patterns of hosts with groups, sorted by their text.
+        /// The patterns of hosts with groups, in the order in which they came.
         @exclusivity(unchecked) var patterns: [(PathPattern, PathTree)] = []
+        /// The variants of `patterns`, the most specific ones first.
+        @exclusivity(unchecked) var variants: [HostVariant] = []
         @exclusivity(unchecked) var any = PathTree()
         /// The most work that a search below any literal host takes. It may include routes that were removed.
         @exclusivity(unchecked) var literalWork = SearchWork()
+        /// The number of routes.
+        @exclusivity(unchecked) var count = 0
 
         init() {}
 
         init(copying other: Hosts) {
             literals = PersistentMap(copying: other.literals)
-            (patterns, any, literalWork) = (other.patterns, other.any, other.literalWork)
+            (patterns, variants, any) = (other.patterns, other.variants, other.any)
+            (literalWork, count) = (other.literalWork, other.count)
         }
+    }
+
+    /// A variant of the pattern of a host.
+    struct HostVariant {
+        /// The index of the pattern.
+        let pattern: Int
+        let number: Int
+        let specificity: [UInt8]
     }
 
     // MARK: Searching
@@ -83,6 +96,19 @@ struct RouteTable: Sendable {
 
     /// Returns the route with a name.
     func named(_ name: String) -> RouteEntry? { name.withRawText { root.names.find($0)?.takeUnretainedValue() } }
+
+    /// The names of the routes that have one, in no particular order.
+    var routeNames: [String] {
+        var names: [String] = []
+        root.names.visit { if let name = $0.name { names.append(name) } }
+        return names
+    }
+
+    /// Returns whether a route has a scheme.
+    func hasRoutes(withScheme scheme: RawText) -> Bool {
+        if root.fallbacks.find(scheme) != nil { return true }
+        return (root.schemes.find(scheme)?.takeUnretainedValue().count ?? 0) > 0
+    }
 
     /// Returns the route whose pattern has the same shape.
     func entry(like pattern: RoutePattern) -> RouteEntry? {
@@ -197,20 +223,31 @@ extension RouteTable.Hosts {
         }
     }
 
+    /// Searches below the patterns that match a host, the most specific ones first. If equally specific ones lead to an
+    /// entry, the paths of the entries decide.
     private func matchPatterns(_ host: RawText, _ url: URLText, _ steps: inout Int) -> RouteMatch? {
         let scalars = PathScalars.scalars(host)
-        for (pattern, tree) in patterns {
-            let automaton = pattern.automaton
-            // The captures of the host's groups are found only if a path matches below it.
+        var best: (found: PathTree.Found, specificity: [UInt8])?
+        var searched: Set<Int> = []
+        for variant in variants {
+            if let best, best.specificity != variant.specificity { break }
+            let (pattern, tree) = patterns[variant.pattern]
+            let automaton = pattern.automaton(ofVariant: variant.number)
             guard scalars.withUnsafeBufferPointer({ automaton.accepts($0, counting: &steps) }),
-                var found = PathTree.match(url, in: .passUnretained(tree), counting: &steps),
-                let taken = scalars.withUnsafeBufferPointer({ automaton.match($0, counting: &steps) })
+                searched.insert(variant.pattern).inserted,
+                let found = PathTree.find(url, in: .passUnretained(tree), counting: &steps)
             else { continue }
-            let groups = found.groups ?? found.entry.takeUnretainedValue().taken(url)
-            found.groups = PathScalars.texts(taken, of: host, scalars) + groups
-            return found
+            steps &+= SearchWork.visit
+            if best.map({ found.precedes($0.found) }) ?? true { best = (found, variant.specificity) }
         }
-        return nil
+        guard let best else { return nil }
+        var match = PathTree.match(best.found, url, counting: &steps)
+        let entry = match.entry.takeUnretainedValue()
+        // The captures of the host's groups are found only for the entry that was found.
+        let taken = scalars.withUnsafeBufferPointer { entry.pattern.host?.automaton.match($0, counting: &steps) }
+        let groups = match.groups ?? entry.taken(url)
+        match.groups = PathScalars.texts(taken ?? [], of: host, scalars) + groups
+        return match
     }
 
     func entry(like host: PathPattern?, _ path: PathPattern) -> RouteEntry? {
@@ -227,7 +264,13 @@ extension RouteTable.Hosts {
         _ change: (inout RouteEntry?) -> Void
     ) {
         if !isKnownUniquelyReferenced(&hosts) { hosts = RouteTable.Hosts(copying: hosts) }
-        hosts.update(host, path, change)
+        var added = 0
+        hosts.update(host, path) { entry in
+            let before = entry == nil ? 0 : 1
+            change(&entry)
+            added = (entry == nil ? 0 : 1) - before
+        }
+        hosts.count += added
     }
 
     private func update(_ host: PathPattern?, _ path: PathPattern, _ change: (inout RouteEntry?) -> Void) {
@@ -246,28 +289,30 @@ extension RouteTable.Hosts {
             return
         }
         let shape = host.shape
-        var index = patterns.firstIndex { $0.0.shape == shape }
-        if index == nil {
-            index = patterns.firstIndex { host.text < $0.0.text } ?? patterns.endIndex
-            patterns.insert((host, PathTree()), at: index!)
+        let known = patterns.firstIndex { $0.0.shape == shape }
+        let index = known ?? patterns.endIndex
+        if known == nil {
+            patterns.append((host, PathTree()))
+            variants += host.variantNumbers.map { number in
+                .init(pattern: index, number: number, specificity: host.specificity(ofVariant: number))
+            }
+            variants.sort { $0.specificity.lexicographicallyPrecedes($1.specificity) }
         }
-        PathTree.update(&patterns[index!].1, path, change)
-        if host.text < patterns[index!].0.text {
-            patterns[index!].0 = host
-            patterns.sort { $0.0.text < $1.0.text }
-        }
+        PathTree.update(&patterns[index].1, path, change)
     }
 }
 
 extension PathPattern {
     /// Whether the pattern matches only an empty component.
-    fileprivate var isEmpty: Bool { segments == [.literal([])] && rest == nil }
+    fileprivate var isEmpty: Bool { literal?.isEmpty == true }
 
     var isLiteral: Bool { literal != nil }
 
     /// The bytes of a host without groups.
     fileprivate var literal: [UInt8]? {
-        guard segments.count == 1, rest == nil, case .literal(let text) = segments[0] else { return nil }
+        guard segments.count == 1, rest == nil, variants.isEmpty, case .literal(let text) = segments[0] else {
+            return nil
+        }
         return text
     }
 }

@@ -52,7 +52,9 @@ extension RouteTable.Hosts {
         patterns.reduce(behindLiterals + work(any)) { sum, pattern in
             let host = pattern.0.work
             // The automaton decides before the search below it, and finds the captures afterwards.
-            return sum + SearchWork(perScalar: host.perScalar, walk: host.perScalar + host.walk) + work(pattern.1)
+            return sum + work(pattern.1)
+                + SearchWork(
+                    fixed: SearchWork.visit, perScalar: pattern.0.stepsOfVariants, walk: host.perScalar + host.walk)
         }
     }
 }

@@ -6,13 +6,13 @@ extension RoutePattern {
     /// - Parameters:
     ///   - parameters: The values of the groups. Values without a group go to the query if `declared` contains their
     ///     names.
-    ///   - declared: The parameters of the route's action.
+    ///   - declared: The parameters of the route's action, and their types.
     ///   - longest: How many bytes the URL may have.
     /// - Throws: `invalidURL` if the URL would be longer, or no URL can be built from the pattern; `missingParameter`
-    ///   if a group has no value; `unknownParameter` if a value has neither a group nor a declared parameter;
-    ///   `mistypedParameter` if a value cannot be part of a URL, or does not fit its group.
+    ///   if a group has no value; `unknownParameter` if a value has neither a group nor a declared parameter, or if only
+    ///   the host can set it; `mistypedParameter` if a value cannot be part of a URL, or does not fit its group.
     func url(
-        with parameters: [String: Value], declared: Set<String>, longest: Int = URLText.defaultLength
+        with parameters: [String: Value], declared: [String: Value.Kind], longest: Int = URLText.defaultLength
     ) throws(PluginError) -> String {
         guard let scheme else {
             throw PluginError(
@@ -24,31 +24,42 @@ extension RoutePattern {
                 .invalidURL, "The pattern “\(text.shortened)” is a fallback, so no URL can be built from it.")
         }
         var values: [String: String] = [:]
-        for (name, value) in parameters where !value.isNull { values[name] = try Self.text(of: value, name) }
+        var lists: [String: [String]] = [:]
+        for (name, value) in parameters where !value.isNull {
+            guard ReservedName(rawValue: name) == nil else { throw .reservedParameter(name) }
+            guard case .list(let items) = value else {
+                values[name] = try Self.text(of: value, name)
+                continue
+            }
+            let isGroup = names.contains(name)
+            let texts = try Self.texts(of: items, name, declared[name], atMost: isGroup ? 1 : .max)
+            if isGroup { values[name] = texts[0] } else { lists[name] = texts }
+        }
         let given = values
         let hostText = try host?.build(&values, encode: Self.encode) ?? ""
         var url = "\(scheme)://\(hostText)\(try path.build(&values, encode: Self.encode))"
-        let query = values.sorted { $0.key < $1.key }
-        if let leftOver = query.first(where: { !declared.contains($0.key) }) {
+        let groups = given.filter { values[$0.key] == nil }
+        for (name, value) in values { lists[name] = [value] }
+        let query = lists.sorted { $0.key < $1.key }.flatMap { name, texts in texts.map { (name, $0) } }
+        if let leftOver = lists.keys.sorted().first(where: { declared[$0] == nil }) {
             throw PluginError(
                 .unknownParameter,
-                "The pattern “\(text.shortened)” has no group for the parameter “\(leftOver.key.shortened)”, and its "
+                "The pattern “\(text.shortened)” has no group for the parameter “\(leftOver.shortened)”, and its "
                     + "action does not declare it.")
         }
         for (index, (name, value)) in query.enumerated() {
             url += (index == 0 ? "?" : "&") + Self.encode(name, false) + "=" + Self.encode(value, false)
         }
-        try checkRoundTrip(url, given, Set(query.map(\.key)), longest)
+        try checkRoundTrip(url, groups, longest)
         return url
     }
 
-    /// Checks that the pattern yields the given values from the URL that was built from them.
+    /// Checks that the pattern yields the values of its groups from the URL that was built from them.
     private func checkRoundTrip(
-        _ url: String, _ given: [String: String], _ query: Set<String>, _ longest: Int
+        _ url: String, _ groups: [String: String], _ longest: Int
     ) throws(PluginError) {
         let taken = try URLText.read(url, longest: longest) { match($0)?.compactMapValues(\.self) }
-        let expected = given.filter { !query.contains($0.key) }
-        guard taken?.filter({ expected[$0.key] != nil }) == expected else {
+        guard taken?.filter({ groups[$0.key] != nil }) == groups else {
             throw PluginError(
                 .mistypedParameter,
                 "A value does not fit its group in “\(text.shortened)”: opening “\(url.shortened)” would change it.")
@@ -67,6 +78,23 @@ extension RoutePattern {
                 .mistypedParameter,
                 "The parameter “\(name.shortened)” is a value of type \(value.kind), which a URL cannot carry.")
         }
+    }
+
+    /// Returns the items of a list, each of which becomes an item of the query, or the only one of which is the value of
+    /// a group.
+    ///
+    /// - Throws: `mistypedParameter` if opening the URL would not yield the same list.
+    private static func texts(
+        of items: [Value], _ name: String, _ kind: Value.Kind?, atMost most: Int
+    ) throws(PluginError) -> [String] {
+        let texts = items.compactMap(\.string)
+        guard kind == nil || kind == .list, texts.count == items.count, (1...most).contains(texts.count) else {
+            throw PluginError(
+                .mistypedParameter,
+                "The parameter “\(name.shortened)” is a list, which a URL can only carry if the action declares the "
+                    + "parameter as a list, and it consists of \(most == 1 ? "one string" : "strings, at least one").")
+        }
+        return texts
     }
 
     /// Escapes all characters except those that need no escaping anywhere in a URL (RFC 3986, "unreserved").
@@ -96,7 +124,8 @@ extension RouteTable {
             throw PluginError(
                 .conflict,
                 "The URL “\(url.shortened)” would open “\(opened.pattern.text.shortened)” of "
-                    + "\(opened.owner.description), which takes precedence over “\(entry.pattern.text.shortened)”.")
+                    + "\(opened.owner.description.shortened), which takes precedence over “\(entry.pattern.text.shortened)”."
+            )
         }
     }
 }

@@ -34,7 +34,7 @@ struct URLDecoder {
                 else { throw invalidEscape(piece, index) }
                 byte = high << 4 | low
                 if byte >= 0x80 { needsCheck = true }
-                if byte == RawText.escapedSlash { throw notText(piece) }
+                if byte == RawText.escapedSlash { throw notText(piece, index) }
                 if byte == UInt8(ascii: "/"), component == .path { byte = RawText.escapedSlash }
                 index += 3
             } else {
@@ -45,8 +45,18 @@ struct URLDecoder {
             text += 1
         }
         let decoded = RawText(start: start, count: text - start)
-        if needsCheck, !Self.isText(decoded) { throw notText(piece) }
+        if needsCheck, let error = Self.errorOffset(decoded) { throw notText(piece, Self.offset(error, in: piece)) }
         return decoded
+    }
+
+    /// Returns a copy of a text that is not part of the URL.
+    mutating func copy(_ other: String) -> RawText {
+        let start = text
+        for byte in other.utf8 {
+            text.pointee = byte
+            text += 1
+        }
+        return RawText(start: start, count: text - start)
     }
 
     /// Returns a piece in lower case; the piece itself if it is in lower case already.
@@ -84,10 +94,23 @@ struct URLDecoder {
         }
     }
 
-    private static func isText(_ bytes: RawText) -> Bool {
-        bytes.split(separator: RawText.escapedSlash).allSatisfy { piece in
-            (try? UTF8Span(validating: Span(_unsafeElements: RawText(rebasing: piece)))) != nil
+    /// Returns the offset of the first byte that is not part of valid UTF-8; `nil` if there is none.
+    private static func errorOffset(_ bytes: RawText) -> Int? {
+        for piece in bytes.split(separator: RawText.escapedSlash) {
+            do throws(UTF8.ValidationError) {
+                _ = try UTF8Span(validating: Span(_unsafeElements: RawText(rebasing: piece)))
+            } catch {
+                return piece.startIndex + error.byteOffsets.lowerBound
+            }
         }
+        return nil
+    }
+
+    /// Returns the offset in a piece of the byte at an offset in the decoded piece.
+    private static func offset(_ decoded: Int, in piece: RawText) -> Int {
+        var offset = 0
+        for _ in 0..<decoded { offset += piece[offset] == UInt8(ascii: "%") ? 3 : 1 }
+        return offset
     }
 
     // MARK: Errors
@@ -104,10 +127,10 @@ struct URLDecoder {
                 + "hexadecimal digits.")
     }
 
-    private func notText(_ piece: RawText) -> PluginError {
+    private func notText(_ piece: RawText, _ index: Int) -> PluginError {
         PluginError(
             .invalidURL,
-            "“\(url.string.shortened)” is not valid UTF-8 when decoded (from byte \(position(of: piece)) on).")
+            "“\(url.string.shortened)” is not valid UTF-8 when decoded (from byte \(position(of: piece) + index) on).")
     }
 
     func hasNoName(_ item: RawText) -> PluginError {

@@ -2,7 +2,7 @@ import PluginABI
 
 /// The offsets of the pieces of a URL and the memory that they need, found in one pass over its bytes.
 struct URLOutline {
-    /// The end of the scheme; 0 if there is none.
+    /// The end of the scheme; 0 if the URL is written without one. It then begins with its host, or with two slashes.
     private(set) var schemeEnd = 0
     private(set) var hostStart = 0
     private(set) var pathStart = 0
@@ -31,15 +31,14 @@ struct URLOutline {
         var index = Self.endOfScheme(bytes)
         schemeEnd = max(0, index)
         index = index < 0 ? 0 : index + 1
-        hostStart = index
         if index + 1 < count, bytes[index] == UInt8(ascii: "/"), bytes[index + 1] == UInt8(ascii: "/") {
             index += 2
-            hostStart = index
-            while index < count, !Self.endsHost(bytes[index]) { index &+= 1 }
-            if let at = bytes[hostStart..<index].lastIndex(of: UInt8(ascii: "@")) { throw .namesUser(bytes, at) }
         } else if schemeEnd > 0 {
             throw PluginError(.invalidURL, "“\(bytes.string.shortened)” has no // after its scheme.")
         }
+        hostStart = index
+        while index < count, !Self.endsHost(bytes[index]) { index &+= 1 }
+        if let at = bytes[hostStart..<index].lastIndex(of: UInt8(ascii: "@")) { throw .namesUser(bytes, at) }
         pathStart = index
         mayHaveDots = isEscaped || startsWithDot(bytes, index)  // %2E
         while index < count, case let byte = bytes[index], byte != UInt8(ascii: "?"), byte != UInt8(ascii: "#") {
@@ -137,6 +136,13 @@ extension PluginError {
             .invalidURL,
             "The URL has \(count) bytes; at most \(longest) are accepted. The setting maximumURLLength (for "
                 + "'pluginhost', the option --url-length) allows up to \(URLText.lengths.upperBound).")
+    }
+
+    static func hasNoScheme(_ url: RawText) -> PluginError {
+        PluginError(
+            .invalidURL,
+            "“\(url.string.shortened)” has no scheme, and no scheme is configured for such URLs: write scheme://host/path."
+        )
     }
 
     fileprivate static func hasBlank(_ url: RawText) -> PluginError {

@@ -2,36 +2,43 @@ public import PluginABI
 
 /// A URL pattern as in routes, for use on its own.
 ///
-/// A pattern has the form `scheme://host/path`. The path and the host are WHATWG URL Patterns (`:name`, `*`, `{…}`,
-/// `(regex)` of the regular subset, `?` `+` `*`), matched in linear time. If neither the pattern nor the URL has a
-/// scheme, both are plain paths.
+/// A pattern has the form `scheme://host/path`, or `//host/path` for any scheme. The path and the host are WHATWG URL
+/// Patterns (`:name`, `*`, `{…}`, `(regex)` of the regular subset, `?` `+` `*`), matched in linear time.
+///
+/// A pattern and a URL that are written without a scheme have the scheme that is given here, as in a program they have
+/// the first one of ``PluginHost/HostConfiguration/schemes``. If none is given, a pattern without a scheme is the
+/// pattern of a plain path (`/detail/:key`), and matches plain paths.
 public struct URLPattern: Sendable {
-    private let text: String
-    private let route: RoutePattern?
-    private let path: PathPattern?
+    private let scheme: String?
+    private let pattern: Pattern
+
+    private enum Pattern {
+        case route(RoutePattern)
+        case path(PathPattern)
+    }
 
     /// Reads a pattern.
     ///
+    /// - Parameters:
+    ///   - pattern: The pattern.
+    ///   - scheme: The scheme of a pattern and of URLs that are written without one. Default: none.
     /// - Throws: ``/PluginABI/PluginError/Code/invalidPattern``, with the position of the error.
-    public init(_ pattern: String) throws(PluginError) {
-        text = pattern
-        if pattern.contains("://") {
-            route = try RoutePattern(pattern)
-            path = nil
-        } else {
-            route = nil
-            path = try PathPattern(pattern)
-        }
+    public init(_ pattern: String, scheme: String? = nil) throws(PluginError) {
+        self.scheme = scheme?.lowercased()
+        self.pattern =
+            scheme == nil && !pattern.contains("://") && !pattern.hasPrefix("//")
+            ? .path(try PathPattern(pattern)) : .route(try RoutePattern(pattern, scheme: self.scheme))
     }
 
     /// Returns the captures of the groups in a URL by name, or `nil` if the URL does not match. Groups without a name
     /// are numbered from "0". The value of a group that took no part in the match is null.
     ///
     /// - Parameters:
-    ///   - url: The URL, or a path if the pattern is a path.
+    ///   - url: The URL, or a path if the pattern is that of a path.
     ///   - maximumLength: How many bytes the URL may have, 256 to 262,144. The default is that of
     ///     ``PluginHost/HostConfiguration/maximumURLLength``.
-    /// - Throws: ``/PluginABI/PluginError/Code/invalidURL`` if `url` is not a valid URL, or too long.
+    /// - Throws: ``/PluginABI/PluginError/Code/invalidURL`` if `url` is not a valid URL, is too long, or has a scheme
+    ///   and the pattern is that of a path.
     public func match(
         _ url: String, maximumLength: Int = URLPattern.defaultLength
     ) throws(PluginError) -> [String: Value]? {
@@ -45,11 +52,19 @@ public struct URLPattern: Sendable {
     public static let defaultLength = 16_384
 
     private func groups(_ url: String, _ longest: Int) throws(PluginError) -> [String: String?]? {
-        guard route != nil || url.contains("://") else {
-            return path?.match(PathScalars.withoutDots(try PathScalars.decode(url)))
+        switch pattern {
+        case .route(let route):
+            return try URLText.read(url, longest: longest, scheme: scheme) { route.match($0) }
+        case .path(let path):
+            guard !url.contains("://") else {
+                throw PluginError(
+                    .invalidURL,
+                    "“\(url.shortened)” has a scheme, and the pattern “\(path.text.shortened)” has none, so that it "
+                        + "matches plain paths. Write scheme://host/path in the pattern, or //host/path for any scheme."
+                )
+            }
+            return path.match(PathScalars.withoutDots(try PathScalars.decode(url)))
         }
-        let route = if let route { route } else { try RoutePattern(text) }
-        return try URLText.read(url, longest: longest) { route.match($0) }
     }
 }
 

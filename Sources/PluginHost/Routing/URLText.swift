@@ -8,9 +8,9 @@ import PluginABI
 struct URLText {
     /// The URL as it was given.
     let bytes: RawText
-    /// The scheme in lower case; `nil` if there is none.
+    /// The scheme in lower case; that of the program if the URL is written without one.
     private(set) var scheme: RawText?
-    /// The host in lower case, with its port unless that is the default of the scheme; `nil` if there is none.
+    /// The host in lower case, with its port unless that is the default of the scheme. It may be empty.
     private(set) var host: RawText?
     /// The decoded host as it was written.
     private(set) var writtenHost = RawText(start: nil, count: 0)
@@ -42,29 +42,41 @@ struct URLText {
 
     /// Parses a URL except for its query, and lends the pieces to `body`.
     ///
-    /// - Parameter longest: How many bytes the URL may have.
+    /// - Parameters:
+    ///   - longest: How many bytes the URL may have.
+    ///   - scheme: The scheme of a URL that is written without one, in lower case; `nil` if that is an error.
     /// - Throws: `invalidURL`, with the position of the error; the error of `body`.
     @inline(__always)
     static func readPath<Result>(
-        _ bytes: RawText, longest: Int, _ body: (inout URLText) throws(PluginError) -> Result
+        _ bytes: RawText, longest: Int, scheme: @autoclosure () -> String?,
+        _ body: (inout URLText) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         let outline = try URLOutline(bytes, longest: longest)
-        return try withUnsafeTemporaryAllocation(byteCount: outline.memory, alignment: 16) {
-            (memory) throws(PluginError) in
-            var url = try URLText(bytes, outline, memory)
+        var added: String?
+        if outline.schemeEnd == 0 {
+            added = scheme()
+            if added == nil { throw .hasNoScheme(bytes) }
+        }
+        return try withUnsafeTemporaryAllocation(
+            byteCount: outline.memory + (added?.utf8.count ?? 0), alignment: 16
+        ) { (memory) throws(PluginError) in
+            var url = try URLText(bytes, outline, memory, added)
             return try body(&url)
         }
     }
 
     /// Parses a URL and lends the pieces to `body`.
     ///
-    /// - Parameter longest: How many bytes the URL may have.
+    /// - Parameters:
+    ///   - longest: How many bytes the URL may have.
+    ///   - scheme: The scheme of a URL that is written without one, in lower case; `nil` if that is an error.
     /// - Throws: `invalidURL`, with the position of the error; the error of `body`.
     static func read<Result>(
-        _ text: String, longest: Int = defaultLength, _ body: (URLText) throws(PluginError) -> Result
+        _ text: String, longest: Int = defaultLength, scheme: String? = nil,
+        _ body: (URLText) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         try text.withRawText { (bytes) throws(PluginError) in
-            try readPath(bytes, longest: longest) { (url) throws(PluginError) in
+            try readPath(bytes, longest: longest, scheme: scheme) { (url) throws(PluginError) in
                 try url.takeQuery()
                 return try body(url)
             }
@@ -73,7 +85,7 @@ struct URLText {
 
     @inline(__always)
     private init(
-        _ bytes: RawText, _ outline: URLOutline, _ memory: UnsafeMutableRawBufferPointer
+        _ bytes: RawText, _ outline: URLOutline, _ memory: UnsafeMutableRawBufferPointer, _ added: String?
     ) throws(PluginError) {
         self.bytes = bytes
         isEscaped = outline.isEscaped
@@ -83,7 +95,11 @@ struct URLText {
         let text = UnsafeMutableRawPointer(items + outline.items).assumingMemoryBound(to: UInt8.self)
         decoder = URLDecoder(url: bytes, text: text)
 
-        if outline.schemeEnd > 0 { scheme = decoder.lowerCase(bytes.part(0, outline.schemeEnd)) }
+        if let added {
+            scheme = decoder.copy(added)
+        } else {
+            scheme = decoder.lowerCase(bytes.part(0, outline.schemeEnd))
+        }
         try takeHost(bytes.part(outline.hostStart, outline.pathStart))
         rawQuery = bytes.part(outline.queryStart, outline.end)
         path = bytes.part(outline.pathStart, outline.pathEnd)
@@ -102,7 +118,6 @@ struct URLText {
     var text: String { bytes.string }
 
     private mutating func takeHost(_ authority: RawText) throws(PluginError) {
-        if scheme == nil, authority.isEmpty { return }
         writtenHost = isEscaped ? try decoder.decode(authority, as: .host) : authority
         var host = decoder.lowerCase(writtenHost)
         if let colon = host.lastIndex(of: UInt8(ascii: ":")),

@@ -24,7 +24,9 @@ extension OptionSpecification {
         help: "The lowest level that is logged: debug, info, warning or error. (default: info for 'run', else warning)")
     static let scheme = OptionSpecification(
         name: "--scheme", value: "name", repeats: true,
-        help: "A URL scheme whose URLs name target and action; can be given more than once. (default: app)")
+        help:
+            "A URL scheme whose URLs name target and action; can be given more than once. URLs and patterns without a "
+            + "scheme have the first one. (default: app)")
     static let urlLength = OptionSpecification(
         name: "--url-length", value: "bytes",
         help: "The maximum length of a URL, 256 to 262144. (default: maximumURLLength in the configuration, else 16384)"
@@ -67,15 +69,15 @@ extension ParsedArguments {
         return path.isEmpty ? ["./plugins"] : path
     }
 
-    /// The URL schemes in lower case; `nil` if none is given.
-    var schemes: Set<String>? {
+    /// The URL schemes in lower case, in the order in which they are given; `nil` if none is given.
+    var schemes: [String]? {
         get throws(PluginError) {
             guard has(.scheme) else { return nil }
             for scheme in values(of: .scheme) where !Self.isURLScheme(scheme) {
                 throw .usage(
                     "'\(scheme.shortened)' is not a URL scheme: use a letter, then letters, digits, '+', '-' or '.'.")
             }
-            return Set(values(of: .scheme).map { $0.lowercased() })
+            return values(of: .scheme).map { $0.lowercased() }
         }
     }
 

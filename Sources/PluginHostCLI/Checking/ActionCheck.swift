@@ -130,7 +130,12 @@ struct ActionCheck: Sendable {
                     }
                 }
             }
-            await expect(.unknownParameter, good.merging([values.name(): 1]) { $1 }, "one parameter too many")
+            let more = good.merging([values.name(): 1]) { $1 }
+            if action.hasRest {
+                await accept(more)
+            } else {
+                await expect(.unknownParameter, more, "one parameter too many")
+            }
         }
         result.summary = "\(counted(count, "call")) with missing, superfluous and mistyped parameters"
     }
@@ -138,11 +143,12 @@ struct ActionCheck: Sendable {
     func hostile(_ result: inout CheckResult) async {
         var values = SeededValues(seed: seed)
         var count = 0
-        for call in await calls(&values) where !call.action.parameters.isEmpty {
+        for call in await calls(&values) where !call.action.parameters.isEmpty || call.action.hasRest {
             for _ in 0..<24 {
-                let parameters: [String: Value] = call.action.parameters.reduce(into: [:]) { parameters, parameter in
+                var parameters: [String: Value] = call.action.parameters.reduce(into: [:]) { parameters, parameter in
                     parameters[parameter.name] = values.hostile(parameter.kind, object: callback)
                 }
+                if call.action.hasRest { parameters[values.name()] = values.hostile(.any, object: callback) }
                 count += 1
                 examine(await outcome(call, parameters), call, &result)
             }

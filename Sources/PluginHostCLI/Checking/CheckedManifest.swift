@@ -16,6 +16,7 @@ struct CheckedManifest: Sendable {
         var isRemote: Bool { record["remote"] == true }
         var result: Value.Kind { record.kind("result") }
         var parameters: [Parameter] { record.list("parameters").map(Parameter.init) }
+        var hasRest: Bool { record["rest"] == true }
     }
 
     /// A target or an object type.

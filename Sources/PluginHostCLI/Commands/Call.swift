@@ -15,8 +15,7 @@ enum Call: Question {
     static let specification = CommandSpecification(
         name: "call",
         overview: "Perform an action of a target, as a local caller, and print the result.",
-        discussion: "A value is read as JSON if it is valid JSON, otherwise as text: 'page=2' is a number, 'key=x' a "
-            + "string, and 'key=\"2\"' (with the quotes) a string, too.",
+        discussion: NamedValues.help,
         arguments: [
             ArgumentSpecification(
                 name: "target", help: "The name of the target or the service, or the number of the object."),
@@ -30,7 +29,7 @@ enum Call: Question {
         let receiver = arguments.positionals[0]
         var parameters: [String: Value] = try [
             "action": .string(arguments.positionals[1]),
-            "parameters": .map(namedValues(arguments.positionals.dropFirst(2))),
+            "parameters": .map(NamedValues(arguments.positionals.dropFirst(2)).untyped),
         ].withTimeout(of: arguments)
         let version = arguments.value(of: version)
         guard arguments.has(service) || version == nil else {
@@ -57,20 +56,7 @@ enum Call: Question {
     }
 
     static func ask(_ host: any HostService, _ invocation: Invocation) async throws(PluginError) {
-        do throws(PluginError) {
-            try Open.tell(await host.request("call", invocation.parameters), invocation)
-        } catch {
-            throw hinting(error, invocation.parameters["parameters"]?.map ?? [:])
-        }
-    }
-
-    /// Adds advice to an error if a word that was read as JSON may have been meant as text.
-    private static func hinting(_ error: PluginError, _ parameters: [String: Value]) -> PluginError {
-        guard error.code == .mistypedParameter, error.source == nil, error.message.contains("is declared string"),
-            let (name, value) = parameters.first(where: { error.message.contains("“\($0.key.shortened)”") })
-        else { return error }
-        var error = error
-        error.message += " To pass text that is also JSON, write it in quotes: '\(name)=\"\(value.json)\"'."
-        return error
+        let words = try NamedValues(invocation.arguments.positionals.dropFirst(2))
+        try Open.tell(await host.request("call", host.typing(invocation.parameters, words)), invocation)
     }
 }

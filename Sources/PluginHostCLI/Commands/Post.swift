@@ -21,16 +21,29 @@ enum Post: Question {
     static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value] {
         try [
             "event": .string(arguments.positionals[0]), "sticky": .bool(arguments.has(sticky)),
-            "parameters": .map(namedValues(arguments.positionals.dropFirst())),
+            "parameters": .map(words(arguments).untyped),
         ].withTimeout(of: arguments)
+    }
+
+    private static func words(_ arguments: ParsedArguments) throws(PluginError) -> NamedValues {
+        try NamedValues(arguments.positionals.dropFirst())
+    }
+
+    static func ask(_ host: any HostService, _ invocation: Invocation) async throws(PluginError) {
+        let request = try await host.typing(invocation.parameters, words(invocation.arguments))
+        try tell(await host.request("post", request), invocation)
     }
 
     static func show(_ answer: Value, _ invocation: Invocation) {
         invocation.console.print(counted(answer.number("delivered"), "subscriber"))
+        // Checked before, hence no error here.
+        let words = try? words(invocation.arguments)
         for failure in answer.list("failures") {
             let source = failure["source"]?.string ?? "the program"
             let message = "\(failure.text("message")) (\(failure.text("code")))"
-            invocation.console.print("failed in \(source): \(message)".printable)
+            let hint =
+                failure.text("code") == PluginError.Code.mistypedParameter.description ? words?.hint(message) : nil
+            invocation.console.print("failed in \(source): \(message)\(hint ?? "")".printable)
         }
     }
 }

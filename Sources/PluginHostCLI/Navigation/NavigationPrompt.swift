@@ -55,12 +55,14 @@ struct NavigationPrompt: Sendable {
         case "root": if try await navigator.popToRoot().isEmpty { await presenter.show(navigator.layers) }
         case "show": await presenter.show(navigator.layers)
         case "do":
-            let (action, parameters) = try Self.named(words, "an action")
-            let result = try await top().object.call(action, Parameters(parameters))
+            let (action, words) = try Self.named(words, "an action")
+            let object = try top().object
+            let parameters = try typed(words, at: .object(object, action: action))
+            let result = try await object.call(action, Parameters(parameters))
             console.printResult(result, asJSON: presenter.asJSON)
         case "emit":
-            let (event, parameters) = try Self.named(words, "an event")
-            tell(try await host.emit(event, Parameters(parameters), from: top().object))
+            let (event, words) = try Self.named(words, "an event")
+            tell(try await host.emit(event, Parameters(words.untyped), from: top().object))
         case "help": console.print(presenter.asJSON ? Value.map(["help": .string(Self.help)]).json : Self.help)
         default:
             let names = [
@@ -71,14 +73,16 @@ struct NavigationPrompt: Sendable {
     }
 
     private func open(_ words: [String], by transition: Transition) async throws(PluginError) {
-        let (page, parameters) = try Self.named(words, "a page")
+        let (page, words) = try Self.named(words, "a page")
         let onClose: Navigator.Completion = { tell(page, $0) }
         if page.contains(":") {
+            let parameters = try typed(words, at: .url(page))
             try await navigator.open(page, parameters, by: transition, origin: .remote, onClose: onClose)
         } else {
             guard let names = page.targetAndAction else {
                 throw .usage("'\(page.shortened)' is not a page; write a URL, or target/action.")
             }
+            let parameters = try typed(words, at: .action(target: names.target, names.action))
             try await navigator.open(names.target, names.action, parameters, by: transition, onClose: onClose)
         }
     }
@@ -100,9 +104,13 @@ struct NavigationPrompt: Sendable {
 
     private static func named(
         _ words: [String], _ what: String
-    ) throws(PluginError) -> (name: String, parameters: [String: Value]) {
+    ) throws(PluginError) -> (name: String, words: NamedValues) {
         guard let name = words.first else { throw .usage("The command needs \(what). See 'help'.") }
-        return (name, try namedValues(words.dropFirst()))
+        return (name, try NamedValues(words.dropFirst()))
+    }
+
+    private func typed(_ words: NamedValues, at address: CallAddress) throws(PluginError) -> [String: Value] {
+        try words.typed(host.declaredTypes(at: address) ?? [:])
     }
 
     // MARK: Output

@@ -15,6 +15,9 @@ extension RecordTable {
                 notes.append(
                     Note(text: "may overlap others: too large to be compared with all of them", colour: .yellow))
             }
+            if let transition = route["transition"]?.string {
+                notes.append(Note(text: "a URL from outside shows its page by \(transition)", colour: .dim))
+            }
             return notes
         })
 

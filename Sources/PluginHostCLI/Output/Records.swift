@@ -166,8 +166,12 @@ extension RouteStatus {
     var record: Value {
         .entries([
             "pattern": .string(pattern), "action": .string(action), "owner": .string(owner),
-            "summary": .string(summary), "defaults": Value.map(defaults), "overlaps": .texts(overlaps),
+            "summary": .string(summary), "defaults": Value.map(defaults),
+            "groups": groups.isEmpty
+                ? nil : .map(Dictionary(uniqueKeysWithValues: groups.map { (String($0), .string($1)) })),
+            "overlaps": .texts(overlaps),
             "overlapsComplete": .bool(overlapsAreComplete), "name": name.map(Value.string),
+            "transition": transition == .none ? nil : .string(transition.rawValue),
         ])
     }
 }

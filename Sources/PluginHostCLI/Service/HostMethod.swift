@@ -2,7 +2,7 @@ internal import PluginABI
 internal import PluginHost
 
 /// A method of a host that commands call, directly or over the control socket. A method has the name of its command,
-/// and returns the JSON that the command prints with `--json`.
+/// and returns the JSON that the command prints with `--json`. Only `types`, which other commands use, has none.
 struct HostMethod: Sendable {
     let name: String
     let parameters: [String]
@@ -14,6 +14,9 @@ struct HostMethod: Sendable {
 
     static let named = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 
+    /// The parameters that say what a call or an event addresses.
+    static let addressParameters = ["target", "service", "version", "object", "action", "event"]
+
     static let all = [
         HostMethod("list", ["all"]) { service, parameters in
             try parameters.flag("all") ? service.generations : service.modules
@@ -22,21 +25,28 @@ struct HostMethod: Sendable {
         HostMethod("services") { service, _ in .list(service.host.services.map(\.record)) },
         HostMethod("stats") { service, _ in .list(service.host.statistics.map(\.record)) },
         HostMethod(
-            "call", ["target", "service", "version", "object", "action", "parameters", "timeout"], runsModules: true
+            "call", ["target", "service", "version", "object", "action", "parameters", "bytes", "timeout"],
+            runsModules: true
         ) { service, parameters in
             try await service.objects.keep(service.call(parameters))
         },
-        HostMethod("open", ["url", "parameters", "local", "timeout"], runsModules: true) { service, parameters in
+        HostMethod("open", ["url", "parameters", "bytes", "local", "timeout"], runsModules: true) {
+            service, parameters in
             let result = try await service.host.open(
-                parameters.text("url"), Parameters(parameters.map("parameters")),
+                parameters.text("url"), Parameters(parameters.values),
                 origin: parameters.flag("local") ? .local : .remote, timeout: parameters.timeout)
             return service.objects.keep(result)
         },
-        HostMethod("post", ["event", "parameters", "sticky", "timeout"], runsModules: true) { service, parameters in
+        HostMethod("post", ["event", "parameters", "bytes", "sticky", "timeout"], runsModules: true) {
+            service, parameters in
             try await service.host.post(
-                parameters.text("event"), Parameters(parameters.map("parameters")), sticky: parameters.flag("sticky"),
+                parameters.text("event"), Parameters(parameters.values), sticky: parameters.flag("sticky"),
                 timeout: parameters.timeout
             ).value
+        },
+        HostMethod("types", addressParameters) { service, parameters in
+            guard let types = service.host.declaredTypes(at: try service.address(parameters)) else { return .null }
+            return .map(types.mapValues { .string($0.rawValue) })
         },
         HostMethod("inspect", ["file", "timeout"], runsModules: true) { service, parameters in
             try Inspection(
@@ -111,6 +121,19 @@ extension LocalHost {
         return try await host.call(target, call.action, call.parameters, timeout: call.timeout)
     }
 
+    /// Reads what a call or an event addresses.
+    fileprivate func address(_ parameters: MethodParameters) throws -> CallAddress {
+        if let event = try parameters.text(ifGiven: "event") { return .event(event) }
+        let action = try parameters.text("action")
+        if let object = try parameters.number(ifGiven: "object") {
+            return .object(try objects.object(object), action: action)
+        }
+        if let service = try parameters.text(ifGiven: "service") {
+            return .service(service, version: try parameters.text(ifGiven: "version"), action: action)
+        }
+        return .action(target: try parameters.text("target"), action)
+    }
+
     /// The parameters common to calls of targets, services and objects.
     private struct ActionCall {
         let action: String
@@ -119,7 +142,7 @@ extension LocalHost {
 
         init(_ parameters: MethodParameters) throws(RPCError) {
             action = try parameters.text("action")
-            self.parameters = try Parameters(parameters.map("parameters"))
+            self.parameters = try Parameters(parameters.values)
             timeout = try parameters.timeout
         }
     }

@@ -1,5 +1,6 @@
 internal import PluginABI
 internal import PluginFile
+internal import PluginHost
 
 /// The named parameters of a request, each checked as it is read.
 struct MethodParameters {
@@ -22,6 +23,20 @@ struct MethodParameters {
     func number(ifGiven name: String) throws(RPCError) -> Int? { try optional(name, "a whole number", \.int) }
     func map(_ name: String) throws(RPCError) -> [String: Value] { try optional(name, "an object", \.map) ?? [:] }
     func flag(_ name: String) throws(RPCError) -> Bool { try optional(name, "true or false", \.bool) ?? false }
+
+    /// The parameters of a call: those of the entry `parameters`, and those of the entry `bytes`, which are base64 text.
+    var values: [String: Value] {
+        get throws(RPCError) {
+            var values = try map("parameters")
+            for (name, text) in try map("bytes") {
+                guard let text = text.string, let bytes = Value(text: text, as: .bytes) else {
+                    throw .invalidParameters("The param 'bytes' must be an object of base64 strings.")
+                }
+                values[name] = bytes
+            }
+            return values
+        }
+    }
 
     var timeout: Duration? {
         get throws(RPCError) {

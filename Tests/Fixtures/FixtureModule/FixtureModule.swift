@@ -35,6 +35,39 @@ struct FixtureModule: Module {
             ) { p1, p2, p3, p4, p5, p6, p7, p8 in [p1, p2, p3, p4, p5, p6, p7, p8] }
         }
 
+        Target("Open") {
+            Action("search", .required("text", String.self), .optional("page", Int.self, default: 1), .rest()) {
+                text, page, rest -> Value in ["text": .string(text), "page": .int(page), "rest": .map(rest)]
+            }
+            .remote()
+            Action("all", .rest()) { rest -> Value in .map(rest) }.remote()
+            Action("first", .rest(), .required("text", String.self)) { rest, text -> Value in
+                ["text": .string(text), "rest": .map(rest)]
+            }
+            Action("later", .required("text", String.self), .rest()) { text, rest async -> Value in
+                await Task.yield()
+                return ["text": .string(text), "rest": .map(rest)]
+            }
+            Action("link", .context()) { context in try context.object("OpenLink", Link()) }
+        }
+        Target("OpenSerial", make: Made.init) {
+            Action("all", .instance(), .rest()) { _, rest -> Value in .map(rest) }
+            Action("later", .instance(), .rest()) { _, rest async -> Value in
+                await Task.yield()
+                return .map(rest)
+            }
+        }
+        .concurrency(.serial)
+        ObjectType("OpenLink", Link.self) {
+            Action("all", .instance(), .rest()) { _, rest -> Value in .map(rest) }
+        }
+        Service("Opening", version: "1.0.0", target: "OpenSerial")
+        Target("OpenLost") {
+            Action("notFound", .required("action", String.self), .rest()) { action, rest -> Value in
+                ["action": .string(action), "rest": .map(rest)]
+            }
+        }
+
         Target("Failing") {
             Action("coded") { () throws -> Int in throw PluginError("outOfStock", "There are no more.") }
             Action("plain") { () throws -> Int in throw PlainError.bad }

@@ -3,7 +3,7 @@ import PluginHost
 
 /// A program with linked modules: prints which modules there are, and which ones answer.
 ///
-///     LinkedProgram [--register NAME] [--unlinked] [--again] --plugins FOLDER
+///     LinkedProgram [--register NAME] [--unlinked] [--before] [--again] --plugins FOLDER
 @main
 struct LinkedProgram {
     static func main() throws {
@@ -13,6 +13,8 @@ struct LinkedProgram {
         var configuration = PluginHost.Configuration(folders: [value("--plugins")!])
         configuration.takesLinkedModules = !arguments.contains("--unlinked")
         configuration.log = { print("log:", $0.module ?? "host", $0.message) }
+        let before = arguments.contains("--before") ? PluginHost(unlinked(configuration)) : nil
+        try before?.start()
         let host = PluginHost(configuration)
         if let name = value("--register") {
             try host.register(
@@ -26,6 +28,9 @@ struct LinkedProgram {
         for module in host.modules {
             print("module:", module.file.split(separator: "/").last!, module.version ?? "-", module.state)
             if let error = module.error { print("error:", error.code.rawValue, error.message) }
+            if let name = module.name, name != "Linked", module.state == .active {
+                print("answer of \(name):", (try? host.perform(name, "answer").string) ?? "nobody")
+            }
         }
         print("answer:", (try? host.perform("Linked", "answer").string) ?? "nobody")
         print("route:", (try? host.open("app://linked").string) ?? "nobody")
@@ -33,6 +38,14 @@ struct LinkedProgram {
         if arguments.contains("--again") { try startOthers() }
         host.shutdown()
         if arguments.contains("--again") { try startOthers() }
+    }
+
+    /// The same without linked modules and without a log.
+    static func unlinked(_ configuration: PluginHost.Configuration) -> PluginHost.Configuration {
+        var configuration = configuration
+        configuration.takesLinkedModules = false
+        configuration.log = { _ in }
+        return configuration
     }
 
     /// Two hosts beside the existing one, or one after the other.

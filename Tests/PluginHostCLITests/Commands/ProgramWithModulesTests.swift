@@ -44,6 +44,20 @@ import Testing
         #expect(table.output.hasPrefix("MODULE ") && table.output.contains("\nModuleA "))
     }
 
+    @Test func `list shows a library beside a module as such in the default folder`() throws {
+        let library = try CFixture.build(
+            "int in_default_folder(void) { return 1; }", ["-Wl,-soname,libdefault.so"], name: "libdefault.so")
+        let module = CModule(
+            body: "if (!in_default_folder()) return;", code: "int in_default_folder(void);")
+        let folder = try TemporaryFolder()
+        let plugins = try folder.folder("plugins")
+        try folder.copy(library, as: "plugins/libdefault.so")
+        try module.build(into: plugins, as: "good.so", [library, "-Wl,-rpath,$ORIGIN"])
+        let outcome = try ProgramProcess.run("list", "--json", folder: folder.path)
+        #expect(outcome.module("good.so")?["state"] == "active")
+        #expect(outcome.module("libdefault.so")?["state"] == "library")
+    }
+
     @Test func `match says what a pattern matches, and where it is invalid`() throws {
         func match(_ pattern: String, _ url: String) throws -> ProgramProcess.Outcome {
             try ProgramProcess.run("match", pattern, url, "--json")
@@ -273,7 +287,7 @@ import Testing
         #expect(people.code == 0 && people.output == "Hello, World!\n")
         let program = try run("call", "B", "greet", "name=World", "--json")
         #expect(program.code == 0 && program.output == "{\"result\":\"Hello, World!\"}\n")
-        let detail = try run("call", "A", "fetchDetail", "key=\"42\"", "page=2", "--json")
+        let detail = try run("call", "A", "fetchDetail", "key=42", "page=2", "--json")
         #expect(detail.json?["result"]?["page"] == 2)
         #expect(try run("call", "B", "slowly", "text=abc").output == "cba\n")
         let service = try run(
@@ -285,7 +299,7 @@ import Testing
         arguments: [
             (["call", "Z", "greet"], 69, "unknownTarget"), (["call", "B", "grett", "name=x"], 69, "unknownAction"),
             (["call", "B", "greet"], 65, "missingParameter"),
-            (["call", "B", "greet", "name=3"], 65, "mistypedParameter"),
+            (["call", "A", "fetchDetail", "key=x", "page=two"], 65, "mistypedParameter"),
             (["call", "B", "slowly", "text=x", "milliseconds=20000", "--timeout=0.2"], 75, "deadlineExceeded"),
             (["call", "B", "greet", "name=x", "y=1"], 65, "unknownParameter"),
             (["call", "HomeService", "fetchDetail", "--service", "--from=9.0.0"], 69, "unknownService"),

@@ -120,6 +120,33 @@ import Testing
         #expect(unlink(bytes) == 0)
     }
 
+    // MARK: Libraries beside modules
+
+    @Test(
+        arguments: zip(1..., ["plugins", "./plugins", "plugins/", "plugins//.", "plugins/../plugins", "link"]).map(
+            \.self))
+    func `A library that a module finds beside itself is no failure, whatever the form of the folder's path`(
+        number: Int, form: String
+    ) throws {
+        let test = try TestHost { configuration, folder in
+            configuration.folders = ["\(folder.path)/\(form)"]
+            #expect(symlink("plugins", "\(folder.path)/link") == 0)
+        }
+        // The dynamic linker keeps one library of each name.
+        let name = "libbeside\(number)-for-test"
+        let library = try CFixture.build(
+            "int beside(void) { return 7; }", ["-Wl,-soname,\(name).so"], name: "\(name).so")
+        try test.folder.copy(library, as: "plugins/\(name)-1.so")
+        #expect(symlink("\(name)-1.so", "\(test.plugins)/\(name).so") == 0)
+        let module = CModule(body: "if (beside() != 7) { refuse(call, \"no\"); return; }", code: "int beside(void);")
+        try module.build(into: test.plugins, as: "good.so", [library, "-Wl,-rpath,$ORIGIN"])
+        try test.start()
+        #expect(test.answer() == "yes")
+        #expect(test.states == ["good.so": "active", "\(name).so": "library", "\(name)-1.so": "library"])
+        #expect(test.status("\(name).so")?.note == "needed by Good")
+        #expect(test.changes.filter(\.isFailure).isEmpty)
+    }
+
     // MARK: Subfolders
 
     @Test func `Modules in subfolders are loaded if the host is configured to search them`() throws {

@@ -35,6 +35,19 @@ import Testing
             await pluginError { try await navigator.open("app://shop/article/lead", by: .none) }?.code == .pageRefused)
     }
 
+    @Test func `A page that the caller holds is opened, and a URL from outside shows the page of its route`()
+        async throws
+    {
+        let pear = try await test.host.object(for: "app://shop/article/pear")
+        try await navigator.open(page: pear, by: .present)
+        let basket = try await navigator.open("app://basket", by: .none)
+        try await navigator.open(page: basket, by: .presentInNewStack)
+        #expect(screen.shown == ["present Article: [Article]", "presentInNewStack Basket: [Article] | Basket"])
+        try test.host.addRoute("app://pear", to: "A/article", defaults: ["key": "pear"], transition: .push)
+        try await test.host.open("app://pear", origin: .remote)
+        #expect(screen.shown.last == "push Article: [Article] | Basket > Article")
+    }
+
     @Test func `A page opens another module's page on top of itself`() async throws {
         try navigator.register()
         let basket = try await navigator.open("app://basket", by: .presentInNewStack)

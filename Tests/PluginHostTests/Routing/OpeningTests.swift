@@ -146,7 +146,8 @@ import Testing
             #expect(host.canOpen("app://shop/detail/x"))
             #expect(host.canOpen("app://shop/detail/x/12", origin: .remote))
             #expect(!host.canOpen("app://shop/detail/x/twelve"))
-            #expect(!host.canOpen("app://shop/detail/x?unknown=1"))
+            #expect(host.canOpen("app://shop/detail/x?unknown=1"))
+            #expect(!host.canOpen("app://shop/detail/x", ["unknown": 1]))
             #expect(!host.canOpen("app://shop/detail/%GG"))
             #expect(!host.canOpen("app://A/nativeSecret", origin: .remote))
             #expect(host.canOpen("app://A/nativeSecret"))
@@ -232,6 +233,115 @@ import Testing
             #expect(error?.code == .conflict && error?.message.contains("app://shop/detail/new") == true)
             #expect(try host.url(for: "detail", ["key": "new", "page": 2]) == "app://shop/detail/new/2")
         }
+    }
+
+    @Test("a URL of a scheme that only routes have is told that no route matches, not that its scheme is unknown")
+    func schemesOfRoutes() throws {
+        try withHost("ModuleA") { host throws in
+            func message(_ url: String) throws -> String {
+                try #require(#expect(throws: PluginError.self) { try host.open(url) }).message
+            }
+            try host.addRoute("shop://search/:q", to: "A/fetchDetail")
+            try host.addRoute("other://", to: "A/fetchDetail")
+            #expect(try message("shop://search").contains("none of the routes with the scheme “shop://”"))
+            #expect(try message("shop://A/fetchDetail?key=x").contains("none of the routes with the scheme “shop://”"))
+            #expect(try message("chop://search").contains("“chop://” is not a scheme"))
+            host.removeRoute("shop://search/:q")
+            #expect(try message("shop://search").contains("“shop://” is not a scheme"))
+        }
+    }
+
+    @Test("errors show the beginning of long names only")
+    func longNames() throws {
+        let long = String(repeating: "n", count: 1 << 20)
+        let test = try TestHost([])
+        defer { withExtendedLifetime(test) {} }
+        let host = test.host
+        try host.register(
+            Manifest("M", version: "1.0.0") { Target("T") { Action("a", .required("p", String.self)) { $0 } } })
+        try host.addRoute("app://a/:p", to: "T/a", name: "r" + long)
+        try host.addRoute("app://lost/:p", to: "T\(long)/a\(long)")
+        let failures: [() throws -> Void] = [
+            { try host.open("app://lost/x") },
+            { try host.perform("T", "b" + long) }, { try host.perform("U" + long, "a" + long) },
+            { try host.perform("T", "a", ["q" + long: 1]) },
+            { try host.addRoute("app://b/:x", to: "T/a", name: "r" + long) },
+            { try host.addRoute("app://a/:y", to: "T/a") }, { try host.addRoute("app://b", to: long) },
+            { _ = try host.url(for: long) }, { _ = try host.url(for: "r" + long) },
+            { _ = try host.url(for: "r" + long, ["p": "y", "q" + long: 1]) },
+            { _ = try host.url(for: "r" + long, ["p": .list([.string(long)])]) },
+        ]
+        for (index, failure) in failures.enumerated() {
+            let error = #expect(throws: PluginError.self, "\(index)") { try failure() }
+            #expect((error?.message.utf8.count ?? 0) < 2_000, "\(index)")
+        }
+    }
+
+    @Test("a name of no route is an error that says which was meant, and so is a pattern that is no route's")
+    func unknownNames() throws {
+        try withHost("ModuleA") { host throws in
+            for name in ["detial", "det(ail", ""] {
+                let error = #expect(throws: PluginError.self) { try host.url(for: name, ["key": "x"]) }
+                #expect(error?.code == .invalidURL && error?.message.contains("There is no route") == true, "\(name)")
+                #expect(error?.message.contains("Did you mean “detail”?") == !name.isEmpty, "\(error?.message ?? "")")
+            }
+        }
+    }
+
+    @Test("a group without a name needs a value, as any group")
+    func buildingUnnamedGroups() throws {
+        try withHost("ModuleA") { host throws in
+            for pattern in ["app://u/*", "app://u/(\\d+)", "app://u/a-*", "app://*/u", "app://u/*+"] {
+                let error = #expect(throws: PluginError.self) { try host.url(for: pattern) }
+                #expect(error?.code == .missingParameter, "\(pattern): \(error?.message ?? "")")
+                #expect(error?.message.contains("“0”") == true)
+                #expect(try host.url(for: pattern, ["0": 7]).contains("7"))
+            }
+            #expect(try host.url(for: "app://u/*", ["0": ""]) == "app://u/")
+            #expect(try host.url(for: "app://u/*?") == "app://u")
+            #expect(try host.url(for: "app://u{/*}?") == "app://u")
+        }
+    }
+
+    @Test("what only the host can say of a URL is not built into one, and lists of texts are")
+    func buildingQueries() throws {
+        let test = try TestHost([])
+        defer { withExtendedLifetime(test) {} }
+        let host = test.host
+        try host.register(
+            Manifest("Takes", version: "1.0.0") {
+                Target("Takes") {
+                    Action(
+                        "all", .optional("_url", String.self), .optional("list", [String].self),
+                        .optional("any", Value.self),
+                        .optional("text", String.self)
+                    ) { _, list, any, text -> Value in
+                        ["list": .list((list ?? []).map(Value.string)), "any": any ?? nil]
+                    }
+                }
+            })
+        try host.addRoute("app://all", to: "Takes/all", name: "all")
+        try host.addRoute("app://group/:list", to: "Takes/all", name: "group")
+        try host.addRoute("app://reserved/:_url", to: "Takes/all", name: "reserved")
+        func code(_ route: String, _ parameters: [String: Value]) -> PluginError.Code? {
+            #expect(throws: PluginError.self, "\(parameters)") { try host.url(for: route, parameters) }?.code
+        }
+        #expect(code("all", ["_url": "x"]) == .unknownParameter)
+        #expect(code("all", ["_object": true]) == .unknownParameter)
+        #expect(code("reserved", ["_url": "x"]) == .unknownParameter)
+        let url = try host.url(for: "all", ["list": ["b&", "a", ""], "text": "t"])
+        #expect(url == "app://all?list=b%26&list=a&list=&text=t")
+        #expect(try host.open(url)["list"] == ["b&", "a", ""])
+        let group = try host.url(for: "group", ["list": ["x/y"]])
+        #expect(group == "app://group/x%2Fy")
+        #expect(try host.open(group)["list"] == ["x/y"])
+        for list in [[], [1], ["a", 2], [["a"]], [nil]] as [Value] {
+            #expect(code("all", ["list": list]) == .mistypedParameter)
+        }
+        #expect(code("all", ["any": ["a"]]) == .mistypedParameter)
+        #expect(code("all", ["text": ["a"]]) == .mistypedParameter)
+        #expect(code("all", ["other": ["a"]]) == .unknownParameter)
+        #expect(code("group", ["list": ["a", "b"]]) == .mistypedParameter)
     }
 
     @Test("random values survive a round trip through a URL")

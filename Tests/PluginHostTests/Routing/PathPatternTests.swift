@@ -184,19 +184,19 @@ import Testing
     func sharing() throws {
         let origins = [
             "app://shop", "app://shop:80", "http://shop:80", "app://shop.", "app://:h", "APP://Shop", "app://", "shop",
-            "app://é", "",
+            "app://é", "//", "//shop", "",
         ]
         let paths = ["/a/:id", "/a/:h", "", "/", "{/a}?", ":8080/a", "/(", "/:id/:id"]
         let patterns = origins.flatMap { origin in paths.map { origin + $0 } }
         func outcome(_ text: String, after previous: RoutePattern?) -> String {
             do throws(PluginError) {
-                let pattern = try RoutePattern(text, after: previous)
+                let pattern = try RoutePattern(text, scheme: "app", after: previous)
                 let path = pattern.path.map { ($0.text, $0.segments) }
                 return "\(pattern.shape) \(pattern.names) \(pattern.capturesWholeSegments) \(String(describing: path))"
             } catch { return "\(error)" }
         }
         for previous in patterns {
-            guard let previous = try? RoutePattern(previous) else { continue }
+            guard let previous = try? RoutePattern(previous, scheme: "app") else { continue }
             for text in patterns {
                 #expect(outcome(text, after: previous) == outcome(text, after: nil), "\(text) after \(previous.text)")
             }

@@ -247,7 +247,7 @@ import Testing
         ])
     func `the error of an invalid JSON file states the position`(text: String, message: String) {
         let error = #expect(throws: PluginError.self) {
-            try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.json")
+            try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.json", scheme: "app")
         }
         #expect(error?.code == .invalidRouteFile)
         #expect(error?.message.contains("/p/x.routes.json") == true)
@@ -262,10 +262,27 @@ import Testing
         ])
     func `an invalid property list is an error`(text: String) {
         let error = #expect(throws: PluginError.self) {
-            try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.plist")
+            try RouteFile.entries(Array(text.utf8), path: "/p/x.routes.plist", scheme: "app")
         }
         #expect(error?.code == .invalidRouteFile)
         #expect(error?.message.hasPrefix("/p/x.routes.plist") == true)
+    }
+
+    @Test func `a route file in another format is a problem that says what is taken, as long as it is there`()
+        async throws
+    {
+        try put("app://a: Good/answer", "x.routes.yaml")
+        for name in ["x.routes.json~", "x.routes.json.bak", ".x.routes.yaml", "routes.yaml"] { try put("", name) }
+        try await start()
+        #expect(host.host.problems.map(\.code) == [.invalidRouteFile])
+        for word in ["/x.routes.yaml is not read", ".routes.json", ".routes.plist"] {
+            #expect(problems.first?.contains(word) == true, "\(problems)")
+        }
+        try put("", "y.routes.JSON")
+        #expect(await becomesTrue { problems.count == 2 })
+        for name in ["x.routes.yaml", "y.routes.JSON"] { unlink("\(host.plugins)/\(name)") }
+        #expect(await becomesTrue { problems.isEmpty })
+        #expect(toldProblems.contains { $0.contains("y.routes.JSON is not read") })
     }
 
     @Test func `routes that could make a URL take too long are refused, from files and from modules`() async throws {

@@ -119,7 +119,7 @@ import Testing
         let other = pattern(number).replacingOccurrences(of: "//h/", with: "//other/")
         try host.addRoute(other, to: "T/a")
         #expect(throws: PluginError.self) { try host.addRoute(pattern(number), to: "T/a") }
-        #expect(throws: PluginError.self) { try host.addRoute(String(pattern(number).dropFirst(5)), to: "T/a") }
+        #expect(throws: PluginError.self) { try host.addRoute("//" + pattern(number).dropFirst(5), to: "T/a") }
         #expect(host.removeRoute(pattern(0)))
         try host.addRoute(pattern(number), to: "T/a")
         try host.updateRoute(pattern(1), to: "T/b")
@@ -148,7 +148,7 @@ import Testing
             let nested = String(repeating: open, count: count / open.count)
             let closed = "a" + String(repeating: close, count: count / open.count)
             for text in [nested, nested + closed, "(\(nested)\(closed))"] {
-                let error = #expect(throws: PluginError.self) { try RoutePattern("/:x" + text) }
+                let error = #expect(throws: PluginError.self) { try RoutePattern("///:x" + text) }
                 #expect(error?.code == .invalidPattern)
             }
         }
@@ -158,7 +158,7 @@ import Testing
     func repeated() {
         for text in ["a|", "a*", ":a", "/:a", "(a)", "%41", "{a}?", "{/:", "[a&&", "\\", "(?:a|", "{", "\\("] {
             let long = String(repeating: text, count: 50_000 / text.count)
-            for text in [long, "(\(long))", "([\(long)])"] { _ = try? RoutePattern("/" + text) }
+            for text in [long, "(\(long))", "([\(long)])"] { _ = try? RoutePattern("///" + text) }
         }
     }
 

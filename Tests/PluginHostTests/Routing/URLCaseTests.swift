@@ -24,9 +24,11 @@ struct URLCase {
     }
 
     /// The result of the library, in the notation of the table.
-    var outcome: String {
+    ///
+    /// - Parameter scheme: The first scheme of the program, if it has one.
+    func outcome(_ scheme: String?) -> String {
         do throws(PluginError) {
-            guard let taken = try URLPattern(pattern).match(url) else { return "-" }
+            guard let taken = try URLPattern(pattern, scheme: scheme).match(url) else { return "-" }
             return taken.isEmpty ? "=" : Self.describe(taken.mapValues { $0.string ?? "∅" })
         } catch {
             if error.code == .invalidURL { return "?" }
@@ -55,15 +57,19 @@ struct URLCase {
 /// Tables of patterns and URLs. The WHATWG standard compares escapes as they are written; here they are decoded. That
 /// is the only difference in the tables of paths.
 @Suite struct URLCaseTests {
-    private func check(_ table: String) {
+    private func check(_ table: String, scheme: String? = nil) {
         for each in URLCase.read(table) {
-            #expect(each.outcome == each.normalized, "\(each.topic): \(each.pattern) on \(each.url)")
+            #expect(each.outcome(scheme) == each.normalized, "\(each.topic): \(each.pattern) on \(each.url)")
         }
     }
 
     @Test func `A pattern matches paths as the table says`() { check(PathCases.text) }
 
     @Test func `A pattern matches URLs as the table says`() { check(URLCases.text) }
+
+    @Test func `A text without a scheme is what the table says where the program has a first scheme`() {
+        check(URLCases.withScheme, scheme: "App")
+    }
 
     @Test func `The tables are read completely`() {
         #expect(URLCase.read(PathCases.text).count > 300 && URLCase.read(URLCases.text).count > 100)

@@ -35,20 +35,29 @@ enum URLCases {
         app://  app://shop/lamp?x=1  =
         app://  app:///  =
         app://  web://shop  -
-        -- without a scheme: any; without a host: any
-        shop/lamp  app://shop/lamp  =
-        shop/lamp  web://Shop/lamp  =
-        shop/:item  app://shop/lamp  item=lamp
-        shop/lamp  app://other/lamp  -
-        /lamp  app://shop/lamp  =
-        /lamp  app:///lamp  =
-        /lamp  app://shop/x/lamp  -
-        /:item  https://example.com/lamp?x=1#y  item=lamp
-        /*  app://shop/a/b  0=a/b
-        /*  app://shop  -
-        app://shop/lamp  /lamp  -
-        app://shop/lamp  shop/lamp  -
-        app://shop/lamp  //shop/lamp  -
+        -- two slashes in the place of a scheme: any; without a host: any
+        //shop/lamp  app://shop/lamp  =
+        //shop/lamp  web://Shop/lamp  =
+        //shop/:item  app://shop/lamp  item=lamp
+        //shop/lamp  app://other/lamp  -
+        ///lamp  app://shop/lamp  =
+        ///lamp  app:///lamp  =
+        ///lamp  app://shop/x/lamp  -
+        ///:item  https://example.com/lamp?x=1#y  item=lamp
+        ///*  app://shop/a/b  0=a/b
+        ///*  app://shop  -
+        //*.example.com/x  app://a.example.com/x  0=a
+        //localhost:8080/x  app://localhost:8080/x  =
+        //shop{/:item}?  web://shop  item=∅
+        app:///lamp  app://shop/lamp  =
+        -- where no scheme is configured, a URL has one if the pattern has one, and none if the pattern is a plain path
+        app://shop/lamp  /lamp  ?
+        app://shop/lamp  shop/lamp  ?
+        app://shop/lamp  //shop/lamp  ?
+        //shop/lamp  //shop/lamp  ?
+        //shop/lamp  shop/lamp  ?
+        shop/lamp  app://shop/lamp  ?
+        /lamp  app://shop/lamp  ?
         /shop/lamp  //shop/lamp  -
         -- hosts are hosts
         app://*.example.com/x  app://a.b.example.com/x  0=a.b
@@ -103,7 +112,7 @@ enum URLCases {
         app://shop/:item  app://shop/lamp%3Fx%23y  item=lamp?x#y
         app://shop  app://shop?x=http://other/y  =
         app://shop  app://shop#x  =
-        /lamp  app://shop/lamp?&&x=1&  =
+        ///lamp  app://shop/lamp?&&x=1&  =
         -- decoding
         app://shop/:x  app://shop/a%2Fb  x=a/b
         app://shop/:x  app://shop/a+b  x=a+b
@@ -142,5 +151,68 @@ enum URLCases {
         app://sh%zp/x  app://shop/x  !8
         app://shop/x?y=1  app://shop/x?y=1  !12
         ://shop/x  app://shop/x  !0
+        //  app://shop  !0
+        //shop/:  app://shop  !7
+        ///(  app://shop  !3
+        """#
+
+    /// Whole URLs and patterns where the first scheme of the program is “app”.
+    static let withScheme = #"""
+        -- a pattern without a scheme has the first one
+        shop/lamp  app://shop/lamp  =
+        shop/lamp  APP://Shop/lamp  =
+        shop/lamp  web://shop/lamp  -
+        shop/:item  app://shop/lamp  item=lamp
+        shop/:item  app://other/lamp  -
+        shop  app://shop  =
+        /lamp  app://shop/lamp  =
+        /lamp  app:///lamp  =
+        /lamp  web://shop/lamp  -
+        /shop/lamp  app://shop/lamp  -
+        :host/:item  app://shop/lamp  host=shop ; item=lamp
+        *  app://shop  0=shop
+        localhost:8080/x  app://localhost:8080/x  =
+        //shop/lamp  web://shop/lamp  =
+        ///lamp  web://shop/lamp  =
+        -- so has a URL
+        app://shop/lamp  shop/lamp  =
+        app://shop/lamp  //shop/lamp  =
+        app://shop/lamp  SHOP/lamp  =
+        app://shop/lamp  /shop/lamp  -
+        app://shop/:item  shop/caf%C3%A9?x=1#y  item=café
+        app://shop/:item  shop/x/../lamp  item=lamp
+        app://shop/  shop/  =
+        app://shop  shop  =
+        app://shop  shop?x=a://b  =
+        app://shop  shop#x  =
+        app:///lamp  /lamp  =
+        app:///lamp  ///lamp  =
+        app://  shop/lamp  =
+        app://  ?x=1  =
+        app://home/homePage  home/homePage?page=1  =
+        app://localhost:8080/x  //localhost:8080/x  =
+        app://127.0.0.1:80/x  127.0.0.1:80/x  =
+        web://shop/lamp  shop/lamp  -
+        web://shop/lamp  //shop/lamp  -
+        //shop/lamp  shop/lamp  =
+        //shop/lamp  //shop/lamp  =
+        -- and both
+        home/homePage  home/homePage?page=1  =
+        home/:page  home/homePage  page=homePage
+        home/:page  //home/homePage  page=homePage
+        /:page  /lamp  page=lamp
+        shop{/:page}?  shop  page=∅
+        -- what is no URL
+        shop/x  ""  ?
+        shop/x  shop:x  ?
+        shop/x  ann@shop/x  ?
+        shop/x  //ann@shop/x  ?
+        shop/x  shop/a b  ?
+        shop/x  sh%op/x  ?
+        -- what is no pattern
+        ""  shop  !0
+        //  shop  !0
+        shop/:  shop  !5
+        sh{op/x  shop  !2
         """#
 }

@@ -58,6 +58,43 @@ import Testing
         #expect(host.host.services.map(\.version) == ["1.2.0", "2.0.0", "1.0.0"])
     }
 
+    @Test(arguments: ["BHService.plist", "x.services.plist"])
+    func `the property list of BeeHive is a service file, whose classes are targets`(name: String) async throws {
+        try put(
+            """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+            <plist version="1.0"><array>
+              <dict><key>service</key><string>HomeServiceProtocol</string><key>impl</key><string>Good</string></dict>
+              <dict><key>service</key><string>Later</string><key>impl</key><string>Mine</string></dict>
+            </array></plist>
+            """, name)
+        try await start()
+        #expect(problems == [])
+        #expect(answer("HomeServiceProtocol", from: "1.0.0") == "yes" && answer("Later") == nil)
+        #expect(try host.host.serviceInfo("HomeServiceProtocol").version == "1.0.0")
+        try host.host.register(mine())
+        #expect(answer("Later") == "mine")
+        try put("<plist><array/></plist>", name)
+        #expect(await becomesTrue { answer("Later") == nil })
+        #expect(problems == [])
+    }
+
+    @Test func `a service file in another format is a problem that says what is taken, as long as it is there`()
+        async throws
+    {
+        try put("S:\n  target: Good\n", "x.services.yaml")
+        for name in ["x.services.json~", "x.services.json.bak", "services.txt", "x.services"] { try put("", name) }
+        try await start()
+        #expect(host.host.problems.map(\.code) == [.invalidServiceFile])
+        for word in ["/x.services.yaml is not read", ".services.json", ".services.plist"] {
+            #expect(problems.first?.contains(word) == true, "\(problems)")
+        }
+        #expect(rename("\(host.plugins)/x.services.yaml", "\(host.plugins)/x.services.json") == 0)
+        #expect(await becomesTrue { problems.first?.contains("x.services.json is not valid JSON") == true })
+        #expect(problems.count == 1)
+    }
+
     @Test func `files can be added, changed and removed while the host runs`() async throws {
         try await start()
         #expect(answer("S") == nil)
@@ -156,7 +193,11 @@ import Testing
 
     @Test(
         arguments: [
-            ("", "is empty"), ("[]", "must be an object that maps services"),
+            ("", "is empty"), ("3", "must be an object that maps services"),
+            (#"[{"service": "S", "impl": "T"}, "T"]"#, "service number 2: a JSON object is expected, not a string"),
+            (#"[{"service": "S"}]"#, "service number 1: the key \"impl\" is missing"),
+            (#"[{"service": "S", "impl": "T", "version": "1.0.0"}]"#, "unknown key \"version\""),
+            (#"[{"service": "S", "impl": "T"}, {"service": "S", "impl": "U"}]"#, "S 1.0.0 is declared twice"),
             (#"{"S": 3}"#, "service S: a JSON object"),
             (#"{"S": {"version": "1.0.0"}}"#, "\"target\" is missing"),
             (#"{"S": {"target": "T", "version": "one"}}"#, "\"one\" is not a semantic version"),

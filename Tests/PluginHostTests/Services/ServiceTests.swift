@@ -175,8 +175,9 @@ import Testing
         }
     }
 
-    @Test func `An unknown action of a service goes to the target's notFound, with and without an instance`() throws {
+    @Test func `An unknown action of a service never goes to a notFound, with and without an instance`() throws {
         let test = try TestHost([])
+        test.host.onMissingTarget { _, _, _, _ in "missing" }
         try test.host.register(
             Manifest("N", version: "1.0.0") {
                 Target("N", make: { 5 }) {
@@ -187,8 +188,10 @@ import Testing
                 Service("Own", version: "1.0.0", target: "N")
                 Service("Shared", version: "1.0.0", target: "N", singleton: true)
             })
+        #expect(try test.host.perform("N", "x") == [5, "x", [:]])
         for name in ["Own", "Shared"] {
-            #expect(try test.host.service(name).perform("x", ["y": 1]) == [5, "x", ["y": 1]])
+            let error = #expect(throws: PluginError.self) { try test.host.service(name).perform("x", ["y": 1]) }
+            #expect(error?.code == .unknownAction && error?.message.contains("The service \(name)") == true)
         }
     }
 

@@ -36,7 +36,7 @@
  *         plugin_request request = plugin_request_object(
  *             arguments[1].as.object, PLUGIN_STRING("call"), &parameter, 1);
  *         plugin_token token = call->token;
- *         host->perform(host, token, &request, pass_on, &token);
+ *         host->perform(host, token, &request, pass_on, &token); // no asynchronous callbacks
  *     }
  *
  *     static int32_t activate(void *data, const plugin_host *table) {
@@ -94,12 +94,23 @@ typedef const plugin_module *(*plugin_module_entry_function)(void);
 #define PLUGIN_MODULE_EXPORT __attribute__((visibility("default")))
 #endif
 
-/* Follows that definition in a module that can be linked into a program. The program finds the
- * module by this record: the address of the entry function, in a section of its own. In a shared
- * library the record does no harm.
+/* Follows that definition in a module that can be linked into a program, or into a library that the
+ * program is linked with. The host finds the module by this record: the address of the entry
+ * function, in a section of its own. In a module in a plugins folder the record does no harm.
  *
- *     PLUGIN_MODULE_RECORD(plugin_module_entry); */
-#define PLUGIN_MODULE_RECORD(function) \
+ *     PLUGIN_MODULE_RECORD(plugin_module_entry);
+ *
+ * Several libraries may export a function of that name, and a reference to it leads to the first
+ * one. The record therefore refers to a local name of the function (an alias). */
+#if defined(PLUGIN_LINKED_IN)
+#define PLUGIN_MODULE_RECORD(function) PLUGIN_MODULE_RECORD_OF(function)
+#else
+#define PLUGIN_MODULE_RECORD(function)                          \
+    static const plugin_module *plugin_module_local_entry(void) \
+        __attribute__((alias(#function)));                      \
+    PLUGIN_MODULE_RECORD_OF(plugin_module_local_entry)
+#endif
+#define PLUGIN_MODULE_RECORD_OF(function) \
     __attribute__((used, section(PLUGIN_MODULE_SECTION))) PLUGIN_MODULE_RETAIN static const \
         plugin_module_entry_function plugin_module_record = function
 #define PLUGIN_MODULE_SECTION "plugin_modules"

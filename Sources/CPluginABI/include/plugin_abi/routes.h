@@ -1,4 +1,9 @@
-/* routes.h - an extension: questions about URLs */
+/* routes.h - an extension: questions about URLs
+ *
+ * A manifest declares routes to its own actions. A group of the pattern fills the parameter with
+ * its name; other programs reach the action only if it declares "remote": true.
+ *
+ *     "routes": [{"pattern": "ledger://account/:name", "action": "Ledger/open"}] */
 #ifndef PLUGIN_ABI_ROUTES_H
 #define PLUGIN_ABI_ROUTES_H
 

@@ -145,6 +145,7 @@ enum HostTable {
             case PLUGIN_ROUTES_EXTENSION: UnsafeRawPointer(routes)
             case PLUGIN_INSTANCES_EXTENSION: UnsafeRawPointer(instances)
             case PLUGIN_CHAIN_EXTENSION: UnsafeRawPointer(chain)
+            case PLUGIN_PROFILE_EXTENSION: UnsafeRawPointer(profile)
             default: nil
             }
         }

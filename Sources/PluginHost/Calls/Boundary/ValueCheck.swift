@@ -13,7 +13,8 @@ extension plugin_value {
         try checkContents(depth: 0)
     }
 
-    private func checkContents(depth: Int) throws(PluginError) {
+    /// Does the same for a value that is inside of `depth` lists and maps.
+    func checkContents(depth: Int) throws(PluginError) {
         guard depth < PLUGIN_DEPTH_MAX || (kind != PLUGIN_KIND_LIST && kind != PLUGIN_KIND_MAP) else {
             throw PluginError(.invalidValue, "Lists and maps are nested more than \(PLUGIN_DEPTH_MAX) deep.")
         }

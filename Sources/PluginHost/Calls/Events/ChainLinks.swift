@@ -3,14 +3,14 @@ import PluginFile
 
 /// A handler in the chain of parents to which an event can be passed.
 enum ChainLink: Sendable {
-    case object(Object, Endpoint)
-    case module(target: String, Endpoint)
+    case object(Object, action: String, Endpoint)
+    case module(target: String, action: String, Endpoint)
     case program(ChainHandlers.Body)
 
     /// The handler in messages.
     var title: String {
         switch self {
-        case .object(_, let endpoint), .module(_, let endpoint): endpoint.title
+        case .object(_, _, let endpoint), .module(_, _, let endpoint): endpoint.title
         case .program: "the program"
         }
     }
@@ -18,14 +18,15 @@ enum ChainLink: Sendable {
     /// The name of the module; `nil` for the program.
     var module: String? {
         switch self {
-        case .object(_, let endpoint), .module(_, let endpoint): endpoint.generation.sourceName
+        case .object(_, _, let endpoint), .module(_, _, let endpoint): endpoint.generation.sourceName
         case .program: nil
         }
     }
 }
 
-/// The handlers of an event, from its origin up to the program: objects, the module, the program. Each is looked up
-/// when the previous one has passed the event on.
+/// The handlers of an event, from its origin up to the program: objects, the module, the program. Those of an object
+/// are looked up when the object below has passed the event on: the handler of the event itself, then the handlers of
+/// prefixes of its name, longer ones first.
 ///
 /// The chain is finite: an object cannot be above itself, and a parent without a holder ends the objects' part.
 struct ChainLinks: Sequence, IteratorProtocol, Sendable {
@@ -35,8 +36,10 @@ struct ChainLinks: Sequence, IteratorProtocol, Sendable {
     private let program: Generation
     /// The next object to look at. It is retained, so a handler that closes its own page does not end the chain.
     private var object: Object?
-    /// The handlers after the objects; `nil` while there are objects left.
-    private var rest: ArraySlice<ChainLink>?
+    /// The handlers that were looked up and not asked yet.
+    private var ready: ArraySlice<ChainLink> = []
+    /// Whether the handlers after the objects were looked up.
+    private var isPastObjects = false
 
     /// - Parameter arguments: The arguments of ``EventBubbling/endpoint(of:isAsync:)``.
     init(_ arguments: UnsafePointer<plugin_value>, _ program: Generation) {
@@ -49,14 +52,25 @@ struct ChainLinks: Sequence, IteratorProtocol, Sendable {
     }
 
     mutating func next() -> ChainLink? {
-        while let present = object {
-            object = parent(of: present)
-            if let endpoint = ObjectTable.contents(of: present.handle).0.actions[action] {
-                return .object(present, endpoint)
+        while ready.isEmpty {
+            if let present = object {
+                object = parent(of: present)
+                ready = links(of: present)[...]
+            } else {
+                if isPastObjects { return nil }
+                isPastObjects = true
+                ready = (moduleLinks + programLinks)[...]
             }
         }
-        if rest == nil { rest = (moduleLinks + programLinks)[...] }
-        return rest?.popFirst()
+        return ready.popFirst()
+    }
+
+    private func links(of object: Object) -> [ChainLink] {
+        let type = ObjectTable.contents(of: object.handle).0
+        let named = type.actions[action].map { ChainLink.object(object, action: action, $0) }
+        return (named.map { [$0] } ?? [])
+            + type.prefixHandlers.filter { $0.handles(event) && $0.action != action }
+            .map { .object(object, action: $0.action, $0.endpoint) }
     }
 
     private func parent(of object: Object) -> Object? {
@@ -67,15 +81,18 @@ struct ChainLinks: Sequence, IteratorProtocol, Sendable {
     }
 
     /// The module in the generation that serves now: the first of its targets, in the order of the manifest, that
-    /// handles the event.
+    /// handles the event itself, then those that handle it by a prefix.
     private var moduleLinks: [ChainLink] {
         guard !module.isEmpty,
             let generation = program.calls.registry.table.generations.first(where: { $0.name == module }),
             let targets = generation.manifest?.targets
         else { return [] }
-        return targets.lazy.compactMap { target in
-            generation.targets[target.name]?[action].map { .module(target: target.name, $0) }
-        }.prefix(1).map(\.self)
+        let named = targets.lazy.compactMap { target in
+            generation.targets[target.name]?[action].map { ChainLink.module(target: target.name, action: action, $0) }
+        }
+        return named.prefix(1).map(\.self)
+            + generation.prefixHandlers.filter { $0.handles(event) && $0.action != action }
+            .map { .module(target: $0.owner, action: $0.action, $0.endpoint) }
     }
 
     private var programLinks: [ChainLink] {

@@ -70,11 +70,11 @@ struct EventBubbling: Sendable {
         do {
             let reply =
                 switch link {
-                case .object(let object, let endpoint):
+                case .object(let object, let action, let endpoint):
                     try ChainReply(
-                        object.perform(handlerName(event), declared(by: endpoint), in: context))
-                case .module(let target, let endpoint):
-                    try ChainReply(context.perform(target, handlerName(event), declared(by: endpoint)))
+                        object.perform(action, accepted(by: endpoint), in: context))
+                case .module(let target, let action, let endpoint):
+                    try ChainReply(context.perform(target, action, accepted(by: endpoint)))
                 case .program(.synchronous(let body)): try body(own)
                 case .program(.asynchronous):
                     throw PluginError(
@@ -96,11 +96,11 @@ struct EventBubbling: Sendable {
         do {
             let reply =
                 switch link {
-                case .object(let object, let endpoint):
+                case .object(let object, let action, let endpoint):
                     try ChainReply(
-                        await object.call(handlerName(event), declared(by: endpoint), in: context))
-                case .module(let target, let endpoint):
-                    try ChainReply(await context.call(target, handlerName(event), declared(by: endpoint)))
+                        await object.call(action, accepted(by: endpoint), in: context))
+                case .module(let target, let action, let endpoint):
+                    try ChainReply(await context.call(target, action, accepted(by: endpoint)))
                 case .program(.synchronous(let body)): try body(own)
                 case .program(.asynchronous(let body)): try await body(own)
                 }
@@ -111,13 +111,19 @@ struct EventBubbling: Sendable {
         }
     }
 
-    /// Returns the parameters that a handler declares.
-    private func declared(by endpoint: Endpoint) -> Parameters {
-        let given = endpoint.parameters.compactMap { parameter -> (String, Value)? in
-            switch parameter.name {
-            case "_event": ("_event", .string(event))
-            case "_parameters": ("_parameters", .map(parameters))
+    /// Returns the parameters that a handler declares, and, if it has a rest, the others.
+    private func accepted(by endpoint: Endpoint) -> Parameters {
+        var given = endpoint.parameters.compactMap { parameter -> (String, Value)? in
+            switch ReservedName(rawValue: parameter.name) {
+            case .event: (parameter.name, .string(event))
+            case .parameters: (parameter.name, .map(parameters))
             default: parameters[parameter.name].map { (parameter.name, $0) }
+            }
+        }
+        if endpoint.hasRest {
+            let declared = Set(endpoint.parameters.map(\.name))
+            for (name, value) in parameters where !declared.contains(name) && !name.isEmpty {
+                if ReservedName(rawValue: name) == nil { given.append((name, value)) }
             }
         }
         return Parameters(given)

@@ -56,17 +56,17 @@ extension Calls {
         }
     }
 
-    /// Calls a subscriber whose record is occupied, with those parameters that it declares.
+    /// Calls a subscriber whose record is occupied, with those parameters that it accepts.
     @inline(never)
     private func invoke(
         _ endpoint: Endpoint, _ post: Post, _ mode: Mode, _ receiver: Receiver, _ thread: ThreadContext,
         _ record: CallRecord,
         through interception: Interception?
     ) throws(PluginError) -> plugin_token {
-        let declared = post.entries.filter { entry in endpoint.parameters.contains { $0.key == entry.key } }
+        let accepted = post.entries.filter { endpoint.accepts($0.key) }
         return try Result { () throws(PluginError) in
-            try declared.withUnsafeBufferPointer { (declared) throws(PluginError) in
-                try invoke(endpoint, declared, post.call(mode, receiver), thread, record, through: interception)
+            try accepted.withUnsafeBufferPointer { (accepted) throws(PluginError) in
+                try invoke(endpoint, accepted, post.call(mode, receiver), thread, record, through: interception)
             }
         }.get()
     }

@@ -76,20 +76,29 @@ extension Endpoint {
     /// The event that it handles; `nil` if it is not a subscription.
     var event: String? { name.hasPrefix("!") ? String(name.dropFirst()) : nil }
 
-    /// Returns the parameters by name. If a name occurs more than once, the first entry is used.
+    /// Returns the parameters by name, those of a rest among them. If a name occurs more than once, the first entry is
+    /// used.
     fileprivate func named(_ entries: UnsafeBufferPointer<plugin_entry>) throws(PluginError) -> [String: Value] {
         var named: [String: Value] = [:]
+        func add(_ name: String, _ value: plugin_value) {
+            if named[name] == nil { named[name] = Value(copying: value, host: generation.calls.program.hostTable) }
+        }
         var position = 0
         for entry in entries {
-            var name = entry.key.text
-            if entry.key.count == 0 {
-                guard position < parameters.count else { throw .tooManyArguments(entries.count, self) }
-                name = parameters[position].name
-                position += 1
+            if entry.key.count != 0 {
+                add(entry.key.text, entry.value)
+            } else if position < parameters.count {
+                let name = parameters[position].name
                 if named[name] != nil { throw .givenTwice(name, self) }
-            }
-            if named[name] == nil {
-                named[name] = Value(copying: entry.value, host: generation.calls.program.hostTable)
+                add(name, entry.value)
+                position += 1
+            } else {
+                guard hasRest, position == parameters.count else { throw .tooManyArguments(entries.count, self) }
+                for entry in try entry.value.entriesOfRest(of: self).reversed() {
+                    guard entry.key.count > 0 else { throw .unknownParameter("", self) }
+                    add(entry.key.text, entry.value)
+                }
+                position += 1
             }
         }
         return named

@@ -4,7 +4,7 @@ import Synchronization
 extension Calls {
     /// Adds an interceptor of the program.
     func intercept(_ scope: InterceptionScope, _ priority: Int, _ body: Interception.Body) -> Interceptor {
-        let entry = Self.entry(scope, priority, body)
+        let entry = self.entry(scope, priority, body)
         if case .route = scope, entry.shape == nil {
             settings.log(
                 LogEntry(
@@ -29,18 +29,20 @@ extension Calls {
                     }
                     ?? entries.endIndex
                 let kept = old.firstIndex { $0.rule == rule }.map { old.remove(at: $0) }
-                entries.insert(kept ?? Self.entry(rule.scope, rule.priority, .module(rule)), at: index)
+                entries.insert(kept ?? entry(rule.scope, rule.priority, .module(rule)), at: index)
             }
             for entry in old { core.interceptorTimes.forget(entry.id) }
         }
     }
 
-    private static func entry(
+    private func entry(
         _ scope: InterceptionScope, _ priority: Int, _ body: Interception.Body
     ) -> Interception.Entry {
         var shape: RoutePattern.Shape?
-        if case .route(let pattern) = scope { shape = (try? RoutePattern(pattern))?.shape }
-        let id = lastInterceptor.add(1, ordering: .relaxed).newValue
+        if case .route(let pattern) = scope {
+            shape = (try? RoutePattern(pattern, scheme: settings.firstScheme))?.shape
+        }
+        let id = Self.lastInterceptor.add(1, ordering: .relaxed).newValue
         return .init(id: id, scope: scope, shape: shape, priority: priority, body: body)
     }
 

@@ -4,7 +4,8 @@ import PluginFile
 // Services on the call path: resolving them, instances that outlive a call, and waiting.
 
 extension Calls {
-    /// Calls an action of a service's target. A service that is not a singleton gets an instance for the call.
+    /// Calls an action of a service. A service that is not a singleton gets an instance for the call. There are no
+    /// fallbacks for actions that the service does not have.
     func callService(
         _ request: borrowing plugin_request, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
@@ -12,16 +13,20 @@ extension Calls {
         let entries = request.entries
         let smallest = try Self.version(request.version)
         var call = call
-        let (target, endpoint) = registry.read(thread) { table -> (plugin_string?, Unmanaged<Endpoint>?) in
-            guard let service = table.service(name, from: smallest) else { return (nil, nil) }
-            let (target, isOwn) = service._withUnsafeGuaranteedRef { ($0.targetName, $0.maker != nil) }
+        let (service, endpoint, isIntercepted) = registry.read(thread) {
+            table -> (Unmanaged<ServiceEntry>?, Unmanaged<Endpoint>?, Bool) in
+            guard let service = table.service(name, from: smallest) else { return (nil, nil, false) }
+            let (endpoint, isOwn) = service._withUnsafeGuaranteedRef { ($0.endpoints.find(action), $0.maker != nil) }
             call.isFresh = call.isFresh || isOwn
-            guard table.interception == nil, let endpoint = table.find(target, action) else { return (target, nil) }
-            occupy(record, endpoint, call)
-            return (target, endpoint)
+            if let endpoint { occupy(record, endpoint, call) }
+            return (service, endpoint, table.interception != nil)
         }
-        guard let target else { throw registry.table.missingService(name.text, from: smallest) }
-        guard let endpoint else { return try callSlow(target, action, entries, call, thread, record) }
+        guard let service else { throw registry.table.missingService(name.text, from: smallest) }
+        guard let endpoint else { throw service.takeUnretainedValue().unknownAction(action.text) }
+        if isIntercepted {
+            let interception = registry.current(thread).interception
+            return try invoke(endpoint.takeUnretainedValue(), entries, call, thread, record, through: interception)
+        }
         if call.isPlain, callFast(endpoint, entries, call.receiver, thread, record) { return 0 }
         return try endpoint.lend { (endpoint) throws(PluginError) in
             try invoke(endpoint, entries, call, thread, record)

@@ -9,15 +9,17 @@ extension Calls {
         _ thread: ThreadContext,
         _ record: CallRecord
     ) throws(PluginError) -> plugin_token {
-        try open(url, given, asksForObject: asksForObject, call, thread, record, noting: { _, _ in })
+        try open(url, given, asksForObject: asksForObject, call, thread, record, for: nil)
     }
 
-    /// Opens a URL that should return an object, for the program. Also returns the parameters with which the action was
-    /// called, including its defaults.
-    func openObject(
-        _ url: String, _ given: Parameters, isRemote: Bool, parent: plugin_token
-    ) async throws(PluginError) -> (result: Value, parameters: [String: Value]) {
-        var parameters: [String: Value] = [:]
+    /// Opens a URL that should return the object of a page, for the program. The action gets the parameters that it
+    /// declares; the page gets all of them.
+    ///
+    /// - Parameter isAdmitted: Whether the guard has already let the URL pass.
+    func openPage(
+        _ url: String, _ given: Parameters, isRemote: Bool, isAdmitted: Bool, parent: plugin_token
+    ) async throws(PluginError) -> (result: Value, parameters: PageParameters) {
+        var parameters = PageParameters()
         let pending = PendingCall(host: program.hostTable)
         pending.start { completion, data in
             let receiver = Receiver(completion, data)
@@ -26,13 +28,13 @@ extension Calls {
                 thread.seesProposal = false
                 defer { thread.seesProposal = seesProposal }
                 let call = Call(
-                    parent: parent != 0 ? parent : thread.currentCall, timeout: 0, isRemote: isRemote, mode: .any,
-                    receiver: receiver, caller: .passUnretained(program))
+                    parent: parent != 0 ? parent : thread.currentCall, timeout: 0, isRemote: isRemote,
+                    isAdmitted: isAdmitted, mode: .any, receiver: receiver, caller: .passUnretained(program))
                 return try url.withRawText { (url) throws(PluginError) in
                     try given.lend { (given) throws(PluginError) in
-                        try open(url, given, asksForObject: true, call, thread, record) { endpoint, entries in
-                            parameters = all(entries, endpoint?.takeUnretainedValue())
-                        }
+                        let page = PageCall(given, self)
+                        defer { parameters = page.parameters }
+                        return try open(url, given, asksForObject: true, call, thread, record, for: page)
                     }
                 }
             } ?? 0
@@ -40,50 +42,45 @@ extension Calls {
         return (try await pending.outcome(), parameters)
     }
 
-    /// Returns all parameters that an action receives: those with which it is called, and its defaults.
-    private func all(_ entries: UnsafeBufferPointer<plugin_entry>, _ endpoint: Endpoint?) -> [String: Value] {
-        let host = program.hostTable!
-        let given = entries.map { ($0.key.text, Value(copying: $0.value, host: host)) }
-        return Dictionary(given) { first, _ in first }.merging(defaults(of: endpoint)) { given, _ in given }
-    }
-
-    /// Returns the defaults that an action declares.
-    func defaults(of endpoint: Endpoint?) -> [String: Value] {
-        let host = program.hostTable!
-        let pairs = endpoint?.parameters.map { ($0.name, Value(copying: $0.defaultValue, host: host)) } ?? []
-        return Dictionary(pairs) { first, _ in first }.filter { !$0.value.isNull }
-    }
-
-    /// - Parameter note: Called with the endpoint, if it exists, and the parameters of the call; called again if the
-    ///   URL is resolved again.
+    /// - Parameter page: Notes the parameters, if the URL should open a page.
     @inline(__always)
     private func open(
         _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, _ call: Call,
         _ thread: ThreadContext,
-        _ record: CallRecord, noting note: (Unmanaged<Endpoint>?, UnsafeBufferPointer<plugin_entry>) -> Void
+        _ record: CallRecord, for page: PageCall?
     ) throws(PluginError) -> plugin_token {
         // Finding the route counts towards the caller's timeout.
         let end = call.timeout > 0 ? deadline(in: call.timeout, from: plugin_host_coarse_now()) : 0
-        var isAnnounced = false
+        var (isAnnounced, areDropsLogged) = (call.isAdmitted, page != nil)
         while true {
             // The meaning of the URL and the endpoint must come from the same table. If that table is replaced, both
             // are looked up again.
             let table = registry.current(thread)
-            let answer = try resolve(url, given, isRemote: call.isRemote, table) {
+            let answer = try resolve(url, given, isRemote: call.isRemote, asksGuard: !call.isAdmitted, table) {
                 (resolution) throws(PluginError) -> plugin_token? in
-                if call.isRemote, !isAnnounced {
-                    isAnnounced = true
-                    postHostEvent("host.openURL", ["url": .string(resolution.url.string)])
+                if call.isRemote {
+                    if !isAnnounced {
+                        isAnnounced = true
+                        postHostEvent("host.openURL", ["url": .string(resolution.url.string)])
+                    }
+                    if !asksForObject, let token = try showPage(of: resolution, given, call, thread, record) {
+                        return token
+                    }
                 }
                 let (target, action) = (resolution.target, resolution.action)
                 let found = table.find(target, action)
                 var call = call
                 call.route = resolution.route
                 if end != 0 { call.timeout = try Self.timeLeft(until: end, target, action) }
+                let given = page?.given(for: found) ?? given
                 return try URLArguments.lend(
                     of: resolution, to: found, besides: given, asksForObject: asksForObject
-                ) { [call] (entries) throws(PluginError) -> plugin_token? in
-                    note(found, entries)
+                ) { [call] (entries, dropped) throws(PluginError) -> plugin_token? in
+                    page?.note(resolution.query, found, entries)
+                    if dropped != 0, !areDropsLogged, let found {
+                        areDropsLogged = true
+                        logDrops(from: resolution.query, of: found.takeUnretainedValue())
+                    }
                     guard let found else { return try self.call(target, action, entries, call, thread, record) }
                     let isThere = registry.read(thread) { present in
                         guard present === table else { return false }
@@ -108,6 +105,25 @@ extension Calls {
         }
     }
 
+    /// Logs the names of the query items that are dropped because the action does not declare them.
+    @inline(never)
+    private func logDrops(from query: UnsafeBufferPointer<URLText.Item>, of endpoint: Endpoint) {
+        var names: [String] = []
+        var known: Set<String> = []
+        for item in query where endpoint.parameters.position(of: plugin_string(item.name), near: 0) == nil {
+            if known.insert(item.name.string).inserted { names.append(item.name.string) }
+        }
+        let first = names.prefix(Self.loggedDropsMax).map { "“\($0.shortened)”" }.joined(separator: ", ")
+        let more = names.count > Self.loggedDropsMax ? " and \(names.count - Self.loggedDropsMax) more" : ""
+        settings.log(
+            LogEntry(
+                level: .debug, call: endpoint.name,
+                message: "Of the query of a URL, \(first)\(more) was dropped: \(endpoint.title) does not declare it."))
+    }
+
+    /// The maximum number of dropped query items that are named in the log.
+    private static var loggedDropsMax: Int { 4 }
+
     /// Returns the time that is left for opening a URL when its route has been found, in nanoseconds.
     ///
     /// - Throws: `deadlineExceeded` if none is left: the action is not called.
@@ -118,27 +134,30 @@ extension Calls {
         guard left > 0 else {
             throw PluginError(
                 .deadlineExceeded,
-                "The timeout for opening the URL passed before its route was found. \(target.text)/\(action.text) was not "
-                    + "called.")
+                "The timeout for opening the URL passed before its route was found. \(target.text.shortened)/"
+                    + "\(action.text.shortened) was not called.")
         }
         return left
     }
 
     /// Asks the guard, finds what a URL leads to, and lends it.
     ///
+    /// - Parameter asksGuard: Whether the guard is asked about a remote call.
     /// - Throws: `invalidURL`, `refused`, `hostStopped`.
     @inline(__always)
     func resolve<Result>(
-        _ text: RawText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, _ table: Table,
-        _ body: (URLResolution) throws(PluginError) -> Result
+        _ text: RawText, _ given: UnsafeBufferPointer<plugin_entry>, isRemote: Bool, asksGuard: Bool = true,
+        _ table: Table, _ body: (URLResolution) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         defer { withExtendedLifetime(table) {} }  // The table owns what the URL leads to.
-        return try URLText.readPath(text, longest: settings.longestURL) { (url) throws(PluginError) in
+        return try URLText.readPath(text, longest: settings.longestURL, scheme: settings.firstScheme) {
+            (url) throws(PluginError) in
             if table.isStopped { throw table.missing(url.writtenHost.string, url.segments.last?.string ?? "") }
             let match = table.routes.table.match(url)
             try url.takeQuery()  // Meanwhile the matched route is loaded from memory.
-            if isRemote, let other = try askGuard(url, match, given, table) {
-                return try URLText.read(other, longest: settings.longestURL) { (url) throws(PluginError) in
+            if isRemote, asksGuard, let other = try askGuard(url, match, given, table) {
+                return try URLText.read(other, longest: settings.longestURL, scheme: settings.firstScheme) {
+                    (url) throws(PluginError) in
                     try body(try table.resolve(url, table.routes.table.match(url), schemes: settings.schemes))
                 }
             }
@@ -202,15 +221,15 @@ extension Calls {
         let endpoint = found.takeUnretainedValue()
         if isRemote, !endpoint.isRemote { throw .notRemote(endpoint) }
         try URLArguments.lend(of: resolution, to: found, besides: given, asksForObject: false) {
-            (entries) throws(PluginError) in try endpoint.checkBinding(entries)
+            (entries, _) throws(PluginError) in try endpoint.checkBinding(entries)
         }
     }
 }
 extension Endpoint {
     /// - Throws: The errors of ``bind(_:to:)``.
     fileprivate func checkBinding(_ entries: UnsafeBufferPointer<plugin_entry>) throws(PluginError) {
-        try withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: parameters.count) {
-            (arguments) throws(PluginError) in try bind(entries, to: arguments)
+        try withUnsafeTemporaryAllocation(of: plugin_value.self, capacity: argumentCount(for: entries)) {
+            (arguments) throws(PluginError) in try bind(entries, to: arguments)?.deallocate()
         }
     }
 }

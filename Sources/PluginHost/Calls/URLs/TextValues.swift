@@ -1,8 +1,12 @@
 // Conversion of a URL's text to declared numbers and booleans: nothing is lost, and nothing is guessed.
 
+import PluginABI
+import PluginFile
+
 extension RawText {
     /// The text as an integer: decimal digits with or without a sign, and with a point or an exponent if the number is
-    /// whole (`3.0`, `1e3`). `nil` for any other text, and for numbers that do not fit into 64 bits.
+    /// whole (`3.0`, `1e3`). Decided on the digits, so that any integer of 64 bits is exact. `nil` for any other text,
+    /// and for numbers that do not fit into 64 bits.
     @inline(__always)
     var integer: Int64? {
         guard count > 0 else { return nil }
@@ -13,27 +17,48 @@ extension RawText {
         while index < count {
             let digit = self[index] &- UInt8(ascii: "0")
             guard digit <= 9 else { return wholeNumber }
-            // Computed as a negative number, because there is one more negative number than positive ones.
-            let (shifted, isTooLarge) = number.multipliedReportingOverflow(by: 10)
-            let (sum, isTooLargeNow) = shifted.subtractingReportingOverflow(Int64(digit))
-            if isTooLarge || isTooLargeNow { return nil }
-            number = sum
+            guard number.append(digit) else { return wholeNumber }
             index += 1
         }
         if isNegative { return number }
         return number == .min ? nil : -number
     }
 
-    /// The text as an integer written with a point or an exponent. If it has an exponent, its magnitude can be at most
-    /// 2^53, up to which a double represents every integer exactly.
+    /// The text as an integer that may be written with a point, which then has digits on both sides, or an exponent.
     private var wholeNumber: Int64? {
-        if let point = firstIndex(of: UInt8(ascii: ".")), self[(point + 1)...].allSatisfy({ $0 == UInt8(ascii: "0") }),
-            point + 1 < count
-        {
-            return part(0, point).integer
+        let isNegative = first == UInt8(ascii: "-")
+        let start = isNegative || first == UInt8(ascii: "+") ? 1 : 0
+        let end = firstIndex { $0 | 0x20 == UInt8(ascii: "e") } ?? count
+        guard start <= end, let exponent = end < count ? part(end + 1, count).exponent : 0 else { return nil }
+        let point = self[..<end].firstIndex(of: UInt8(ascii: ".")) ?? end
+        let (whole, fraction) = (part(start, point), part(Swift.min(point + 1, end), end))
+        guard whole.isDigits, point == end || fraction.isDigits else { return nil }
+
+        let digits = [whole, fraction].joined()
+        let total = whole.count + fraction.count
+        let zeros = digits.reversed().prefix { $0 == UInt8(ascii: "0") }.count
+        if zeros == total { return 0 }
+        // The number is the digits without the last zeros, times this power of ten.
+        let power = exponent - fraction.count + zeros
+        guard power >= 0 else { return nil }
+        var number: Int64 = 0
+        for digit in digits.prefix(total - zeros) {
+            guard number.append(digit &- UInt8(ascii: "0")) else { return nil }
         }
-        guard let number, number.magnitude <= 0x1p53 else { return nil }
-        return Int64(exactly: number)
+        for _ in 0..<power { guard number.append(0) else { return nil } }
+        if isNegative { return number }
+        return number == .min ? nil : -number
+    }
+
+    private var isDigits: Bool { !isEmpty && allSatisfy { (0x30...0x39).contains($0) } }
+
+    /// The text as an exponent. A very large one is cut off, far beyond every number of 64 bits.
+    private var exponent: Int? {
+        let isNegative = first == UInt8(ascii: "-")
+        let digits = part(isNegative || first == UInt8(ascii: "+") ? 1 : 0, count)
+        guard digits.isDigits else { return nil }
+        let magnitude = digits.reduce(0) { Swift.min($0 * 10 + Int($1 - UInt8(ascii: "0")), 1 << 40) }
+        return isNegative ? -magnitude : magnitude
     }
 
     /// The text as a decimal number with or without a sign, a point and an exponent; not `nan`, `inf` or hexadecimal
@@ -58,6 +83,36 @@ extension RawText {
         case "true", "1": true
         case "false", "0": false
         default: nil
+        }
+    }
+}
+
+extension Int64 {
+    /// Appends a decimal digit. The number is built as a negative one, because there is one more negative number than
+    /// positive ones.
+    ///
+    /// - Returns: False if the number does not fit.
+    @inline(__always)
+    fileprivate mutating func append(_ digit: UInt8) -> Bool {
+        let (shifted, isTooLarge) = multipliedReportingOverflow(by: 10)
+        let (sum, isTooLargeNow) = shifted.subtractingReportingOverflow(Int64(digit))
+        if isTooLarge || isTooLargeNow { return false }
+        self = sum
+        return true
+    }
+}
+
+extension RawText {
+    /// The text as a value of a type; `nil` if it is none.
+    func value(of kind: Value.Kind) -> Value? {
+        switch kind {
+        case .string, .any: .string(string)
+        case .int: integer.map { .int(Int($0)) }
+        case .double: number.map(Value.double)
+        case .bool: flag.map(Value.bool)
+        case .bytes: Bytes(base64: string).map(Value.bytes)
+        case .list: [.string(string)]
+        case .map, .object, .null: nil
         }
     }
 }

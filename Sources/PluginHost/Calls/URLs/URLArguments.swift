@@ -3,45 +3,39 @@ import PluginFile
 
 /// The parameters of a call by URL: those that the caller passes, then those of the path, then those of the query, then
 /// the defaults of the route. If a name occurs more than once, only the first value is used, converted to the type that
-/// the action declares.
+/// the action declares. A query item that the action does not declare is dropped, unless the action has a rest.
 struct URLArguments: ~Copyable {
     /// The endpoint of the call; `nil` if it is unknown, in which case everything is text. Endpoints are never freed,
     /// so it is not retained.
     private let endpoint: Unmanaged<Endpoint>?
     /// The parameters that the endpoint declares.
     private let parameters: UnsafeBufferPointer<Endpoint.Parameter>
+    /// Whether parameters that the endpoint does not declare are passed on, because it has a rest or is unknown.
+    private let takesOthers: Bool
     private let given: UnsafeBufferPointer<plugin_entry>
-    /// The parameters that the caller passes, then one element for each parameter that the endpoint declares or,
-    /// without an endpoint, for each one found so far.
+    /// The parameters that the caller passes, then one element for each parameter that the endpoint declares, then the
+    /// others so far.
     private let entries: UnsafeMutableBufferPointer<plugin_entry>
-    /// The number of entries from the URL and the defaults.
+    /// The number of declared parameters from the URL and the defaults.
     private var count = 0
-    /// The names that are already used, if there is no endpoint.
-    private var names: Set<String>?
+    /// The number of other parameters from the URL and the defaults. A name may occur more than once among them.
+    private var others = 0
+    /// The number of query items that were dropped.
+    private var dropped = 0
     /// The memory of lists and bytes that were made from text; `nil` if there are none, as is almost always the case.
     private var owned: [UnsafeMutableRawPointer]?
 
-    /// The names that an action may declare to receive information about the URL.
-    private enum Reserved: String, CaseIterable {
-        /// The URL as it was given.
-        case url = "_url"
-        /// The pattern that matched, or null.
-        case pattern = "_pattern"
-        /// Whether the caller requests an object, with `object(for:)`.
-        case object = "_object"
-    }
-
     private init(
-        _ endpoint: Unmanaged<Endpoint>?, _ parameters: UnsafeBufferPointer<Endpoint.Parameter>,
+        _ endpoint: Unmanaged<Endpoint>?, _ parameters: UnsafeBufferPointer<Endpoint.Parameter>, takesOthers: Bool,
         _ given: UnsafeBufferPointer<plugin_entry>, _ entries: UnsafeMutableBufferPointer<plugin_entry>
     ) {
         self.endpoint = endpoint
         self.parameters = parameters
+        self.takesOthers = takesOthers
         self.given = given
         self.entries = entries
         _ = entries.update(fromContentsOf: given)
         for position in parameters.indices { entries[given.count + position].value.kind = Endpoint.isMissing }
-        if endpoint == nil { names = Set(given.lazy.map(\.key.text)) }
     }
 
     deinit { if let owned { for memory in owned { memory.deallocate() } } }
@@ -50,18 +44,19 @@ struct URLArguments: ~Copyable {
 
     /// Lends the parameters of a URL as the entries of a call.
     ///
-    /// - Throws: `mistypedParameter` for text that is not a value of the declared type, `unknownParameter` for a name
-    ///   that the action does not declare.
+    /// - Parameter body: Called with the entries and the number of query items that were dropped.
+    /// - Throws: `mistypedParameter` for text that is not a value of the declared type, `unknownParameter` for a group or
+    ///   a default that the action does not declare, and for a name that a URL cannot set.
     @inline(__always)
     static func lend<Result>(
         of resolution: URLResolution, to endpoint: Unmanaged<Endpoint>?,
         besides given: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool,
-        _ body: (UnsafeBufferPointer<plugin_entry>) throws(PluginError) -> Result
+        _ body: (UnsafeBufferPointer<plugin_entry>, _ dropped: Int) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         let query = resolution.query
-        let (parameters, asksAboutURL) =
-            endpoint?._withUnsafeGuaranteedRef { ($0.parameters, $0.asksAboutURL) } ?? (
-                .init(start: nil, count: 0), false
+        let (parameters, asksAboutURL, takesOthers) =
+            endpoint?._withUnsafeGuaranteedRef { ($0.parameters, $0.asksAboutURL, $0.hasRest) } ?? (
+                .init(start: nil, count: 0), false, true
             )
         let (groups, defaults) =
             resolution.match.map { match in
@@ -71,10 +66,10 @@ struct URLArguments: ~Copyable {
                 return (groups, hasDefaults ? match.entry._withUnsafeGuaranteedRef { $0.defaults.count } : 0)
             } ?? (0, 0)
         let found = groups + query.count + defaults + 3
-        let room = given.count + max(found, parameters.count)
+        let room = given.count + (takesOthers ? parameters.count + found : max(found, parameters.count))
         return try withUnsafeTemporaryAllocation(of: plugin_entry.self, capacity: room) {
             (entries) throws(PluginError) in
-            var arguments = URLArguments(endpoint, parameters, given, entries)
+            var arguments = URLArguments(endpoint, parameters, takesOthers: takesOthers, given, entries)
             if let match = resolution.match { try arguments.addGroups(match, resolution.segments) }
             // If several items have the same name, the last one is used.
             for index in query.indices.reversed() {
@@ -83,20 +78,25 @@ struct URLArguments: ~Copyable {
             guard defaults == 0, !asksAboutURL else {
                 return try arguments.lendWithDefaults(resolution, asksForObject, body)
             }
-            return try body(arguments.inOrder())
+            return try body(arguments.inOrder(), arguments.dropped)
         }
     }
 
-    /// Returns the parameters that the caller passes, followed by all others in declared order.
+    /// Returns the parameters that the caller passes, followed by the declared ones of the URL in declared order, and by
+    /// the others.
     @inline(__always)
     private func inOrder() -> UnsafeBufferPointer<plugin_entry> {
         var end = given.count + count
-        if endpoint != nil, count < parameters.count {
+        if count < parameters.count {
             end = given.count
             for position in parameters.indices where !isMissing(position) {
                 entries[end] = entries[given.count + position]
                 end += 1
             }
+        }
+        for index in 0..<others {
+            entries[end] = entries[given.count + parameters.count + index]
+            end += 1
         }
         return UnsafeBufferPointer(rebasing: entries[..<end])
     }
@@ -122,12 +122,27 @@ struct URLArguments: ~Copyable {
 
     @inline(__always)
     private mutating func addGroup(_ name: plugin_string, _ text: RawText, near index: Int) throws(PluginError) {
-        // The text of a group without a name is only for actions that declare its number.
-        if isNumber(name), endpoint == nil || parameters.position(of: name, near: 0) == nil { return }
+        guard let position = parameters.position(of: name, near: index) else { return try addOtherGroup(name, text) }
         try refuseReserved(name)
-        guard let position = try take(name, near: index) else { return }
+        guard isFree(position) else { return }
         let text = text.contains(RawText.escapedSlash) ? withoutMarks(text) : text
-        put(name, try convert(text, kind(at: position), position), position)
+        put(try convert(text, parameters[position].kind, position), position)
+    }
+
+    /// Adds a group that the action does not declare. A group without a name is ignored if the action has no rest.
+    @inline(never)
+    private mutating func addOtherGroup(_ name: plugin_string, _ text: RawText) throws(PluginError) {
+        if !takesOthers, isNumber(name) { return }
+        try refuseReserved(name)
+        let text = text.contains(RawText.escapedSlash) ? withoutMarks(text) : text
+        try addOther(name, .text(text))
+    }
+
+    /// Adds a parameter that the action does not declare.
+    private mutating func addOther(_ name: plugin_string, _ value: plugin_value) throws(PluginError) {
+        guard takesOthers else { throw .unknownParameter(name.text, endpoint!.takeUnretainedValue()) }
+        entries[given.count + parameters.count + others] = plugin_entry(key: name, value: value)
+        others += 1
     }
 
     private func isNumber(_ name: plugin_string) -> Bool {
@@ -149,10 +164,19 @@ struct URLArguments: ~Copyable {
         _ item: URLText.Item, of query: Slice<UnsafeBufferPointer<URLText.Item>>, near index: Int
     ) throws(PluginError) {
         let name = plugin_string(item.name)
+        guard let position = parameters.position(of: name, near: index) else {
+            return try addOtherItem(name, item.value)
+        }
         try refuseReserved(name)
-        guard let position = try take(name, near: index) else { return }
-        let kind = kind(at: position)
-        put(name, kind == .list ? list(of: item.name, in: query) : try convert(item.value, kind, position), position)
+        guard isFree(position) else { return }
+        let kind = parameters[position].kind
+        put(kind == .list ? list(of: item.name, in: query) : try convert(item.value, kind, position), position)
+    }
+
+    /// Adds a query item that the action does not declare to the rest, or drops it.
+    @inline(never)
+    private mutating func addOtherItem(_ name: plugin_string, _ value: RawText) throws(PluginError) {
+        if takesOthers, !name.isReserved { try addOther(name, .text(value)) } else { dropped += 1 }
     }
 
     private mutating func list(of name: RawText, in query: Slice<UnsafeBufferPointer<URLText.Item>>) -> plugin_value {
@@ -163,56 +187,46 @@ struct URLArguments: ~Copyable {
         return plugin_value_list(list, UInt32(items.count))
     }
 
-    /// Refuses a name under which the host provides information about a URL, because a URL cannot set that.
+    /// Refuses a name under which the host provides something, because a URL cannot set that.
     @inline(__always)
     private func refuseReserved(_ name: plugin_string) throws(PluginError) {
-        guard name.count > 0, name.bytes.pointee == UInt8(ascii: "_") else { return }
-        guard Reserved(rawValue: name.text) == nil else { throw .reservedParameter(name.text) }
+        if name.isReserved { throw .reservedParameter(name.text) }
     }
 
     // MARK: Defaults and reserved parameters
 
     private mutating func lendWithDefaults<Result>(
         _ resolution: URLResolution, _ asksForObject: Bool,
-        _ body: (UnsafeBufferPointer<plugin_entry>) throws(PluginError) -> Result
+        _ body: (UnsafeBufferPointer<plugin_entry>, _ dropped: Int) throws(PluginError) -> Result
     ) throws(PluginError) -> Result {
         let route = resolution.route?.takeUnretainedValue()
         var more = route?.defaults ?? [:]
-        for reserved in Reserved.allCases where parameters.contains(where: { $0.name == reserved.rawValue }) {
-            more[reserved.rawValue] =
-                switch reserved {
-                case .url: .string(resolution.url.string)
-                case .pattern: route.map { .string($0.pattern.text) } ?? .null
-                case .object: .bool(asksForObject)
-                }
+        for reserved in ReservedName.allCases where parameters.contains(where: { $0.name == reserved.rawValue }) {
+            switch reserved {
+            case .url: more[reserved.rawValue] = .string(resolution.url.string)
+            case .pattern: more[reserved.rawValue] = route.map { .string($0.pattern.text) } ?? .null
+            case .object: more[reserved.rawValue] = .bool(asksForObject)
+            case .event, .parameters: break
+            }
         }
         return try Parameters(more).withEntries { (defaults, number) throws(PluginError) in
             for index in 0..<number {
-                if let position = try take(defaults[index].key, near: count) {
-                    put(defaults[index].key, defaults[index].value, position)
+                let (name, value) = (defaults[index].key, defaults[index].value)
+                if let position = parameters.position(of: name, near: count) {
+                    if isFree(position) { put(value, position) }
+                } else {
+                    try addOther(name, value)
                 }
             }
-            return try body(inOrder())
+            return try body(inOrder(), dropped)
         }
     }
 
     // MARK: Names and values
 
-    /// Returns the position for a name that is not used yet; `nil` if it is used.
-    ///
-    /// - Parameter index: The position of the name in the URL: most URLs have the parameters in declared order.
+    /// Returns whether the parameter at a position has no value yet.
     @inline(__always)
-    private mutating func take(_ name: plugin_string, near index: Int) throws(PluginError) -> Int? {
-        guard let endpoint else { return names!.insert(name.text).inserted ? count : nil }
-        guard let position = parameters.position(of: name, near: index) else {
-            throw .unknownParameter(name.text, endpoint.takeUnretainedValue())
-        }
-        guard isMissing(position) else { return nil }
-        return given.isEmpty || !isGiven(position) ? position : nil
-    }
-
-    /// Returns the declared type of the parameter at a position.
-    private func kind(at position: Int) -> Value.Kind { endpoint == nil ? .any : parameters[position].kind }
+    private func isFree(_ position: Int) -> Bool { isMissing(position) && (given.isEmpty || !isGiven(position)) }
 
     private func isMissing(_ position: Int) -> Bool { entries[given.count + position].value.kind == Endpoint.isMissing }
 
@@ -229,11 +243,10 @@ struct URLArguments: ~Copyable {
         return false
     }
 
-    /// Stores a value under the declared name, or, without an endpoint, under the name in the URL.
+    /// Stores the value of a declared parameter.
     @inline(__always)
-    private mutating func put(_ name: plugin_string, _ value: plugin_value, _ position: Int) {
-        let key = endpoint == nil ? name : parameters[position].key
-        entries[given.count + position] = plugin_entry(key: key, value: value)
+    private mutating func put(_ value: plugin_value, _ position: Int) {
+        entries[given.count + position] = plugin_entry(key: parameters[position].key, value: value)
         count += 1
     }
 
@@ -277,14 +290,6 @@ struct URLArguments: ~Copyable {
             }
         }
         return plugin_value_bytes(copy, UInt32(bytes.count))
-    }
-}
-
-extension PluginError {
-    fileprivate static func reservedParameter(_ name: String) -> PluginError {
-        PluginError(
-            .unknownParameter,
-            "The parameter “\(name.shortened)” is set by the host; a URL cannot set it.")
     }
 }
 

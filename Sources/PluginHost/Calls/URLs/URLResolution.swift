@@ -46,7 +46,10 @@ extension Table {
             return URLResolution(url, target: target, action: action)
         }
         if let match = routes.table.fallback(url) { return URLResolution(url, match) }
-        guard isKnown, let (target, action) = named else { throw url.leadsNowhere(schemes) }
+        guard isKnown, let (target, action) = named else {
+            let isOfRoutes = url.scheme.map(routes.table.hasRoutes) == true
+            throw url.leadsNowhere(schemes, hasRoutes: isOfRoutes)
+        }
         return URLResolution(url, target: target, action: action)
     }
 }
@@ -55,15 +58,20 @@ extension URLText {
     /// Target and action of a URL of the form `scheme://target/action`.
     fileprivate var targetAndAction: (target: plugin_string, action: plugin_string)? {
         guard segments.count == 2, segments[0].isEmpty, !segments[1].isEmpty, !writtenHost.isEmpty else { return nil }
-        return (plugin_string(writtenHost), plugin_string(segments[1]))
+        return (plugin_string(writtenHost), plugin_string(segments[1].withSlashes()))
     }
 
-    fileprivate func leadsNowhere(_ schemes: Set<String>) -> PluginError {
+    /// - Parameter hasRoutes: Whether a route has the scheme of this URL.
+    fileprivate func leadsNowhere(_ schemes: Set<String>, hasRoutes: Bool) -> PluginError {
         let url = text
-        guard let scheme = scheme?.string else {
-            return PluginError(.invalidURL, "“\(url.shortened)” has no scheme, and no route matches it.")
-        }
+        let scheme = scheme?.string ?? ""
         guard schemes.contains(scheme) else {
+            if hasRoutes {
+                return PluginError(
+                    .invalidURL,
+                    "“\(url.shortened)” matches none of the routes with the scheme “\(scheme.shortened)://”. "
+                        + "'pluginhost routes' lists them.")
+            }
             let known = schemes.sorted().map { "\($0)://" }.joined(separator: ", ")
             return PluginError(
                 .invalidURL,
@@ -74,5 +82,15 @@ extension URLText {
             .invalidURL,
             "“\(url.shortened)” matches no route, and does not have exactly a target and an action "
                 + "(scheme://target/action).")
+    }
+}
+
+extension RawText {
+    /// Returns a segment of a URL with `/` for escaped slashes, in the same memory. If there are any, the segment was
+    /// decoded, so the memory is that of `URLText`. No pattern can be matched afterwards.
+    fileprivate func withSlashes() -> RawText {
+        let memory = UnsafeMutableBufferPointer(mutating: self)
+        for index in memory.indices where memory[index] == Self.escapedSlash { memory[index] = UInt8(ascii: "/") }
+        return self
     }
 }

@@ -65,7 +65,7 @@ public struct InterceptorRule: Sendable, Hashable, CustomStringConvertible {
             guard let isOptional = given.bool else { throw Self.error(value, "“optional” must be true or false") }
             self.isOptional = isOptional
         }
-        try check()
+        try check(scheme: RoutePattern.unknownScheme)
     }
 
     private static func scope(_ entries: [String: Value], _ value: Value) throws(PluginError) -> InterceptionScope {
@@ -87,10 +87,11 @@ public struct InterceptorRule: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// - Parameter scheme: The scheme of a pattern that is written without one; `nil` if that is an error.
     /// - Throws: `invalidConfiguration` if the pattern of the rule's route is not valid.
-    func check() throws(PluginError) {
+    func check(scheme: String?) throws(PluginError) {
         guard case .route(let pattern) = scope else { return }
-        do throws(PluginError) { _ = try RoutePattern(pattern) } catch {
+        do throws(PluginError) { _ = try RoutePattern(pattern, scheme: scheme) } catch {
             throw PluginError(
                 .invalidConfiguration, "The interceptor \(self) is not valid. \(error.message)")
         }

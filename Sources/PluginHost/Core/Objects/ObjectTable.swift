@@ -6,16 +6,19 @@ final class ObjectTypeEntry: Sendable {
     let name: String
     let actions: [String: Endpoint]
     let generation: Generation
+    /// Those of the actions that handle events of the chain by prefix, longer prefixes first.
+    let prefixHandlers: [PrefixHandler]
     /// Destroys the instances of objects that have no destroy function of their own.
     let instances: InstanceProvider?
     /// Whether its objects are values that are passed to somebody, and not handlers that the host keeps.
     let isOfValues: Bool
 
     init(
-        name: String, actions: [String: Endpoint], generation: Generation, instances: InstanceProvider? = nil,
-        isOfValues: Bool = true
+        name: String, actions: [String: Endpoint], generation: Generation, prefixHandlers: [PrefixHandler] = [],
+        instances: InstanceProvider? = nil, isOfValues: Bool = true
     ) {
         (self.name, self.actions, self.generation, self.instances) = (name, actions, generation, instances)
+        self.prefixHandlers = prefixHandlers
         self.isOfValues = isOfValues
     }
 }

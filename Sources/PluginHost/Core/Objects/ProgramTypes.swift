@@ -32,12 +32,15 @@ final class ProgramTypes: Sendable {
             actions[action.name] = Endpoint(
                 name: .immortal("\(type.name)#\(action.name)"),
                 parameters: action.parameters.map(Endpoint.Parameter.init), isAsync: action.isAsync,
-                generation: program, data: UnsafeMutableRawPointer(bitPattern: number)
+                hasRest: action.hasRest, generation: program, data: UnsafeMutableRawPointer(bitPattern: number)
             ) { data, call, arguments, count in
                 let object = Unmanaged<ProgramObject>.fromOpaque(call!.pointee.instance).takeUnretainedValue()
                 object.run(Int(bitPattern: data), call!, arguments, count)
             }
         }
-        return ObjectTypeEntry(name: type.name, actions: actions, generation: program)
+        var prefixHandlers: [PrefixHandler] = []
+        prefixHandlers.append(type.actions, of: type.name, actions)
+        return ObjectTypeEntry(
+            name: type.name, actions: actions, generation: program, prefixHandlers: prefixHandlers.inOrder)
     }
 }

@@ -28,6 +28,9 @@ final class Endpoint: @unchecked Sendable {
     let isBlocked = Atomic(false)
     /// Whether it accepts any number of positional arguments and no named ones, as a callback does.
     let isVariadic: Bool
+    /// Whether its last argument, after the declared parameters, is a map of the named parameters that it does not
+    /// declare.
+    let hasRest: Bool
     let isAsync: Bool
     let isRemote: Bool
     /// Whether it runs interceptors in place of an action.
@@ -50,6 +53,14 @@ final class Endpoint: @unchecked Sendable {
     /// the bytes belong to the module and live as long as the process.
     let nameBytes: plugin_string
     var name: String { nameBytes.text }
+    /// Returns the name of the action without the target's, which is in front of it.
+    func name(after target: String) -> plugin_string { name(afterBytes: target.utf8.count) }
+
+    /// Returns the name of the action without the target's, which consists of that many bytes.
+    func name(afterBytes count: Int) -> plugin_string {
+        plugin_string(bytes: nameBytes.bytes + count + 1, count: nameBytes.count - UInt64(count) - 1)
+    }
+
     /// A sample of how long its calls took.
     let durations = Durations()
     /// The source of the instance, for actions of a target that has instances.
@@ -76,18 +87,18 @@ final class Endpoint: @unchecked Sendable {
 
     init(
         name: plugin_string, parameters: [Parameter] = [], isAsync: Bool, isRemote: Bool = false,
-        isVariadic: Bool = false, isStandIn: Bool = false, generation: Generation,
+        hasRest: Bool = false, isVariadic: Bool = false, isStandIn: Bool = false, generation: Generation,
         instances: InstanceProvider? = nil, gate: SerialGate? = nil, data: UnsafeMutableRawPointer? = nil,
         invoke: @escaping plugin_invoke
     ) {
         nameBytes = name
         self.parameters = .immortal(parameters)
         (self.isAsync, self.isRemote, self.isVariadic) = (isAsync, isRemote, isVariadic)
-        (self.isStandIn, self.invoke, self.data) = (isStandIn, invoke, data)
+        (self.hasRest, self.isStandIn, self.invoke, self.data) = (hasRest, isStandIn, invoke, data)
         (self.generation, self.instances, self.gate) = (generation, instances, gate)
         asksAboutURL = parameters.contains { $0.key.count > 3 && $0.key.bytes!.pointee == UInt8(ascii: "_") }
         let isFast =
-            !isVariadic && instances == nil && gate == nil && parameters.count <= Self.fastParameters
+            !isVariadic && !hasRest && instances == nil && gate == nil && parameters.count <= Self.fastParameters
         callPath = isFast ? isAsync ? .fastAsync : .fast : .slow
         if isListed { generation.core.statistics.add(self) }
     }
@@ -131,7 +142,7 @@ final class Endpoint: @unchecked Sendable {
     }
 
     /// The name of the action in messages: `A/fetchDetail of ModuleA`.
-    var title: String { generation.isProgram ? "\(name)" : "\(name) of \(generation.name)" }
+    var title: String { ("\(name)" + (generation.isProgram ? "" : " of \(generation.name)")).shortened }
 }
 
 extension Unmanaged<Endpoint> {

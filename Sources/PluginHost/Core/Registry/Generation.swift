@@ -28,10 +28,12 @@ final class Generation: @unchecked Sendable {
 
     private(set) var targets: [String: [String: Endpoint]] = [:]
     private(set) var addresses: [Address] = []
+    /// The actions of its targets that handle events of the chain by prefix, longer prefixes first.
+    private(set) var prefixHandlers: [PrefixHandler] = []
     private(set) var routes: [RouteEntry] = []
     private(set) var services: [ServiceEntry] = []
-    /// The services that service files declare for its targets; created when they are first needed.
-    let servicesOfFiles = Mutex<[ServiceFiles.Declared: ServiceEntry]>([:])
+    /// The services that service files or the program declare for its targets; created when they are first needed.
+    let declaredServices = Mutex<[DeclaredServices.Declared: ServiceEntry]>([:])
     private(set) var types: [String: ObjectTypeEntry] = [:]
     private(set) var hooks: [String: Endpoint] = [:]
     /// The handlers of its subscriptions, by event.
@@ -73,10 +75,7 @@ final class Generation: @unchecked Sendable {
         var target: plugin_string {
             plugin_string(bytes: endpoint.nameBytes.bytes, count: UInt64(targetCount))
         }
-        var action: plugin_string {
-            let name = endpoint.nameBytes
-            return plugin_string(bytes: name.bytes + targetCount + 1, count: name.count - UInt64(targetCount) - 1)
-        }
+        var action: plugin_string { endpoint.name(afterBytes: targetCount) }
     }
 
     private static let counter = Atomic<Int>(0)
@@ -148,16 +147,21 @@ final class Generation: @unchecked Sendable {
                 addresses.append(Address(endpoint, target: target.name))
             }
             targets[target.name] = actions
+            prefixHandlers.append(target.actions, of: target.name, actions)
             services += manifest.services.filter { $0.target == target.name }.map {
                 ServiceEntry($0, target: target, of: self, actions: actions, instances: provider, gate: gate)
             }
         }
+        prefixHandlers = prefixHandlers.inOrder
         for type in manifest.types {
             var actions: [String: Endpoint] = [:]
             for action in type.actions {
                 actions[action.name] = endpoint(action, "\(type.name)#\(action.name)", module, nil, moduleGate)
             }
-            types[type.name] = ObjectTypeEntry(name: type.name, actions: actions, generation: self)
+            var prefixHandlers: [PrefixHandler] = []
+            prefixHandlers.append(type.actions, of: type.name, actions)
+            types[type.name] = ObjectTypeEntry(
+                name: type.name, actions: actions, generation: self, prefixHandlers: prefixHandlers.inOrder)
         }
         routes = module.routes
         for event in manifest.events {
@@ -178,7 +182,8 @@ final class Generation: @unchecked Sendable {
         let function = module.functions[name]!  // The loader has checked that each action has one.
         return Endpoint(
             name: function.name, parameters: action.parameters.map(Endpoint.Parameter.init), isAsync: action.isAsync,
-            isRemote: action.isRemote, generation: self, instances: instances, gate: gate, data: function.data,
+            isRemote: action.isRemote, hasRest: action.hasRest, generation: self, instances: instances, gate: gate,
+            data: function.data,
             invoke: function.invoke)
     }
 }

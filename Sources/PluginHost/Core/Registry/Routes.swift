@@ -111,7 +111,7 @@ struct Routes: Sendable {
 
 extension RouteEntry {
     /// The pattern and its owner, for messages.
-    fileprivate var title: String { "“\(pattern.text.shortened)” of \(owner.description)" }
+    fileprivate var title: String { "“\(pattern.text.shortened)” of \(owner.description.shortened)" }
 }
 
 extension RouteTable {
@@ -143,7 +143,7 @@ extension PluginError {
             case .pattern(let other):
                 "its “\(entry.pattern.text.shortened)” matches the same URLs as \(other.title), which keeps them."
             case .name(let other):
-                "its route name “\(entry.name ?? "")” belongs to \(other.title), which keeps it."
+                "its route name “\((entry.name ?? "").shortened)” belongs to \(other.title), which keeps it."
             case .work(let steps, let other):
                 "with its “\(entry.pattern.text.shortened)”, \(PluginError.tooMuchWork(steps, other))"
             }
@@ -156,7 +156,7 @@ extension PluginError {
             case .pattern(let other):
                 "The route \(entry.title) matches the same URLs as \(other.title), which keeps them."
             case .name(let other):
-                "The route name “\(entry.name ?? "")” belongs to \(other.title), which keeps it."
+                "The route name “\((entry.name ?? "").shortened)” belongs to \(other.title), which keeps it."
             case .work(let steps, let other):
                 "The route \(entry.title) is not registered: with it, \(tooMuchWork(steps, other))"
             }

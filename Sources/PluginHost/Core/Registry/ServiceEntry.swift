@@ -11,7 +11,10 @@ final class ServiceEntry: @unchecked Sendable {
     let priority: Int
     let isSingleton: Bool
     let info: ServiceInfo
+    /// The actions that callers can use: those of its interface or, if it has none, those of its target.
     let actions: [String: Endpoint]
+    /// The same, found without creating a String.
+    let endpoints: NameIndex<Endpoint>
     /// The names of service and target, in the form of the binary interface.
     let nameBytes: plugin_string
     let targetName: plugin_string
@@ -24,7 +27,9 @@ final class ServiceEntry: @unchecked Sendable {
 
     var generation: Generation { owner }
 
-    /// - Parameter file: The service file that declares it; `nil` if the manifest of the module does.
+    /// - Parameters:
+    ///   - actions: The actions of the target.
+    ///   - file: The service file that declares it; `nil` if the manifest of the module or the program does.
     init(
         _ service: ModuleManifest.Service, target: ModuleManifest.Target, of generation: Generation,
         actions: [String: Endpoint], instances: InstanceProvider?, gate: SerialGate?, file: String? = nil
@@ -35,7 +40,13 @@ final class ServiceEntry: @unchecked Sendable {
         priority = service.priority
         isSingleton = service.isSingleton
         owner = generation
+        let actions =
+            service.interface.map { interface in
+                let names = Set(interface.map(\.name))
+                return actions.filter { names.contains($0.key) }
+            } ?? actions
         self.actions = actions
+        endpoints = NameIndex(Array(actions.values)) { $0.name(after: target.name) }
         nameBytes = .immortal(service.name)
         targetName = .immortal(target.name)
         var description: [String: Value] = [
@@ -61,6 +72,20 @@ final class ServiceEntry: @unchecked Sendable {
     /// Returns an index of the preferred service of each name.
     static func index(of services: [String: [ServiceEntry]]) -> NameIndex<ServiceEntry> {
         NameIndex(services.values.compactMap(\.first), by: \.nameBytes)
+    }
+}
+
+extension ServiceEntry {
+    /// The error of a call of an action that the service does not have.
+    func unknownAction(_ action: String) -> PluginError {
+        let owner = "The service \(name) \(version) of \(generation.name)"
+        guard actions[action] == nil, generation.targets[target]?[action] != nil else {
+            return .unknownAction(action, of: owner, actions.keys)
+        }
+        return PluginError(
+            .unknownAction,
+            "\(owner) has no action “\(action.shortened)”: its target \(target) has one, but its interface does not "
+                + "declare it.")
     }
 }
 

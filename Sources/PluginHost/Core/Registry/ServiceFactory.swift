@@ -52,7 +52,7 @@ extension Endpoint {
     /// The action without its provider of instances, for objects that provide the instance themselves.
     fileprivate var withoutInstance: Endpoint {
         Endpoint(
-            name: nameBytes, parameters: Array(parameters), isAsync: isAsync, generation: generation, gate: gate,
-            data: data, invoke: invoke)
+            name: nameBytes, parameters: Array(parameters), isAsync: isAsync, hasRest: hasRest,
+            generation: generation, gate: gate, data: data, invoke: invoke)
     }
 }

@@ -14,8 +14,8 @@ final class Table: Sendable {
     private let names: NameTable
     /// The services by name, each list in the order of preference.
     let services: [String: [ServiceEntry]]
-    /// The service files whose services are not registered, and why.
-    let refusedServiceFiles: [PathKey: PluginError]
+    /// The reasons why services of files and of the program are not registered.
+    let refusedServices: [PathKey: PluginError]
     /// The interceptors that modules offer, by module and name: `Module~name`.
     let interceptors: [String: Endpoint]
     /// The modules that subscribe to events, by the names of the events.
@@ -29,8 +29,8 @@ final class Table: Sendable {
         var generations: [Generation] = []
         /// Every registered route.
         var routes = Routes()
-        /// The services declared by service files, registered or not.
-        var serviceFiles = ServiceFiles()
+        /// The services declared by the program and by service files, registered or not.
+        var declaredServices = DeclaredServices()
         /// The interceptors around calls; `nil` if there are none.
         var interception: Interception?
         /// The modules that are known but not served.
@@ -43,7 +43,7 @@ final class Table: Sendable {
         Self.count.add(1, ordering: .relaxed)
         contents = Contents()
         names = NameTable([])
-        (services, refusedServiceFiles) = ([:], [:])
+        (services, refusedServices) = ([:], [:])
         interceptors = [:]
         subscribers = ModuleSubscribers.index(of: [])
         serviceIndex = ServiceEntry.index(of: [:])
@@ -64,13 +64,13 @@ final class Table: Sendable {
         names = known?.names ?? NameTable(generations)
         interceptors = known?.interceptors ?? Self.interceptors(of: generations)
         subscribers = known?.subscribers ?? ModuleSubscribers.index(of: generations)
-        if hasOtherModules || contents.serviceFiles != before.serviceFiles {
-            let ofFiles: [ServiceEntry]
-            (ofFiles, refusedServiceFiles) = contents.serviceFiles.standing(with: generations, names.targets)
-            services = ServiceEntry.byName(generations.flatMap(\.services) + ofFiles)
+        if hasOtherModules || contents.declaredServices != before.declaredServices {
+            let standing = contents.declaredServices.standing(with: generations, names.targets)
+            refusedServices = standing.refused
+            services = ServiceEntry.byName(generations.flatMap(\.services) + standing.services)
             serviceIndex = ServiceEntry.index(of: services)
         } else {
-            (services, refusedServiceFiles) = (before.services, before.refusedServiceFiles)
+            (services, refusedServices) = (before.services, before.refusedServices)
             serviceIndex = before.serviceIndex
         }
     }
@@ -113,7 +113,7 @@ final class Table: Sendable {
 extension Table {
     var generations: [Generation] { contents.generations }
     var routes: Routes { contents.routes }
-    var serviceFiles: ServiceFiles { contents.serviceFiles }
+    var declaredServices: DeclaredServices { contents.declaredServices }
     var interception: Interception? { contents.interception }
     var absences: UnavailableModules { contents.absences }
     var isStopped: Bool { contents.isStopped }

@@ -8,6 +8,8 @@ struct ModuleLoader {
     let journal: Journal?
     /// Whether modules built by another Swift toolchain are accepted.
     let allowsOtherToolchains: Bool
+    /// The scheme of patterns that are written without one; `nil` if they are refused.
+    let scheme: String?
 
     /// The runner for module code, with a timeout; `nil` to run it on the caller's thread without a time limit.
     var guardian: Guardian?
@@ -60,6 +62,7 @@ struct ModuleLoader {
     /// - Throws: `openFailed` or `invalidFile`; `deadlineExceeded` if its constructors do not return in time;
     ///   `outOfResources`.
     func open(_ file: StagedFile) throws(PluginError) -> plugin_module_entry_function {
+        LinkedRecords.note()
         try MapsBudget.shared.require(for: file.original)
         let opening = LibraryOpening(file.original)
         let opened = try run(
@@ -195,7 +198,7 @@ struct ModuleLoader {
         do throws(PluginError) {
             let text = UnsafeRawBufferPointer(start: bytes, count: Int(count))
             let manifest = try ModuleManifest(parsing: text, abiMinor: minor)
-            return (manifest, try manifest.routeEntries())
+            return (manifest, try manifest.routeEntries(scheme: scheme))
         } catch {
             throw PluginError(error.code, "The manifest of \(file.original) was rejected. \(error.message)")
         }

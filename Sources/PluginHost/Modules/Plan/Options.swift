@@ -20,6 +20,8 @@ extension Plan {
         /// The modules that the program registers; those that already serve come first.
         private let program: [Candidate]
         private let routes: Routes
+        /// The services that the program has bound to targets.
+        private let services: [ModuleManifest.Service]
         /// The generations that serve now.
         private let served: [Generation]
         private(set) var groups: [Group] = []
@@ -28,8 +30,8 @@ extension Plan {
         /// The reason why the last of ``program`` cannot serve.
         private(set) var refusal: PluginError?
 
-        init(program: [Candidate], served: [Generation], routes: Routes) {
-            (self.program, self.served, self.routes) = (program, served, routes)
+        init(program: [Candidate], served: [Generation], routes: Routes, services: [ModuleManifest.Service]) {
+            (self.program, self.served, self.routes, self.services) = (program, served, routes, services)
         }
 
         mutating func add(_ ranked: [Candidate]) { groups.append(Group(ranked: ranked)) }
@@ -53,7 +55,7 @@ extension Plan {
         private mutating func attempt() -> [Int] {
             let staying = Set((program + groups.map(\.chosen)).compactMap { $0.served?.generation.number })
             let leaving = served.filter { !staying.contains($0.number) }
-            var claims = Claims(routes, without: leaving)
+            var claims = Claims(routes, services, without: leaving)
             var present = Provisions()
             // Modules that already serve keep what they claim.
             for kept in program + groups.map(\.chosen) where kept.served != nil {

@@ -39,7 +39,11 @@ struct Plan {
     ///   - change: The module that the program registers or unregisters.
     ///   - routes: The current routes, including those that were added, and without those that were removed, at run
     ///     time.
-    init(_ records: [FileRecord], _ present: Serving, _ change: ProgramChange?, _ routes: Routes) {
+    ///   - services: The services that the program has bound to targets.
+    init(
+        _ records: [FileRecord], _ present: Serving, _ change: ProgramChange?, _ routes: Routes,
+        _ services: [ModuleManifest.Service] = []
+    ) {
         let served = present.modules
         var files: [String: [FileRecord]] = [:]
         let taken = Self.takenFiles(records, served)
@@ -55,7 +59,8 @@ struct Plan {
         var names = Set(files.keys)
         names.formUnion(served.keys)
         var options = Options(
-            program: Self.registered(present.program, change), served: present.all.map(\.generation), routes: routes)
+            program: Self.registered(present.program, change), served: present.all.map(\.generation), routes: routes,
+            services: services)
         for name in names.sorted() {
             let ranked = Self.rank(files[name] ?? [], served[name], paths)
             if !ranked.isEmpty { options.add(ranked) }

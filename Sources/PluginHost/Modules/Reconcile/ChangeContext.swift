@@ -86,7 +86,9 @@ final class ChangeContext: @unchecked Sendable {
     ///
     /// - Parameter records: Hypothetical records of files. Default: the current records.
     func plan(_ change: ProgramChange? = nil, with records: [PathKey: FileRecord]? = nil) -> Plan {
-        Plan(Array((records ?? folders.records).values), serving, change, registry.table.routes)
+        let table = registry.table
+        return Plan(
+            Array((records ?? folders.records).values), serving, change, table.routes, table.declaredServices.program)
     }
 
     /// Scans all folders again and reconciles what serves.

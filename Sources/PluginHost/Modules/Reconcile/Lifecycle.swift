@@ -174,7 +174,9 @@ final class Lifecycle: Sendable {
     }
 
     func register(_ description: UnsafePointer<plugin_module>) throws(PluginError) {
-        let module = try ModuleLoader(journal: nil, allowsOtherToolchains: true).check(description, .program)
+        let loader = ModuleLoader(
+            journal: nil, allowsOtherToolchains: true, scheme: context.configuration.firstScheme)
+        let module = try loader.check(description, .program)
         try change { (context) throws(PluginError) in
             if context.isStopped {
                 throw PluginError(

@@ -30,12 +30,13 @@ struct DeclarationRecord: Sendable {
         case routes([RouteEntry])
         case services([ModuleManifest.Service])
 
+        /// - Parameter scheme: The scheme of patterns that are written without one; `nil` if they are refused.
         /// - Throws: `invalidRouteFile`, `invalidServiceFile`.
-        init(parsing bytes: [UInt8], path: String) throws(PluginError) {
+        init(parsing bytes: [UInt8], path: String, scheme: String?) throws(PluginError) {
             self =
                 ServiceFile.isNamed(path)
                 ? .services(try ServiceFile.parse(bytes, path: path))
-                : .routes(try RouteFile.entries(bytes, path: path))
+                : .routes(try RouteFile.entries(bytes, path: path, scheme: scheme))
         }
     }
 }
@@ -63,6 +64,7 @@ struct DeclarationScan {
     }
 
     private func read(_ path: String, into record: inout DeclarationRecord) throws(PluginError) {
+        try DeclarationFile.checkFormat(of: path)
         let file = try SourceFile(opening: path)
         record.identity = file.identity
         if !context.configuration.trustsEveryone { try file.checkTrust() }
@@ -70,7 +72,8 @@ struct DeclarationScan {
         if file.isBeingWritten() { return }
         let bytes = try file.contents(limit: DeclarationFile.sizeLimit)
         if bytes.count != file.identity.size || file.hasChanged() { return }
-        record.content = try DeclarationRecord.Content(parsing: bytes, path: path)
+        record.content = try DeclarationRecord.Content(
+            parsing: bytes, path: path, scheme: context.configuration.firstScheme)
         (record.state, record.isNew) = (.taken, true)
     }
 
@@ -79,7 +82,7 @@ struct DeclarationScan {
         let files = context.folders.declarations
         for path in files.keys { context.folders.declarations[path]?.isNew = false }
         let table = context.registry.table
-        let gone = (Array(table.routes.files.keys) + table.serviceFiles.files.keys).filter { files[$0] == nil }
+        let gone = (Array(table.routes.files.keys) + table.declaredServices.files.keys).filter { files[$0] == nil }
         let new = files.filter(\.value.isNew).mapValues(\.content)
         let changes = new.merging(gone.map { ($0, nil) }) { $1 }
         if !changes.isEmpty { bring(changes) }
@@ -96,7 +99,7 @@ struct DeclarationScan {
 
     private func bring(_ changes: [PathKey: DeclarationRecord.Content?]) {
         try? context.registry.update { table in
-            var (routes, services) = (table.routes, table.serviceFiles)
+            var (routes, services) = (table.routes, table.declaredServices)
             for (path, content) in changes.map({ ($0.key.path, $0.value) }) {
                 switch content {
                 case .routes(let entries): routes.set(entries, ofFile: path)
@@ -107,7 +110,7 @@ struct DeclarationScan {
                 }
             }
             routes.rebuild(table.generations)
-            return table.changed { ($0.routes, $0.serviceFiles) = (routes, services) }
+            return table.changed { ($0.routes, $0.declaredServices) = (routes, services) }
         }
     }
 }
@@ -117,7 +120,7 @@ extension FolderContents {
     /// and routes and services that are displaced by others.
     func declarationProblems(_ table: Table) -> [(key: PathKey, error: PluginError)] {
         let broken = declarations.compactMap { path, file in file.problem.map { (path, $0) } }
-        let refused = (Array(table.routes.refused) + table.refusedServiceFiles).map {
+        let refused = (Array(table.routes.refused) + table.refusedServices).map {
             (PathKey("\($0.key.path) (displaced)"), $0.value)
         }
         return (broken + refused).sorted { $0.0 < $1.0 }.map { (key: $0.0, error: $0.1) }

@@ -33,19 +33,41 @@ struct FolderUpdate {
 
     /// Marks files that are libraries of modules, and reports files that failed.
     func tellFailures() {
-        for owner in context.folders.records.values {
-            for library in owner.module?.staged.libraries ?? [] {
-                guard let record = context.folders.records[library], case .failed(let error, _) = record.content,
-                    error.code == .invalidFile
-                else { continue }
-                context.folders.put(record.with(.library(of: owner.module?.manifest.name ?? "")))
-            }
-        }
+        markLibraries()
         for record in context.folders.takeFailures() {
             let status = record.status(nil)
             context.tell(.failed(status, goingOn: goingOn(instead: record)))
             context.announcements.announce("module.failed") { [calls = context.calls] in calls.postFailed(status) }
         }
+    }
+
+    /// Marks files that are no modules, but libraries that modules found next to themselves. Files are compared by
+    /// identity, since there are many paths to one file: the folder may be given as `./plugins`, and a library may be
+    /// found through a link.
+    private func markLibraries() {
+        var failed: [FileNumber: [FileRecord]] = [:]
+        for record in context.folders.records.values where record.isNoModule {
+            if let identity = record.identity { failed[FileNumber(identity), default: []].append(record) }
+        }
+        guard !failed.isEmpty else { return }
+        var seen: Set<PathKey> = []
+        for module in context.folders.records.values.compactMap(\.module).sorted(by: { $0.file < $1.file }) {
+            for library in module.staged.libraries where seen.insert(library) {
+                var status = stat()
+                guard stat(library, &status) == 0 else { continue }
+                for record in failed.removeValue(forKey: FileNumber(FileIdentity(status))) ?? [] {
+                    context.folders.put(record.with(.library(of: module.manifest.name)))
+                }
+            }
+        }
+    }
+
+    /// The identity of a file, whatever its content.
+    private struct FileNumber: Hashable {
+        let device: UInt64
+        let inode: UInt64
+
+        init(_ identity: FileIdentity) { (device, inode) = (identity.device, identity.inode) }
     }
 
     /// Returns the module that continues to serve although new content of its file failed.
@@ -104,6 +126,11 @@ extension PluginError {
 }
 
 extension FileRecord {
+    /// Whether the content of the file is not that of a module.
+    fileprivate var isNoModule: Bool {
+        if case .failed(let error, _) = content { error.code == .invalidFile } else { false }
+    }
+
     /// Whether the file may be loaded later although it does not change.
     var canPass: Bool { if case .failed(let error, _) = content { error.canPass } else { false } }
 }

@@ -1,34 +1,38 @@
-import CPluginHost
 import PluginABI
 import PluginFile
 import Synchronization
 
-/// The modules that are linked into the program, found by their records in a section of its image.
+/// The modules that are linked into the program or into its libraries, found by their records.
 struct LinkedModules {
     let context: ChangeContext
 
     private static let folder = "(linked)"
 
-    /// Loads the modules that are linked into the program, with the same checks as modules in files. The error of a
-    /// module is stored in its record.
+    /// Loads the linked modules, with the same checks as modules in files. The error of a module is stored in its
+    /// record.
     func take() {
-        let count = plugin_host_linked_count()
-        guard context.configuration.takesLinkedModules, count > 0 else { return }
+        guard context.configuration.takesLinkedModules else { return }
+        let linked = LinkedRecords.ofProcess
+        for problem in linked.problems {
+            context.core.settings.log(LogEntry(level: .warning, message: problem.message))
+        }
+        let records = linked.records
+        guard !records.isEmpty else { return }
         guard Self.claim(for: context) else {
             let error = PluginError(
                 .conflict,
-                "Another host of this program already uses the modules that are linked into it (\(count)), which exist "
-                    + "only once. Set takesLinkedModules to false for all hosts but one.")
+                "Another host of this program already uses the modules that are linked into it (\(records.count)), "
+                    + "which exist only once. Set takesLinkedModules to false for all hosts but one.")
             context.ownProblems.all.append(error)
             context.tell(.problem(error))
             return
         }
-        for index in 0..<count {
-            let number = StagedFile.linked("number \(index + 1)")
+        for (index, record) in records.enumerated() {
+            let title = StagedFile.linked("number \(index + 1)\(record.location)")
             do throws(PluginError) {
-                try take(index, number)
+                try take(record, title)
             } catch {
-                context.folders.fail(FileRecord(path: number.original, folder: Self.folder, identity: nil), error)
+                context.folders.fail(FileRecord(path: title.original, folder: Self.folder, identity: nil), error)
             }
         }
     }
@@ -48,15 +52,15 @@ struct LinkedModules {
         Self.holder.withLock { holder in if holder == ObjectIdentifier(context) { holder = nil } }
     }
 
-    private func take(_ index: Int, _ number: StagedFile) throws(PluginError) {
-        let module = try context.disk.loader.load(number) { UInt(bitPattern: plugin_host_linked_description(index)) }
+    private func take(_ record: LinkedRecords.Record, _ title: StagedFile) throws(PluginError) {
+        let module = try context.disk.loader.load(title, record.entry.get())
         module.staged = .linked(module.manifest.name)
         if let other = context.folders.records[module.file]?.module {
             throw PluginError(
                 .conflict,
                 "Two modules that are linked into the program are named \(module.manifest.name): versions "
-                    + "\(other.manifest.version) and \(module.manifest.version). The first one serves; remove or "
-                    + "rename one of them.")
+                    + "\(other.manifest.version) and \(module.manifest.version)\(record.location). "
+                    + "The first one serves; remove or rename one of them.")
         }
         context.folders.put(
             FileRecord(

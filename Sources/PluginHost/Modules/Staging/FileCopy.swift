@@ -53,11 +53,21 @@ struct SourceFile: ~Copyable {
     /// - Throws: `invalidFile` if the file cannot be a shared library; `unreadable`; `stagingFailed` if there is not
     ///   enough memory.
     func checkTables(_ bytesRead: inout Int) throws(PluginError) {
+        var count = 0
+        defer { bytesRead += count }
+        try inspect(&count) { bytes throws(PluginError) in try ELFImage.checkTables(of: bytes) }
+    }
+
+    /// Reads parts of the file on demand.
+    ///
+    /// - Parameter bytesRead: Set to the number of bytes that were read.
+    /// - Throws: The error of `body`; `unreadable`; `stagingFailed` if there is not enough memory.
+    func inspect<Result>(
+        _ bytesRead: inout Int, _ body: (ELFBytes) throws(PluginError) -> Result
+    ) throws(PluginError) -> Result {
         let window = try FileWindow(descriptor, size: Int(identity.size), path: path)
-        defer { bytesRead += window.bytesRead }
-        do throws(PluginError) {
-            try ELFImage.checkTables(of: ELFBytes(window, path: path))
-        } catch {
+        defer { bytesRead = window.bytesRead }
+        do throws(PluginError) { return try body(ELFBytes(window, path: path)) } catch {
             guard window.failure == 0 else {
                 throw PluginError(.unreadable, "\(path) cannot be read: \(describe(errno: window.failure)).")
             }

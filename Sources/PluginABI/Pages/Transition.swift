@@ -1,6 +1,4 @@
-public import PluginABI
-
-/// How a page is shown. Modules use the raw values.
+/// How a page is shown. The raw values are those of manifests, of route files, and of a navigator's actions.
 public enum Transition: String, Sendable, CaseIterable, ValueConvertible {
     /// Shows the page on top of the visible page, in its stack.
     case push

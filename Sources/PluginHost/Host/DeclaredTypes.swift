@@ -1,0 +1,68 @@
+package import PluginABI
+import PluginFile
+
+// For programs whose users enter parameters as text, as on a command line.
+
+/// What a call or an event addresses.
+package enum CallAddress: Sendable {
+    case action(target: String, String)
+    /// - Parameter version: The lowest version; `nil` for any.
+    case service(String, version: String?, action: String)
+    case object(Object, action: String)
+    case url(String)
+    case event(String)
+}
+
+extension PluginHost {
+    /// Returns the declared types of the parameters that an address takes, by name. For an event, these are the parameters
+    /// about whose type all its subscribers agree.
+    ///
+    /// - Returns: `nil` if there is no such action, or if it takes any parameters, as a callback does.
+    package func declaredTypes(at address: CallAddress) -> [String: Value.Kind]? {
+        let table = calls.registry.table
+        switch address {
+        case .action(let target, let action): return table.targets[target]?.actions[action]?.declaredTypes
+        case .service(let name, let version, let action):
+            let smallest = version.map(SemanticVersion.init)
+            if let smallest, smallest == nil { return nil }
+            return table.service(name, from: smallest ?? nil)?.actions[action]?.declaredTypes
+        case .object(let object, let action):
+            return ObjectTable.contents(of: object.handle).0.actions[action]?.declaredTypes
+        case .url(let url):
+            let found = try? url.withRawText { (url) throws(PluginError) in
+                try calls.resolve(url, UnsafeBufferPointer(start: nil, count: 0), isRemote: false, table) {
+                    table.find($0.target, $0.action)
+                }
+            }
+            return found?.takeUnretainedValue().declaredTypes
+        case .event(let event):
+            var types: [String: Value.Kind] = [:]
+            for endpoint in table.moduleSubscribers(of: event) {
+                for parameter in endpoint.parameters {
+                    let isAgreed = types.updateValue(parameter.kind, forKey: parameter.name).map {
+                        $0 == parameter.kind
+                    }
+                    if isAgreed == false { types[parameter.name] = .any }
+                }
+            }
+            return types
+        }
+    }
+}
+
+extension Endpoint {
+    fileprivate var declaredTypes: [String: Value.Kind]? {
+        if isVariadic { return nil }
+        return Dictionary(parameters.lazy.map { ($0.name, $0.kind) }) { first, _ in first }
+    }
+}
+
+extension Value {
+    /// Reads text as a value of a declared type, by the rules for the text of URLs.
+    ///
+    /// - Returns: `nil` if the text is no such value, or the type is one that no text of a URL is converted to.
+    package init?(text: String, as kind: Kind) {
+        guard kind != .list, kind != .any, let value = text.withRawText({ $0.value(of: kind) }) else { return nil }
+        self = value
+    }
+}
