@@ -130,6 +130,44 @@ import Testing
         #expect(try none.withEntries { $1 } == 0)
     }
 
+    @Test func `A literal of parameters mixes values, literals, variables, optionals and nil`() throws {
+        enum Color: String, ValueConvertible { case red }
+        struct Shape: ValueCodable { var sides = 3 }
+        let (text, number, some, none, list) = ("a text", 5 as UInt8, 7 as Int?, String?.none, ["x", "y"])
+        let value: Value = ["k": 1]
+        let parameters: Parameters = [
+            "ready": .string("r"), "null": .null, "literal": 1, "double": 2.5, "flag": true, "nil": nil,
+            "variable": text, "expression": number * 2, "joined": "\(text)s", "some": some, "none": none,
+            "value": value, "values": [1, "x", nil] as Value, "list": list, "numbers": [1, 2], "map": ["a": 1],
+            "color": Color.red, "shape": Shape(), "bytes": Bytes([1]), "choice": list.isEmpty ? nil : list.count,
+        ]
+        let named = try parameters.withEntries { entries, count in
+            Dictionary(
+                (0..<count).map { (entries[$0].key.text, Value(copying: entries[$0].value, host: noHost)) },
+                uniquingKeysWith: { $1 })
+        }
+        #expect(
+            named == [
+                "ready": "r", "null": nil, "literal": 1, "double": 2.5, "flag": true, "nil": nil, "variable": "a text",
+                "expression": 10, "joined": "a texts", "some": 7, "none": nil, "value": ["k": 1],
+                "values": [1, "x", nil], "list": ["x", "y"], "numbers": [1, 2], "map": ["a": 1], "color": "red",
+                "shape": ["sides": 3], "bytes": .bytes([1]), "choice": 2,
+            ])
+        let plain: Parameters = [text, 1, 2.5, true, nil, value, some, none, .null]
+        let positional = try plain.withEntries { entries, count in
+            (0..<count).map { Value(copying: entries[$0].value, host: noHost) }
+        }
+        #expect(positional == ["a text", 1, 2.5, true, nil, ["k": 1], 7, nil, nil])
+    }
+
+    @Test func `A value that cannot be passed is named by the error of the call`() {
+        for (parameters, name) in [(["big": UInt.max], "big"), ([1, UInt.max], "number 2")] as [(Parameters, String)] {
+            let error = #expect(throws: PluginError.self) { try parameters.withEntries { $1 } }
+            #expect(error?.code == .invalidValue)
+            #expect(error?.message.hasPrefix("The parameter “\(name)” cannot be passed. The number 18446744") == true)
+        }
+    }
+
     @Test func `Bytes in parameters are lent without a copy`() throws {
         let bytes = Bytes(count: 1 << 20) { _ in }
         let parameters: Parameters = ["data": .bytes(bytes)]

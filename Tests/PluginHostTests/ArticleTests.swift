@@ -141,7 +141,7 @@ import Testing
         #expect(try test.failure("Cinema", "open").code == .unknownTarget)
         host.onMissingTarget { target, action, parameters, origin in "\(target) is closed" }
         #expect(try host.perform("Cinema", "open") == "Cinema is closed")
-        #expect(try test.failure("B", "nothing").code == .unknownAction)
+        #expect(try host.perform("B", "nothing") == "B is closed")
     }
 
     @Test func `An instance is shared, fresh or released`() throws {
@@ -160,8 +160,27 @@ import Testing
             .string("heard \(arguments[0].string ?? "")")
         }
         #expect(try await callback("this") == "heard this")
-        try host.perform("B", "remember", ["callback": .object(callback.object)])
+        try host.perform("B", "remember", ["callback": callback])
         #expect(try await host.call("B", "callBack", ["text": "hello"]) == 1)
+    }
+
+    @Test func `The program makes objects with actions of its own`() throws {
+        let basket = try host.object("Basket", Basket()) {
+            Action("add", .instance(), .required("item", String.self)) { basket, item in basket.add(item) }
+        }
+        try host.register(
+            Manifest("Fruit", version: "1.0.0") {
+                Target("Fruit") {
+                    Action("fill", .required("basket", Object.self)) { basket in
+                        try basket.perform("add", ["item": "pear"])
+                    }
+                }
+            })
+        #expect(try host.perform("Fruit", "fill", ["basket": basket]) == "pear")
+    }
+
+    private final class Basket: Sendable {
+        func add(_ item: String) -> String { item }
     }
 }
 

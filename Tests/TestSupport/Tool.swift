@@ -57,16 +57,19 @@ enum SwiftSource {
 
     /// Checks that files compile against the libraries of this package, without a warning.
     ///
-    /// - Parameter features: By default, those with which this package is built.
+    /// - Parameters:
+    ///   - features: By default, those with which this package is built.
+    ///   - options: More options of the compiler.
     static func check(
         _ sources: [String],
-        features: [String] = ["ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility"]
+        features: [String] = ["ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility"],
+        options: [String] = []
     ) throws {
         let folder = try TemporaryFolder()
         let files = try sources.enumerated().map { try folder.file("File\($0).swift", $1) }
         try compiler.run(
             ["-typecheck", "-warnings-as-errors", "-parse-as-library", "-module-name", "Checked"] + modules
-                + features.flatMap { ["-enable-upcoming-feature", $0] } + files)
+                + features.flatMap { ["-enable-upcoming-feature", $0] } + options + files)
     }
 
     /// Checks that a text is Swift, whatever it imports.

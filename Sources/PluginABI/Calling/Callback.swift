@@ -4,7 +4,7 @@
 /// A callback is an ``Object`` with one action, `call`, and lives until its last holder releases it.
 ///
 ///     let callback = context.callback { arguments in print(arguments); return .null }
-///     try context.perform("B", "later", ["then": callback.value])
+///     try context.perform("B", "later", ["then": callback])
 public struct Callback: Sendable, Hashable {
     /// The object whose action `call` is the closure.
     public let object: Object
@@ -12,16 +12,16 @@ public struct Callback: Sendable, Hashable {
     /// Uses an object as a callback.
     public init(_ object: Object) { self.object = object }
 
-    /// Calls a synchronous closure.
+    /// Calls a synchronous closure. The arguments are as in a literal of ``Parameters``.
     @discardableResult
-    public func callAsFunction(_ arguments: Value...) throws(PluginError) -> Value {
-        try object.perform("call", Parameters(positional: arguments))
+    public func callAsFunction(_ arguments: (any ValueConvertible)?...) throws(PluginError) -> Value {
+        try object.perform("call", Parameters(literal: arguments))
     }
 
     /// Calls the closure, synchronous or asynchronous, without blocking a thread.
     @discardableResult
-    public func callAsFunction(_ arguments: Value...) async throws(PluginError) -> Value {
-        try await object.call("call", Parameters(positional: arguments))
+    public func callAsFunction(_ arguments: (any ValueConvertible)?...) async throws(PluginError) -> Value {
+        try await object.call("call", Parameters(literal: arguments))
     }
 }
 

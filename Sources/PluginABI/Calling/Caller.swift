@@ -55,12 +55,4 @@ extension Value {
             throw PluginError(.invalidResult, "\(action) returned a result of another type. \(error.message)")
         }
     }
-
-    /// Returns the result of an action that declares an object. See ``result(of:as:)``.
-    public func result(of action: String) throws(PluginError) -> Object {
-        guard let object else {
-            throw PluginError(.invalidResult, "\(action) returned a value of type \(kind), not an object.")
-        }
-        return object
-    }
 }

@@ -9,7 +9,7 @@ public final class Object: Sendable {
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
 
     /// Takes over one of the caller's references.
-    @usableFromInline init(adopting handle: plugin_object, host: UnsafePointer<plugin_host>) {
+    @usableFromInline package init(adopting handle: plugin_object, host: UnsafePointer<plugin_host>) {
         self.handle = handle
         self.host = host
     }

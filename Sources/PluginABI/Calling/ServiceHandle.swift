@@ -121,7 +121,7 @@ public struct ServiceHandle: @unchecked Sendable {
 ///         init(_ service: ServiceHandle) { self.service = service }
 ///
 ///         func title(of key: String) throws -> String {
-///             try service.perform("title", ["key": .string(key)]).get(String.self)
+///             try service.perform("title", ["key": key]).get(String.self)
 ///         }
 ///     }
 ///

@@ -97,8 +97,13 @@ public struct ObjectType<Instance: Sendable>: ManifestPart {
     let actions: [ActionDeclaration]
 
     @usableFromInline func add(to module: ModuleDescription) {
+        module.types.append(json(module.add(actions, prefix: name + "#")))
+    }
+
+    /// The declaration as JSON, with those of its actions.
+    func json(_ actions: [String]) -> String {
         var entry = ManifestObject(name: name)
-        entry.add("actions", module.add(actions, prefix: name + "#"))
-        module.types.append(entry.json)
+        entry.add("actions", actions)
+        return entry.json
     }
 }

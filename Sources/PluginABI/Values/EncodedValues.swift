@@ -6,10 +6,17 @@
     private let block: ManagedBuffer<Header, UInt64>
 
     private struct Header {
+        let entryCount: Int
+        /// What most blocks do not have. Without it, a block is made and freed faster.
+        let rest: Rest?
+    }
+
+    final class Rest {
         /// The objects that the block points to, and therefore retains.
         let owners: [AnyObject]
-        let entryCount: Int
         let failure: PluginError?
+
+        init(owners: [AnyObject] = [], failure: PluginError? = nil) { (self.owners, self.failure) = (owners, failure) }
     }
 
     /// The encoding of no values.
@@ -17,25 +24,27 @@
 
     /// Encodes named values. An empty name means "by position".
     @usableFromInline init(_ entries: UnsafeBufferPointer<(String, Value)>) {
-        self.init(entries.count, measure: { $0.add(entries) }, write: { $0.write(entries) })
+        var size = Size(entries.count)
+        size.add(entries)
+        self.init(entries.count, size) { $0.write(entries) }
     }
 
     /// Encodes values by position.
     @usableFromInline init(positional values: UnsafeBufferPointer<Value>) {
-        self.init(values.count, measure: { $0.add(values) }, write: { $0.write(positional: values) })
+        var size = Size(values.count)
+        size.add(values)
+        self.init(values.count, size) { $0.write(positional: values) }
     }
 
     @inline(__always)
-    private init(_ count: Int, measure: (inout Size) -> Void, write: (inout Writer) -> Void) {
-        var size = Size(structures: count * MemoryLayout<plugin_entry>.stride)
-        measure(&size)
+    init(_ count: Int, _ size: Size, write: (inout Writer) -> Void) {
         let bytes = size.failure == nil ? size.structures + size.text : 0
         block = ManagedBuffer.create(minimumCapacity: (bytes + 7) / 8) { block in
-            if let failure = size.failure { return Header(owners: [], entryCount: 0, failure: failure) }
+            if let failure = size.failure { return Header(entryCount: 0, rest: failure) }
             let memory = UnsafeMutableRawPointer(block.withUnsafeMutablePointerToElements { $0 })
             var writer = Writer(structures: memory, text: memory + size.structures)
             write(&writer)
-            return Header(owners: writer.owners, entryCount: count, failure: nil)
+            return Header(entryCount: count, rest: writer.owners.map { Rest(owners: $0) })
         }
     }
 
@@ -44,7 +53,7 @@
     var entryCount: Int { block.withUnsafeMutablePointerToHeader { $0.pointee.entryCount } }
 
     /// The reason why the values cannot cross the boundary. If there is one, there are no entries.
-    var failure: PluginError? { block.withUnsafeMutablePointerToHeader { $0.pointee.failure } }
+    var failure: PluginError? { block.withUnsafeMutablePointerToHeader { $0.pointee.rest?.failure } }
 
     /// The entries. Valid as long as the block lives.
     var entries: UnsafePointer<plugin_entry> {
@@ -56,11 +65,15 @@ extension EncodedValues {
     // The values are read in place, through pointers: a copy of each would cost reference counting.
 
     /// The memory that values need, or the reason why they cannot be passed.
-    private struct Size {
+    struct Size {
         var structures: Int
         var text = 0
         var depth = 0
-        var failure: PluginError?
+        /// The failure of the encoding, in the form in which a block keeps it.
+        var failure: Rest?
+
+        init(_ entryCount: Int) { structures = entryCount * MemoryLayout<plugin_entry>.stride }
+        init(failure: PluginError) { (structures, self.failure) = (0, Rest(failure: failure)) }
 
         mutating func add(_ entries: UnsafeBufferPointer<(String, Value)>) {
             for index in entries.indices {
@@ -77,7 +90,7 @@ extension EncodedValues {
         mutating func add(_ value: borrowing Value) {
             switch value {
             case .null, .bool, .int, .double, .object: break
-            case .string(let string): add(string.utf8.count, "A string", text: string.utf8.count)
+            case .string(let string): add(string: string)
             case .bytes(let bytes): add(bytes.count, "A bytes value")
             case .list(let values):
                 add(values.count, "A list", structures: values.count * MemoryLayout<plugin_value>.stride)
@@ -96,17 +109,25 @@ extension EncodedValues {
         /// Not inlined, because values nest.
         private mutating func add(one value: Value) { add(value) }
 
+        @inline(__always)
+        mutating func add(string: borrowing String) {
+            let count = string.utf8.count
+            add(count, "A string", text: count)
+        }
+
         private mutating func add(_ count: Int, _ what: String, structures: Int = 0, text: Int = 0) {
             if count > Int(UInt32.max) {
-                failure = PluginError(.invalidValue, "\(what) of \(count) elements is longer than \(UInt32.max).")
+                fail("\(what) of \(count) elements is longer than \(UInt32.max).")
             }
-            self.structures += structures
-            self.text += text
+            self.structures &+= structures
+            self.text &+= text
         }
+
+        private mutating func fail(_ message: String) { failure = Rest(failure: PluginError(.invalidValue, message)) }
 
         private mutating func nested(_ body: (inout Size) -> Void) {
             guard depth < PLUGIN_DEPTH_MAX else {
-                failure = PluginError(.invalidValue, "Lists and maps are nested more than \(PLUGIN_DEPTH_MAX) deep.")
+                fail("Lists and maps are nested more than \(PLUGIN_DEPTH_MAX) deep.")
                 return
             }
             depth += 1
@@ -116,10 +137,10 @@ extension EncodedValues {
     }
 
     /// Writes values to memory that `Size` has measured.
-    private struct Writer {
+    struct Writer {
         var structures: UnsafeMutableRawPointer
         var text: UnsafeMutableRawPointer
-        var owners: [AnyObject] = []
+        var owners: [AnyObject]?
 
         mutating func write(_ entries: UnsafeBufferPointer<(String, Value)>) {
             let start = reserve(plugin_entry.self, entries.count)
@@ -137,20 +158,18 @@ extension EncodedValues {
         }
 
         @inline(__always)
-        private mutating func encode(_ value: borrowing Value) -> plugin_value {
+        mutating func encode(_ value: borrowing Value) -> plugin_value {
             switch value {
             case .null: return plugin_value_null()
             case .bool(let flag): return plugin_value_bool(flag ? 1 : 0)
             case .int(let number): return plugin_value_int(Int64(number))
             case .double(let number): return plugin_value_double(number)
-            case .string(let string):
-                let copied = copy(string)
-                return plugin_value_string(copied.bytes, UInt32(copied.count))
+            case .string(let string): return encode(string: string)
             case .bytes(let bytes):
-                owners.append(bytes.storage)
+                retain(bytes.storage)
                 return bytes.borrowed
             case .object(let object):
-                owners.append(object)
+                retain(object)
                 return plugin_value_object(object.handle)
             case .list(let values):
                 let start = reserve(plugin_value.self, values.count)
@@ -169,19 +188,54 @@ extension EncodedValues {
         /// Not inlined, because values nest.
         private mutating func encode(one value: Value) -> plugin_value { encode(value) }
 
-        private mutating func reserve<T>(_ type: T.Type, _ count: Int) -> UnsafeMutablePointer<T> {
+        @inline(__always)
+        mutating func encode(string: borrowing String) -> plugin_value {
+            let copied = copy(string)
+            return plugin_value_string(copied.bytes, UInt32(copied.count))
+        }
+
+        private mutating func retain(_ owner: AnyObject) {
+            if owners == nil { owners = [] }
+            owners!.append(owner)
+        }
+
+        mutating func reserve<T>(_ type: T.Type, _ count: Int) -> UnsafeMutablePointer<T> {
             defer { structures += count * MemoryLayout<T>.stride }
             return structures.bindMemory(to: type, capacity: count)
         }
 
         @inline(__always)
-        private mutating func copy(_ string: borrowing String) -> plugin_string {
+        mutating func copy(_ string: borrowing String) -> plugin_string {
             string.withPluginString { source in
                 let start = text
-                if let bytes = source.bytes { start.copyMemory(from: bytes, byteCount: Int(source.count)) }
+                if let bytes = source.bytes { start.copyText(from: bytes, Int(source.count)) }
                 text += Int(source.count)
                 return plugin_string(bytes: start.assumingMemoryBound(to: CChar.self), count: source.count)
             }
+        }
+    }
+}
+
+extension UnsafeMutableRawPointer {
+    /// Copies a text. Names and words are short, and are copied without a function call: by two words that overlap.
+    @inline(__always)
+    fileprivate func copyText(from source: UnsafeRawPointer, _ count: Int) {
+        func copy<Word: BitwiseCopyable>(_ type: Word.Type, at offset: Int) {
+            storeBytes(
+                of: source.loadUnaligned(fromByteOffset: offset, as: Word.self), toByteOffset: offset, as: Word.self)
+        }
+        if count > 16 {
+            copyMemory(from: source, byteCount: count)
+        } else if count >= 8 {
+            copy(UInt64.self, at: 0)
+            copy(UInt64.self, at: count &- 8)
+        } else if count >= 4 {
+            copy(UInt32.self, at: 0)
+            copy(UInt32.self, at: count &- 4)
+        } else if count > 0 {
+            copy(UInt8.self, at: 0)
+            copy(UInt8.self, at: count / 2)
+            copy(UInt8.self, at: count &- 1)
         }
     }
 }

@@ -209,18 +209,17 @@ extension Value: ValueConvertible {
     public var value: Value { self }
 }
 
-extension Object: ActionParameter, ActionResult {
+extension Object: ValueConvertible {
     public static var kind: Value.Kind { .object }
-    public static var resultKind: Value.Kind { .object }
+    public var value: Value { .object(self) }
     public func lend(to body: (plugin_value) -> Void) { body(plugin_value_object(handle)) }
 }
 
-extension ActionParameter where Self == Object {
-    public init(borrowing raw: plugin_value, host: UnsafePointer<plugin_host>) throws(PluginError) {
-        guard raw.kind == PLUGIN_KIND_OBJECT else {
-            throw .mistyped(Value(copying: raw, host: host), expected: "an object")
-        }
-        self = Object(retaining: raw.as.object, host: host)
+extension ValueConvertible where Self == Object {
+    /// Reads an object.
+    public init(_ value: Value) throws(PluginError) {
+        guard let object = value.object else { throw .mistyped(value, expected: "an object") }
+        self = object
     }
 }
 
@@ -255,6 +254,12 @@ extension Optional: ActionResult where Wrapped: ActionResult {
     public func lend(to body: (plugin_value) -> Void) throws(PluginError) {
         if let self { try self.lend(to: body) } else { body(plugin_value_null()) }
     }
+}
+
+/// The result of a closure that never returns.
+extension Never: ActionResult {
+    public static var resultKind: Value.Kind { .null }
+    public func lend(to body: (plugin_value) -> Void) {}
 }
 
 /// Enumerations with raw values need only declare the conformance.

@@ -140,6 +140,18 @@ extension ModuleManifest.Target {
 }
 
 extension ModuleManifest.ObjectType {
+    /// Reads and checks the declaration of a type that is not part of a manifest.
+    ///
+    /// - Throws: `invalidManifest`, naming the action and parameter that is wrong.
+    package init(parsing text: String) throws(PluginError) {
+        let what = "the declaration of an object type"
+        let value = try text.utf8Span.span.withUnsafeBytes { bytes throws(PluginError) in
+            try JSONText.parse(bytes, code: .invalidManifest, what: "The declaration of an object type")
+        }
+        let location = "type \(value["name"]?.string?.shortened ?? "")"
+        try self.init(ManifestNode(value: value, location: location, skipsUnknown: false, document: what))
+    }
+
     fileprivate init(_ node: ManifestNode) throws(PluginError) {
         try node.checkKeys(["name", "summary", "actions"])
         name = try node.name()

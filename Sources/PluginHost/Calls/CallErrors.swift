@@ -38,6 +38,16 @@ extension PluginError {
             .asynchronousAction, "\(endpoint.title) is asynchronous: use call (or performAndWait), not perform.")
     }
 
+    /// Returns the error for a caller that cannot wait for the program's fallback.
+    ///
+    /// - Parameter missing: The error that the caller would get without the fallback.
+    static func asynchronousFallback(_ missing: PluginError) -> PluginError {
+        PluginError(
+            .asynchronousAction,
+            "\(missing.message) The program's handler for missing targets and actions is asynchronous: use call (or "
+                + "performAndWait), not perform.")
+    }
+
     static func unknownAction(
         _ action: String, of owner: String, _ known: some Sequence<String>
     ) -> PluginError {

@@ -68,11 +68,12 @@ extension Calls {
                 try invoke(notFound, entries, call, thread, record, through: table.interception)
             }
         case .program(let handler):
+            if handler.isAsync, call.mode == .synchronous { throw .asynchronousFallback(table.missing(target, action)) }
             let parameters = Parameters(positional: [
                 .string(target), .string(action), parametersAsMap(entries), .bool(call.isRemote),
             ])
             return try parameters.lend { (entries) throws(PluginError) in
-                try callObject(handler.object.handle, "call", entries, call, thread, record)
+                try callObject(handler.callback.object.handle, "call", entries, call, thread, record)
             }
         }
     }
@@ -81,8 +82,8 @@ extension Calls {
     enum Fallback {
         /// The action `notFound` of the target.
         case notFound(Endpoint)
-        /// The program's handler of calls for which there is no target.
-        case program(Callback)
+        /// The program's handler for targets and actions that no module offers.
+        case program(MissingTargetHandler)
     }
 
     /// Finds the fallback for an action that a table does not have.
@@ -94,9 +95,7 @@ extension Calls {
         if let notFound = table.targets[target]?.actions["notFound"], !isRemote || notFound.isRemote {
             return .notFound(notFound)
         }
-        if table.targets[target] == nil, !table.isStopped, let handler = core.noTargetHandler.withLock({ $0 }) {
-            return .program(handler)
-        }
+        if !table.isStopped, let handler = core.missingTargetHandler.withLock({ $0 }) { return .program(handler) }
         throw table.missing(target, action)
     }
 
@@ -140,7 +139,7 @@ extension Calls {
 
 extension Parameters {
     /// Creates the parameters with which the action `notFound` of a target is called.
-    init(ofNotFound action: String, _ parameters: Value) {
+    init(ofNotFound action: String, _ parameters: PluginABI.Value) {
         self.init([("action", .string(action)), ("parameters", parameters)])
     }
 }

@@ -18,8 +18,10 @@ final class HostCore: Sendable {
     let isIntercepting = Atomic(false)
     /// The interceptors that run past deadlines.
     let interceptorTimes = InterceptorTimes()
-    /// The fallback for targets that no module offers.
-    let noTargetHandler = Mutex<Callback?>(nil)
+    /// The program's fallback for targets and actions that no module offers.
+    let missingTargetHandler = Mutex<MissingTargetHandler?>(nil)
+    /// The types of the program's objects.
+    let programTypes = ProgramTypes()
     /// The subscriptions of the program, and the sticky events.
     let events = EventBoard()
     /// The program's handlers of events that bubble up the chain.

@@ -41,15 +41,13 @@ extension PluginHost {
         return (type.generation.name, type.name)
     }
 
-    /// The objects of this host's modules, and the program's callbacks, that have holders. Looks at every object of the
+    /// The objects of this host's modules, and those of the program, that have holders. Looks at every object of the
     /// process, so it is for tests and diagnosis only.
     package var liveObjects: [LiveObjects] {
         struct Key: Hashable { let module, type: String }
         var counts: [Key: Int] = [:]
         ObjectTable.forEachLive { type in
-            guard type.generation.core === core else { return }
-            // Handlers of the program's event subscriptions are not values that were passed to anyone.
-            guard type.generation !== calls.program || type.name == "callback" else { return }
+            guard type.generation.core === core, type.isOfValues else { return }
             counts[Key(module: type.generation.name, type: type.name), default: 0] += 1
         }
         return counts.map { LiveObjects(module: $0.module, type: $0.type, count: $1) }

@@ -159,7 +159,7 @@ extension PluginHost {
     }
 
     /// Returns whether opening a URL would reach an action: whether the URL parses and resolves to an action or to a
-    /// fallback (the target's `notFound`, or ``onMissingTarget(_:)``), its parameters are valid, and the guard lets the
+    /// fallback (the target's `notFound`, or `onMissingTarget`), its parameters are valid, and the guard lets the
     /// call pass. Interceptors and the action itself can still refuse the call.
     public func canOpen(_ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local) -> Bool {
         (try? calls.checkOpen(url, parameters, isRemote: origin == .remote)) != nil

@@ -185,26 +185,6 @@ extension PluginHost {
     public func callback(_ body: @escaping @Sendable (_ arguments: [Value]) async throws -> Value) -> Callback {
         program.callback(body)
     }
-
-    /// Sets the fallback for targets that no module offers; `nil` removes it.
-    ///
-    /// The fallback gets the names, the parameters by name, and the origin of the call. Its result is the result of the
-    /// call.
-    public func onMissingTarget(
-        _ handler: (
-            @Sendable (_ target: String, _ action: String, _ parameters: [String: Value], _ origin: CallOrigin) throws
-                -> Value
-        )?
-    ) {
-        let callback = handler.map { handler in
-            program.callback { arguments throws -> Value in
-                try handler(
-                    arguments[0].string ?? "", arguments[1].string ?? "", arguments[2].map ?? [:],
-                    arguments[3].bool == true ? .remote : .local)
-            }
-        }
-        core.noTargetHandler.withLock { $0 = callback }
-    }
 }
 
 // MARK: Modules

@@ -226,7 +226,7 @@ import Testing
         #expect(try host.perform("Lost", "x", Parameters([("a", 1), ("a", 2)]))["parameters"] == ["a": 1])
     }
 
-    @Test func `The host's handler answers for missing targets`() throws {
+    @Test func `The host's handler answers for missing targets and missing actions`() throws {
         host.onMissingTarget { target, action, parameters, origin in
             [
                 "target": .string(target), "action": .string(action), "parameters": .map(parameters),
@@ -237,10 +237,55 @@ import Testing
             try host.perform("Gone", "do", ["a": 1])
                 == ["target": "Gone", "action": "do", "parameters": ["a": 1], "remote": false])
         #expect(try host.open("app://Gone/do?a=1", origin: .remote)["remote"] == true)
-        #expect(try test.failure("Counter", "nope").code == .unknownAction)
+        #expect(
+            try host.perform("Counter", "nope", [2, "x"])
+                == ["target": "Counter", "action": "nope", "parameters": ["0": 2, "1": "x"], "remote": false])
+        #expect(try host.bind("Counter", "nope").perform()["action"] == "nope")
+        #expect(try host.perform("A", "nope") == "A has no page called “nope”")
         #expect(try host.perform("Chain", "forward", ["target": "Gone", "action": "x"])["target"] == "Gone")
         host.onMissingTarget(nil)
         #expect(try test.failure("Gone", "do").code == .unknownTarget)
+        #expect(try test.failure("Counter", "nope").code == .unknownAction)
+    }
+
+    @Test func `The host's handler may be asynchronous where the caller awaits`() async throws {
+        host.onMissingTarget { [unowned host] target, action, parameters, _ async throws -> Value in
+            await Task.yield()
+            if target == "Late" {
+                try host.register(
+                    Manifest("Late", version: "1.0.0") {
+                        Target("Late") { Action("add", .required("n", Int.self)) { n in n + 1 } }
+                    })
+                return try await host.call(target, action, Parameters(parameters))
+            }
+            throw PluginError("elsewhere", "\(target)/\(action) is elsewhere.")
+        }
+        #expect(try await host.call("Late", "add", ["n": 1]) == 2)
+        #expect(try host.perform("Late", "add", ["n": 2]) == 3)
+        let missing = await #expect(throws: PluginError.self) { try await host.open("app://Counter/nope") }
+        #expect(missing == PluginError("elsewhere", "Counter/nope is elsewhere."))
+        let synchronous = try test.failure("Gone", "do")
+        #expect(synchronous.code == .asynchronousAction)
+        #expect(synchronous.message.hasPrefix("No module offers the target “Gone”."))
+        #expect(synchronous.message.contains("use call"))
+        #expect(host.canOpen("app://Gone/do"))
+    }
+
+    @Test func `A caller that no longer waits cancels the host's asynchronous handler`() async throws {
+        let (begun, hasBegun) = AsyncStream<Void>.makeStream()
+        let (ended, hasEnded) = AsyncStream<Void>.makeStream()
+        host.onMissingTarget { _, _, _, _ async throws -> Value in
+            defer { hasEnded.yield() }
+            hasBegun.yield()
+            try await Task.sleep(for: .seconds(600))
+            return nil
+        }
+        let call = Task { [host] in try await host.call("Gone", "do") }
+        for await _ in begun { break }
+        call.cancel()
+        for await _ in ended { break }
+        let error = await #expect(throws: PluginError.self) { try await call.value }
+        #expect(error?.code == .cancelled)
     }
 
     @Test func `The host's handler gets the parameters even if there is no module at all`() throws {

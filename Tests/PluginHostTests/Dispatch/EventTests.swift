@@ -311,7 +311,8 @@ import Testing
         for subscription in subscriptions { subscription.cancel() }
     }
 
-    @Test func `A URL that another program opens is an event if it leads somewhere, but not a local one`() async throws {
+    @Test func `A URL that another program opens is an event if it leads somewhere, but not a local one`() async throws
+    {
         let test = try TestHost.withSamples()
         let got = Mutex<[Value?]>([])
         let subscription = test.host.on("host.openURL") { parameters in got.withLock { $0.append(parameters["url"]) } }

@@ -31,7 +31,7 @@ import Testing
 
     @Test(
         arguments: [
-            ["x", 2, ["a": 1, "b": "c"]], ["text": "x", "page": 2, "a": 1, "b": "c"],
+            ["x", 2, ["a": 1, "b": "c"] as Value], ["text": "x", "page": 2, "a": 1, "b": "c"],
             ["b": "c", "a": 1, "page": 2, "text": "x"],
         ] as [Parameters])
     func `By position, a rest is a map after the declared parameters`(parameters: Parameters) throws {
@@ -43,7 +43,7 @@ import Testing
     @Test func `By position, a rest can be left out, or be null`() throws {
         let test = try fixture()
         let empty: Value = ["text": "x", "page": 2, "rest": [:]]
-        for parameters: Parameters in [["x", 2], ["x", 2, nil], ["x", 2, [:]]] {
+        for parameters: Parameters in [["x", 2], ["x", 2, nil], ["x", 2, [:] as Value]] {
             #expect(try test.host.perform("Open", "search", parameters) == empty)
         }
         #expect(try test.host.perform("Open", "all", [["a": 1]]) == ["a": 1])
@@ -53,7 +53,7 @@ import Testing
         let test = try fixture()
         let mistyped = try test.failure("Open", "search", ["x", 2, "y"])
         #expect(mistyped.code == .mistypedParameter && mistyped.message.contains("rest"))
-        let tooMany = try test.failure("Open", "search", ["x", 2, [:], [:]])
+        let tooMany = try test.failure("Open", "search", ["x", 2, [:] as Value, [:] as Value])
         #expect(tooMany.code == .unknownParameter && tooMany.message.contains("rest"))
     }
 
@@ -201,13 +201,13 @@ import Testing
         defer { interceptor.remove() }
         let expected: Value = ["text": "x", "page": 1, "rest": ["color": "blue", "size": 2, "extra": true]]
         #expect(try test.host.perform("Open", "search", ["text": "x", "color": "red", "size": 2]) == expected)
-        #expect(try test.host.perform("Open", "search", ["x", 1, ["color": "red", "size": 2]]) == expected)
+        #expect(try test.host.perform("Open", "search", ["x", 1, ["color": "red", "size": 2] as Value]) == expected)
         #expect(
             seen.withLock { $0 } == [
                 ["text": "x", "color": "red", "size": 2], ["text": "x", "page": 1, "color": "red", "size": 2],
             ])
         #expect(try test.failure("Open", "search", ["x", 1, 2]).code == .mistypedParameter)
-        #expect(try test.failure("Open", "search", ["x", 1, [:], 2]).code == .unknownParameter)
+        #expect(try test.failure("Open", "search", ["x", 1, [:] as Value, 2]).code == .unknownParameter)
     }
 
     @Test func `A subscriber with a rest gets the parameters of the event that it does not declare`() throws {
@@ -253,7 +253,7 @@ import Testing
     @Test func `A callback has no rest: it takes arguments by position as they are given`() throws {
         let test = try fixture()
         let callback = test.host.callback { arguments in .list(arguments) }
-        #expect(try callback([1, ["a": 2]]) == [[1, ["a": 2]]])
+        #expect(try callback([1, ["a": 2]] as Value) == [[1, ["a": 2]]])
         let named = #expect(throws: PluginError.self) { try callback.object.perform("call", ["a": 1]) }
         #expect(named?.code == .unknownParameter)
     }

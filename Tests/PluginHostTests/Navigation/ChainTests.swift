@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func `An event that no handler handles is a result, with the parameters`() throws {
-        let outcome = try host.emit("links.nobody", ["a": [1, "x"]], from: link("one"))
+        let outcome = try host.emit("links.nobody", ["a": [1, "x"] as Value], from: link("one"))
         #expect(outcome == ChainOutcome(["parameters": ["a": [1, "x"]]]))
         #expect(!outcome.isHandled && outcome.failures.isEmpty && outcome.handler == nil)
     }

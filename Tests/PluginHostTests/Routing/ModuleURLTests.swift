@@ -29,9 +29,9 @@ import Testing
         #expect(try host.perform("Asks", "canOpen", ["app://A/nativeSecret", false]) == true)
         #expect(try host.perform("Asks", "canOpen", ["app://A/nativeSecret", true]) == false)
         #expect(try host.perform("Asks", "canOpen", ["app://shop/detail/lamp/two", false]) == false)
-        let built = try host.perform("Asks", "url", ["detail", ["key": "a/b", "page": 2]])
+        let built = try host.perform("Asks", "url", ["detail", ["key": "a/b", "page": 2] as Value])
         #expect(built == "app://shop/detail/a%2Fb/2")
-        let error = #expect(throws: PluginError.self) { try host.perform("Asks", "url", ["detail", [:]]) }
+        let error = #expect(throws: PluginError.self) { try host.perform("Asks", "url", ["detail", [:] as Value]) }
         #expect(error?.code == .missingParameter && error?.message.contains("key") == true)
         try host.perform("Counter", "add", ["n": 2])
         #expect(try host.perform("Asks", "release", ["Counter"]) == true)

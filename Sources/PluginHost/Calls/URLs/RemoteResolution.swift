@@ -67,7 +67,7 @@ extension Calls {
         if let match, let destination = table.remoteDestination(of: match.entry.takeUnretainedValue()) {
             return .found(URLResolution(url, match), destination)
         }
-        let handler = core.noTargetHandler.withLock { $0 }
+        let handler = core.missingTargetHandler.withLock { $0 }
         let namedMatch = handler == nil ? nil : named?.match(url, counting: &steps)
         let address = url.targetAndAction(settings.schemes)
         if let (target, action) = address, let destination = table.remoteDestination(target, action) {

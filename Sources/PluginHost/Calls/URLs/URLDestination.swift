@@ -8,8 +8,8 @@ enum URLDestination {
     case notFound(Endpoint)
     /// The closure of the route.
     case closure(RouteClosure)
-    /// The program's handler of calls for which there is no target.
-    case program(Callback)
+    /// The program's handler for targets and actions that no module offers.
+    case program(MissingTargetHandler)
 
     /// The endpoint that declares the parameters; `nil` if any are accepted.
     var declaring: Endpoint? { if case .action(let endpoint) = self { endpoint } else { nil } }

@@ -18,7 +18,8 @@ final class EventHandlerBox: Sendable {
             let parameters = count > 0 ? Value(copying: arguments![0], host: program.hostTable).map : nil
             box.handle(parameters ?? [:], call!.pointee.token, of: program)
         }
-        return ObjectTypeEntry(name: event, actions: ["handle": endpoint], generation: program)
+        return ObjectTypeEntry(
+            name: event, actions: ["handle": endpoint], generation: program, isOfValues: false)
     }
 
     /// Returns the one action of a type of handlers.

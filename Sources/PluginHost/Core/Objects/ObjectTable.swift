@@ -10,13 +10,16 @@ final class ObjectTypeEntry: Sendable {
     let prefixHandlers: [PrefixHandler]
     /// Destroys the instances of objects that have no destroy function of their own.
     let instances: InstanceProvider?
+    /// Whether its objects are values that are passed to somebody, and not handlers that the host keeps.
+    let isOfValues: Bool
 
     init(
         name: String, actions: [String: Endpoint], generation: Generation, prefixHandlers: [PrefixHandler] = [],
-        instances: InstanceProvider? = nil
+        instances: InstanceProvider? = nil, isOfValues: Bool = true
     ) {
         (self.name, self.actions, self.generation, self.instances) = (name, actions, generation, instances)
         self.prefixHandlers = prefixHandlers
+        self.isOfValues = isOfValues
     }
 }
 

@@ -1,0 +1,116 @@
+// The values of a literal of parameters, which are of any type that is ValueConvertible.
+
+/// A value in a literal of parameters.
+@usableFromInline typealias LiteralValue = (any ValueConvertible)?
+
+extension EncodedValues {
+    /// Encodes the named values of a literal.
+    @usableFromInline init(literal elements: UnsafeBufferPointer<(String, LiteralValue)>) {
+        // A copy of an element would cost much more than its encoding, so the elements are read in place.
+        let start = UnsafeRawPointer(elements.baseAddress!)
+        let stride = MemoryLayout<(String, LiteralValue)>.stride
+        var (size, element) = (Size(elements.count), start)
+        for _ in 0..<elements.count {
+            size.text &+= element.assumingMemoryBound(to: String.self).pointee.utf8.count
+            guard size.add((element + valueOffset).assumingMemoryBound(to: LiteralValue.self)) else {
+                self.init(converting: elements.map { ($0.0, $0.1) })
+                return
+            }
+            element += stride
+        }
+        self.init(elements.count, size) { writer in
+            var (entry, element) = (writer.reserve(plugin_entry.self, elements.count), start)
+            for _ in 0..<elements.count {
+                let key = writer.copy(element.assumingMemoryBound(to: String.self).pointee)
+                let value = writer.encode((element + valueOffset).assumingMemoryBound(to: LiteralValue.self))
+                entry.initialize(to: plugin_entry(key: key, value: value))
+                entry += 1
+                element += stride
+            }
+        }
+    }
+
+    /// Encodes the values of a literal by position.
+    @usableFromInline init(literal elements: UnsafeBufferPointer<LiteralValue>) {
+        let start = elements.baseAddress!
+        var size = Size(elements.count)
+        for index in 0..<elements.count {
+            guard size.add(start + index) else {
+                self.init(converting: elements.map { ("", $0) })
+                return
+            }
+        }
+        self.init(elements.count, size) { writer in
+            let entries = writer.reserve(plugin_entry.self, elements.count)
+            for index in 0..<elements.count {
+                let value = writer.encode(start + index)
+                (entries + index).initialize(to: plugin_entry(key: plugin_string(), value: value))
+            }
+        }
+    }
+
+    /// Encodes values of which some are converted first.
+    private init(converting elements: [(String, LiteralValue)]) {
+        do throws(PluginError) {
+            let values = try elements.enumerated().map { (index, element) throws(PluginError) in
+                (element.0, try Self.convert(element.1, element.0.isEmpty ? "number \(index + 1)" : element.0))
+            }
+            self = values.withUnsafeBufferPointer { EncodedValues($0) }
+        } catch {
+            self.init(0, Size(failure: error)) { _ in }
+        }
+    }
+
+    private static func convert(_ value: LiteralValue, _ name: String) throws(PluginError) -> Value {
+        do throws(PluginError) { return try value?.value ?? .null } catch {
+            throw PluginError(error.code, "The parameter “\(name.shortened)” cannot be passed. \(error.message)")
+        }
+    }
+}
+
+// The types that are read where they lie, without a conversion: those of literals, and Value.
+
+/// Where the value lies in an element of a literal: after the name.
+private let valueOffset = MemoryLayout<String>.stride
+
+extension EncodedValues.Size {
+    /// Adds what a value needs. Returns false if it must be converted first.
+    @inline(__always)
+    fileprivate mutating func add(_ value: UnsafePointer<LiteralValue>) -> Bool {
+        guard let (type, content) = value.content else { return true }
+        if type == Int.self || type == Double.self || type == Bool.self { return true }
+        if type == String.self {
+            add(string: content.assumingMemoryBound(to: String.self).pointee)
+            return true
+        }
+        guard type == Value.self else { return false }
+        add(content.assumingMemoryBound(to: Value.self).pointee)
+        return true
+    }
+}
+
+extension EncodedValues.Writer {
+    @inline(__always)
+    fileprivate mutating func encode(_ value: UnsafePointer<LiteralValue>) -> plugin_value {
+        guard let (type, content) = value.content else { return plugin_value_null() }
+        if type == Int.self { return plugin_value_int(Int64(content.load(as: Int.self))) }
+        if type == Double.self { return plugin_value_double(content.load(as: Double.self)) }
+        if type == Bool.self { return plugin_value_bool(content.load(as: Bool.self) ? 1 : 0) }
+        if type == String.self { return encode(string: content.assumingMemoryBound(to: String.self).pointee) }
+        // `Size` has made sure that there is no other type.
+        return encode(content.assumingMemoryBound(to: Value.self).pointee)
+    }
+}
+
+extension UnsafePointer<LiteralValue> {
+    /// The type and the memory of the value; `nil` for `nil`.
+    ///
+    /// Sound for the types above, which fit into the three words with which an existential begins; its type follows, and
+    /// is zero in an optional without a value (docs/ABI/TypeLayout.rst of the Swift project; a test checks it).
+    @inline(__always)
+    fileprivate var content: (type: Any.Type, memory: UnsafeRawPointer)? {
+        let memory = UnsafeRawPointer(self)
+        let type = (memory + 3 * MemoryLayout<UInt>.stride).load(as: Any.Type?.self)
+        return type.map { ($0, memory) }
+    }
+}

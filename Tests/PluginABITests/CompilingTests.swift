@@ -1,0 +1,167 @@
+import Foundation
+import Testing
+
+@testable import TestSupport
+
+/// What the compiler accepts and what it says: code as module authors write it.
+@Suite struct CompilingTests {
+    // MARK: Literals of parameters
+
+    @Test func `Ten entries with expressions are little work for the compiler`() async throws {
+        let source = """
+            import PluginABI
+
+            func call(_ context: HostContext, text: String, numbers: [Int], name: String?, ratio: Double) async throws {
+                try context.perform("B", "slowly", ["text": text])
+                try await context.open(
+                    "app://B/slowly",
+                    [
+                        "a": text + "x", "b": numbers.count * 2 + 1, "c": name, "d": nil, "e": ratio / 2 - 1,
+                        "f": "\\(text) and \\(numbers.count)", "g": numbers.map { $0 + 1 }, "h": text.isEmpty ? nil : text,
+                        "i": .string(text), "j": [1, "x"] as Value,
+                    ])
+            }
+            """
+        // A limit of the compiler's own work, which does not depend on the machine.
+        try await Compiler.check(source, ["-Xfrontend", "-solver-scope-threshold=2000"])
+    }
+
+    @Test func `A value of a type that does not convert is a compile error on its line`() async throws {
+        let output = try await Compiler.refusal(
+            """
+            import Foundation
+            import PluginABI
+
+            func call(_ context: HostContext, date: Date) throws {
+                try context.perform("A", "b", ["date": date])
+            }
+            """)
+        #expect(output.contains("File0.swift:5:"), "\(output)")
+        #expect(output.contains("any ValueConvertible"), "\(output)")
+    }
+
+    // MARK: Results
+
+    private static let sentence = "A result of this type cannot be passed on. Make the type ValueCodable"
+
+    @Test(arguments: [
+        "{ Detail(title: \"\") }", "{ Date.now }", "{ (1, 2) }",
+        "{\n            let detail = Detail(title: \"\")\n            return detail\n        }",
+        ", .required(\"key\", String.self) { key in Detail(title: key) }",
+        ", .context(), .required(\"key\", String.self) { context, key in [Detail(title: key)] }",
+        ", .required(\"key\", String.self) { key in\n            await Task.yield()\n            return Detail(title: key)\n        }",
+    ])
+    func `A result that cannot cross the boundary is a compile error that says what to do`(body: String) async throws {
+        let parts = body.split(separator: " {", maxSplits: 1, omittingEmptySubsequences: false)
+        let action = body.hasPrefix("{") ? "Action(\"a\") \(body)" : "Action(\"a\"\(parts[0])) {\(parts[1])"
+        let output = try await Compiler.refusal(
+            """
+            import Foundation
+            import PluginABI
+
+            struct Detail: Codable { var title: String }
+            let manifest = Manifest("M", version: "1.0.0") {
+                Target("T") {
+                    Action("before") { 1 }
+                    \(action)
+                    Action("after") { "x" }
+                }
+            }
+            """)
+        // The compiler shows the error, and beside it the sentence.
+        let lines = output.split(separator: "\n").filter { $0.contains(".swift:") && !$0.contains("note: ") }
+        #expect(lines.allSatisfy { $0.contains("File0.swift:8:") }, "\(output)")
+        #expect(lines.contains { $0.contains(": error: ") }, "\(output)")
+        #expect(lines.contains { $0.contains(Self.sentence) }, "\(output)")
+    }
+
+    @Test func `Bodies without a result compile, of one line or many`() async throws {
+        try await Compiler.check(
+            """
+            import PluginABI
+
+            final class Counter: Sendable { func add(_ n: Int) {} }
+            func may() throws {}
+            func later() async throws {}
+            let counter: Counter? = Counter()
+            let body: @Sendable (HostContext) throws -> Void = { _ in }
+            let asynchronous: @Sendable (HostContext) async throws -> Void = { _ in }
+
+            let manifest = Manifest("M", version: "1.0.0") {
+                Target("T") {
+                    Action("one") { counter!.add(1) }
+                    Action("optional") { counter?.add(1) }
+                    Action("empty") {}
+                    Action("ignored", .required("a", Int.self)) { _ in }
+                    Action("discarded", .required("a", Int.self)) { a in _ = [a] }
+                    Action("trying") { try may() }
+                    Action("failing") { throw CancellationError() }
+                    Action("stopping") { fatalError("never") }
+                    Action("many", .context(), .required("a", Int.self)) { context, a in
+                        context.log(.info, "\\(a)")
+                        try may()
+                    }
+                    Action("early", .context(), .required("a", Int.self)) { context, a in
+                        guard a > 1 else { return }
+                        for _ in 0..<a { if a > 3 { return } }
+                        context.log(.info, "\\(a)")
+                    }
+                    Action("branches", .context(), .required("a", Int.self)) { context, a in
+                        if a > 1 { context.log(.info, "more") } else { context.log(.info, "less") }
+                    }
+                    Action("branch", .context(), .required("a", Int.self)) { context, a in
+                        if a > 1 { context.log(.info, "more") }
+                    }
+                    Action("switch", .context(), .required("a", Int.self)) { context, a in
+                        switch a {
+                        case 1: context.log(.info, "one")
+                        default: break
+                        }
+                    }
+                    Action("catching", .context()) { context in
+                        do { try may() } catch { context.log(.error, "\\(error)") }
+                    }
+                    Action("deferring", .context()) { context in
+                        defer { context.log(.info, "done") }
+                        try may()
+                    }
+                    Action("later", .context()) { context in try await later() }
+                    Action("laterMany", .context(), .required("a", Int.self)) { context, a in
+                        try await later()
+                        guard a > 1 else { return }
+                        context.log(.info, "\\(a)")
+                    }
+                    Action("annotated", .context()) { (context) async throws in try await later() }
+                    Action("annotatedVoid", .context()) { (context) -> Void in context.log(.info, "") }
+                    Action("passed", .context(), body)
+                    Action("passedLater", .context(), asynchronous)
+                    Action("replying", .reply(String.self)) { reply in reply.resolve("x") }
+                }
+                On(.setUp) { context in context.log(.info, "") }
+                Subscribe {
+                    Action("shop.sold", .context()) { context in context.log(.info, "sold") }
+                }
+            }
+            """)
+    }
+}
+
+/// The compiler, on code that uses the library.
+private enum Compiler {
+    /// Checks that a file compiles without a warning.
+    static func check(_ source: String, _ options: [String] = []) async throws {
+        try await onThread { try SwiftSource.check([source], options: options) }
+    }
+
+    /// Returns the compiler's output for a file that it refuses.
+    static func refusal(_ source: String) async throws -> String {
+        try await onThread {
+            do {
+                try SwiftSource.check([source])
+                return ""
+            } catch let failed as Tool.Failed {
+                return failed.output
+            }
+        }
+    }
+}
