@@ -160,6 +160,29 @@ import Testing
         #expect(positional == ["a text", 1, 2.5, true, nil, ["k": 1], 7, nil, nil])
     }
 
+    @Test func `Lists and maps in a literal of parameters arrive as they are, with elements of every type`() throws {
+        let long = String(repeating: "long ", count: 100)
+        let cases: [(Parameters, Value)] = [
+            ([["x", long]], ["x", .string(long)]), ([[1, -2]], [1, -2]), ([[true, false]], [true, false]),
+            ([[2.5, 0]], [2.5, 0.0]), ([[Value.null, ["k": 1], .string(long)]], [nil, ["k": 1], .string(long)]),
+            ([["a": "x", "b": long]], ["a": "x", "b": .string(long)]), ([["a": 1, "b": -2]], ["a": 1, "b": -2]),
+            ([["a": true]], ["a": true]), ([["a": 2.5]], ["a": 2.5]),
+            ([["a": Value.string(long), "b": 1]], ["a": .string(long), "b": 1]),
+            ([[[1], [2, 3]]], [[1], [2, 3]]), ([["a": ["b": [long]]]], ["a": ["b": [.string(long)]]]),
+            ([[] as [String]], []), ([[:] as [String: Int]], [:]),
+        ]
+        for (parameters, expected) in cases {
+            let arrived = try parameters.withEntries { entries, _ in Value(copying: entries[0].value, host: noHost) }
+            #expect(arrived == expected)
+        }
+        var deepest: Value = 1
+        for _ in 0..<PLUGIN_DEPTH_MAX { deepest = [deepest] }
+        #expect(try Parameters(positional: [deepest]).withEntries { $1 } == 1)
+        let tooDeep: Parameters = [[deepest]]
+        let error = #expect(throws: PluginError.self) { try tooDeep.withEntries { $1 } }
+        #expect(error?.code == .invalidValue)
+    }
+
     @Test func `A value that cannot be passed is named by the error of the call`() {
         for (parameters, name) in [(["big": UInt.max], "big"), ([1, UInt.max], "number 2")] as [(Parameters, String)] {
             let error = #expect(throws: PluginError.self) { try parameters.withEntries { $1 } }

@@ -93,10 +93,10 @@ extension EncodedValues {
             case .string(let string): add(string: string)
             case .bytes(let bytes): add(bytes.count, "A bytes value")
             case .list(let values):
-                add(values.count, "A list", structures: values.count * MemoryLayout<plugin_value>.stride)
+                add(listOf: values.count)
                 nested { size in values.withUnsafeBufferPointer { size.add($0) } }
             case .map(let entries):
-                add(entries.count, "A map", structures: entries.count * MemoryLayout<plugin_entry>.stride)
+                add(mapOf: entries.count)
                 nested { size in
                     for (key, value) in entries {
                         size.text += key.utf8.count
@@ -115,6 +115,14 @@ extension EncodedValues {
             add(count, "A string", text: count)
         }
 
+        mutating func add(listOf count: Int) {
+            add(count, "A list", structures: count * MemoryLayout<plugin_value>.stride)
+        }
+
+        mutating func add(mapOf count: Int) {
+            add(count, "A map", structures: count * MemoryLayout<plugin_entry>.stride)
+        }
+
         private mutating func add(_ count: Int, _ what: String, structures: Int = 0, text: Int = 0) {
             if count > Int(UInt32.max) {
                 fail("\(what) of \(count) elements is longer than \(UInt32.max).")
@@ -125,7 +133,7 @@ extension EncodedValues {
 
         private mutating func fail(_ message: String) { failure = Rest(failure: PluginError(.invalidValue, message)) }
 
-        private mutating func nested(_ body: (inout Size) -> Void) {
+        mutating func nested(_ body: (inout Size) -> Void) {
             guard depth < PLUGIN_DEPTH_MAX else {
                 fail("Lists and maps are nested more than \(PLUGIN_DEPTH_MAX) deep.")
                 return

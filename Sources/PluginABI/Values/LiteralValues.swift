@@ -68,7 +68,7 @@ extension EncodedValues {
     }
 }
 
-// The types that are read where they lie, without a conversion: those of literals, and Value.
+// The types that are read where they lie, without a conversion: those of literals, Value, and lists and maps of these.
 
 /// Where the value lies in an element of a literal: after the name.
 private let valueOffset = MemoryLayout<String>.stride
@@ -83,9 +83,11 @@ extension EncodedValues.Size {
             add(string: content.assumingMemoryBound(to: String.self).pointee)
             return true
         }
-        guard type == Value.self else { return false }
-        add(content.assumingMemoryBound(to: Value.self).pointee)
-        return true
+        if type == Value.self {
+            add(content.assumingMemoryBound(to: Value.self).pointee)
+            return true
+        }
+        return visitCollection(type, content, &self) != nil
     }
 }
 
@@ -97,8 +99,9 @@ extension EncodedValues.Writer {
         if type == Double.self { return plugin_value_double(content.load(as: Double.self)) }
         if type == Bool.self { return plugin_value_bool(content.load(as: Bool.self) ? 1 : 0) }
         if type == String.self { return encode(string: content.assumingMemoryBound(to: String.self).pointee) }
+        if type == Value.self { return encode(content.assumingMemoryBound(to: Value.self).pointee) }
         // `Size` has made sure that there is no other type.
-        return encode(content.assumingMemoryBound(to: Value.self).pointee)
+        return visitCollection(type, content, &self)!
     }
 }
 
@@ -112,5 +115,114 @@ extension UnsafePointer<LiteralValue> {
         let memory = UnsafeRawPointer(self)
         let type = (memory + 3 * MemoryLayout<UInt>.stride).load(as: Any.Type?.self)
         return type.map { ($0, memory) }
+    }
+}
+
+// MARK: Lists and maps
+
+/// An element of the lists and maps that are read where they lie.
+private protocol LiteralElement {
+    func add(to size: inout EncodedValues.Size)
+    func encode(in writer: inout EncodedValues.Writer) -> plugin_value
+}
+
+extension Int: LiteralElement {
+    fileprivate func add(to size: inout EncodedValues.Size) {}
+    fileprivate func encode(in writer: inout EncodedValues.Writer) -> plugin_value { plugin_value_int(Int64(self)) }
+}
+
+extension Double: LiteralElement {
+    fileprivate func add(to size: inout EncodedValues.Size) {}
+    fileprivate func encode(in writer: inout EncodedValues.Writer) -> plugin_value { plugin_value_double(self) }
+}
+
+extension Bool: LiteralElement {
+    fileprivate func add(to size: inout EncodedValues.Size) {}
+    fileprivate func encode(in writer: inout EncodedValues.Writer) -> plugin_value { plugin_value_bool(self ? 1 : 0) }
+}
+
+extension String: LiteralElement {
+    fileprivate func add(to size: inout EncodedValues.Size) { size.add(string: self) }
+    fileprivate func encode(in writer: inout EncodedValues.Writer) -> plugin_value { writer.encode(string: self) }
+}
+
+extension Value: LiteralElement {
+    fileprivate func add(to size: inout EncodedValues.Size) { size.add(self) }
+    fileprivate func encode(in writer: inout EncodedValues.Writer) -> plugin_value { writer.encode(self) }
+}
+
+private protocol CollectionVisitor {
+    associatedtype Visited
+    mutating func visit(list: [some LiteralElement]) -> Visited
+    mutating func visit(map: [String: some LiteralElement]) -> Visited
+}
+
+/// Lets a visitor visit a list or a map, if it is of one of these types; otherwise returns `nil`.
+@inline(never)
+private func visitCollection<Visitor: CollectionVisitor>(
+    _ type: Any.Type, _ content: UnsafeRawPointer, _ visitor: inout Visitor
+) -> Visitor.Visited? {
+    func list<Element: LiteralElement>(of element: Element.Type) -> Visitor.Visited {
+        visitor.visit(list: content.assumingMemoryBound(to: [Element].self).pointee)
+    }
+    func map<Element: LiteralElement>(of element: Element.Type) -> Visitor.Visited {
+        visitor.visit(map: content.assumingMemoryBound(to: [String: Element].self).pointee)
+    }
+    return if type == [String].self {
+        list(of: String.self)
+    } else if type == [Int].self {
+        list(of: Int.self)
+    } else if type == [Value].self {
+        list(of: Value.self)
+    } else if type == [Double].self {
+        list(of: Double.self)
+    } else if type == [Bool].self {
+        list(of: Bool.self)
+    } else if type == [String: String].self {
+        map(of: String.self)
+    } else if type == [String: Int].self {
+        map(of: Int.self)
+    } else if type == [String: Value].self {
+        map(of: Value.self)
+    } else if type == [String: Double].self {
+        map(of: Double.self)
+    } else if type == [String: Bool].self {
+        map(of: Bool.self)
+    } else {
+        nil
+    }
+}
+
+extension EncodedValues.Size: CollectionVisitor {
+    fileprivate mutating func visit(list: [some LiteralElement]) {
+        add(listOf: list.count)
+        nested { size in for element in list { element.add(to: &size) } }
+    }
+
+    fileprivate mutating func visit(map: [String: some LiteralElement]) {
+        add(mapOf: map.count)
+        nested { size in
+            for (key, element) in map {
+                size.text += key.utf8.count
+                element.add(to: &size)
+            }
+        }
+    }
+}
+
+extension EncodedValues.Writer: CollectionVisitor {
+    fileprivate mutating func visit(list: [some LiteralElement]) -> plugin_value {
+        let start = reserve(plugin_value.self, list.count)
+        for (offset, element) in list.enumerated() { (start + offset).initialize(to: element.encode(in: &self)) }
+        return plugin_value_list(start, UInt32(list.count))
+    }
+
+    fileprivate mutating func visit(map: [String: some LiteralElement]) -> plugin_value {
+        let start = reserve(plugin_entry.self, map.count)
+        for (offset, (key, element)) in map.enumerated() {
+            let key = copy(key)
+            (start + offset).initialize(to: plugin_entry(key: key, value: element.encode(in: &self)))
+        }
+        return plugin_value_map(start, UInt32(map.count))
     }
 }
