@@ -52,7 +52,7 @@ public struct ActionDeclaration: Sendable {
     let resultKind: Value.Kind
     let isAsync: Bool
     var isRemote = false
-    /// What the guard must find about other programs that call it.
+    /// What the action demands of other programs, which the program's guard checks.
     var demands: [String] = []
     var summary = ""
     /// The beginning of the names of the events that the action handles; `nil` if its name is that of one event, or if

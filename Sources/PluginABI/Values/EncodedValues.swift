@@ -7,10 +7,11 @@
 
     private struct Header {
         let entryCount: Int
-        /// What most blocks do not have. Without it, a block is made and freed faster.
+        /// `nil` in most blocks, which are then made and freed faster.
         let rest: Rest?
     }
 
+    /// The part of the header that few blocks need.
     final class Rest {
         /// The objects that the block points to, and therefore retains.
         let owners: [AnyObject]

@@ -11,7 +11,7 @@
 /// Copying them copies a reference. A value that cannot cross the boundary, such as a `UInt` above `Int.max`, makes the
 /// call fail with ``PluginError/Code/invalidValue``.
 public struct Parameters: Sendable {
-    // `Value` alone is the type of the values in a literal here, an associated type of ExpressibleByDictionaryLiteral.
+    // Here, `Value` alone would mean the associated type of ExpressibleByDictionaryLiteral.
 
     @usableFromInline let encoded: EncodedValues
 

@@ -59,7 +59,7 @@ package struct ModuleManifest: Sendable, Equatable {
         package var isAsync = false
         /// Whether other programs may call it.
         package var isRemote = false
-        /// What the program's guard must find about other programs that call it: words such as `login`.
+        /// What the action demands of other programs, which the program's guard checks: words such as `login`.
         package var demands: [String] = []
         package var parameters: [Parameter] = []
         /// Whether it takes parameters that it does not declare.

@@ -8,12 +8,13 @@ public struct RemoteCall: Sendable {
     public let scheme: String?
     /// The host in lower case; `nil` if the URL has none.
     public let host: String?
-    /// The target that the URL leads to, or that a URL of the form `scheme://target/action` names if it leads to nothing
-    /// that other programs may open; `nil` for other URLs that lead to nothing, and for a route's closure.
+    /// The target of the action that the URL leads to; `nil` for the closure of a route. If the URL leads to nothing that
+    /// other programs may open: the target that it names, if it has the form `scheme://target/action`, otherwise `nil`.
     public let target: String?
     /// The action of the target; `nil` if there is no target.
     public let action: String?
-    /// The pattern of the route that the URL matches; `nil` if none leads to the action.
+    /// The pattern of the route by which the URL leads to the action; `nil` if it leads there without a route, or
+    /// nowhere.
     public let route: String?
     /// The parameters as the action would get them: those that were passed in addition to the URL, those of the URL,
     /// and the defaults, converted to the declared types. Parameters without a value are left out. If the URL leads to
@@ -50,7 +51,7 @@ public enum RemoteAnswer: Sendable {
 /// not have side effects, because `canOpen` calls it, too.
 public typealias RemoteGuard = @Sendable (RemoteCall) -> RemoteDecision
 
-/// A function that decides about remote calls about which the ``RemoteGuard`` has answered ``RemoteDecision/ask``. It
+/// A function that decides about the remote calls for which the ``RemoteGuard`` has answered ``RemoteDecision/ask``. It
 /// can have side effects, such as a login. An error that it throws ends the call.
 public typealias AsynchronousRemoteGuard = @Sendable (RemoteCall) async throws -> RemoteAnswer
 

@@ -7,10 +7,10 @@ extension PluginHost {
     ///         .string("This is \(parameters["key"]?.string ?? "")")
     ///     }
     ///
-    /// The closure gets every parameter of the URL as text, those that the caller passes, and the defaults; the captures
-    /// of groups without a name under their numbers; the URL as `_url`, the pattern as `_pattern`, and as `_object`
-    /// whether the caller requests an object. It runs on the thread of the caller, possibly concurrently. Interceptors
-    /// do not see its calls.
+    /// The closure gets all parameters in one map: those of the URL as text, and those that the caller passes and the
+    /// defaults as they are. The captures of groups without a name have their numbers as names; `_url` is the URL,
+    /// `_pattern` the pattern, and `_object` whether the caller requests an object. The closure runs on the thread of the
+    /// caller, possibly concurrently. Interceptors do not see its calls.
     ///
     /// - Parameters:
     ///   - pattern: The pattern.
@@ -18,9 +18,10 @@ extension PluginHost {
     ///   - summary: One sentence about the route, for lists.
     ///   - defaults: Values for parameters that neither the caller nor the URL gives.
     ///   - isRemote: Whether other programs may open the route.
-    ///   - demands: What the guard must find about other programs, such as `login`.
+    ///   - demands: What the route demands of other programs, such as `login`; the guard checks it. Only for remote
+    ///     routes.
     ///   - body: The closure. Its result, or the error that it throws, is that of the opening.
-    /// - Throws: The errors of ``addRoute(_:to:name:summary:defaults:)``.
+    /// - Throws: The errors of ``addRoute(_:to:name:summary:defaults:transition:groups:)``.
     public func addRoute(
         _ pattern: String, name: String? = nil, summary: String = "", defaults: [String: Value] = [:],
         isRemote: Bool = false, requires demands: [String] = [],

@@ -205,7 +205,8 @@ extension PluginHost {
     /// Sets the guard, which decides about calls from other programs; `nil` removes it.
     ///
     /// The guard is asked once for each opening of a URL by a remote caller, after the URL's route was found and its
-    /// parameters were checked. Without a guard, actions that demand something of other programs are refused to them.
+    /// parameters were checked; also if the URL leads to nothing, so that the guard can redirect it. Without a guard,
+    /// actions that demand something of other programs are refused to them.
     public func onRemoteCall(_ guardian: RemoteGuard?) {
         let forms = guardian.map { RemoteGuardForms(check: $0, decide: nil) }
         core.remoteGuard.withLock { $0 = forms }

@@ -6,6 +6,6 @@ struct RouteClosure: Sendable {
     let callback: Callback
     /// Whether other programs may call it.
     let isRemote: Bool
-    /// What the guard must find about other programs that call it.
+    /// What it demands of other programs, which the guard checks.
     let demands: [String]
 }

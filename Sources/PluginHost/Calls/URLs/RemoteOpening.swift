@@ -208,7 +208,7 @@ extension Calls {
         guard left > 0 else {
             throw PluginError(
                 .deadlineExceeded,
-                "The timeout for opening “\(url.text.shortened)” passed before its route was found. Nothing was called."
+                "The timeout for opening “\(url.text.shortened)” passed before anything was called."
             )
         }
         return left

@@ -14,7 +14,7 @@ enum URLDestination {
     /// The endpoint that declares the parameters; `nil` if any are accepted.
     var declaring: Endpoint? { if case .action(let endpoint) = self { endpoint } else { nil } }
 
-    /// What the guard must find about other programs.
+    /// What it demands of other programs, which the guard checks.
     var demands: [String] {
         switch self {
         case .action(let endpoint), .notFound(let endpoint): endpoint.demands
