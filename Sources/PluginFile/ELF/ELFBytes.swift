@@ -34,11 +34,10 @@ package struct ELFBytes {
     /// Returns whether the `size` bytes at `offset` are inside the file.
     func contains(_ offset: UInt64, _ size: UInt64) -> Bool { offset <= count && size <= count - offset }
 
-    /// Returns the integer at `offset`, in the byte order of this machine. Throws if the file ends before it.
-    func read<Integer: FixedWidthInteger & BitwiseCopyable>(
-        _ type: Integer.Type, at offset: UInt64
-    ) throws(PluginError) -> Integer {
-        let size = UInt64(MemoryLayout<Integer>.size)
+    /// Returns the integer, or structure of integers, at `offset`, in the byte order of this machine. Throws if the file
+    /// ends before it.
+    func read<Plain: BitwiseCopyable>(_ type: Plain.Type, at offset: UInt64) throws(PluginError) -> Plain {
+        let size = UInt64(MemoryLayout<Plain>.size)
         try check(contains(offset, size), else: "it refers to byte \(offset), but has only \(count) bytes")
         window?.require(offset, size)
         // Sound: the range was checked above.

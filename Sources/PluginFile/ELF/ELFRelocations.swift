@@ -58,31 +58,46 @@ struct ELFRelocations {
         }
     }
 
+    /// An entry of a table of relocations.
+    private struct Entry: BitwiseCopyable {
+        let address: UInt64
+        let type: UInt32
+        let symbol: UInt32
+        let addend: UInt64
+    }
+
     private mutating func check(_ table: ELFDynamic.Table, relativeCount: UInt64) throws(PluginError) {
+        // Constants outside of the loop, because a large module has ten thousands of relocations.
+        let (file, segments, relocatesText) = (dynamic.file, dynamic.segments, dynamic.relocatesText)
+        let (relative, indirect, functionArrays) = (Self.relative, Self.indirect, functionArrays)
+        var symbolCount: UInt64 = 0
         for index in 0..<table.size / 24 {
-            let at = table.offset + index * 24
-            let address = try file.read(UInt64.self, at: at)
-            let type = try file.read(UInt32.self, at: at + 8)
-            let symbol = try file.word(at: at + 12)
-            try file.check(
-                Self.isKnown(type) && (index >= relativeCount || type == Self.relative),
-                else: "relocation \(index) has type \(type), which is not allowed there")
+            let entry = try file.read(Entry.self, at: table.offset + index * 24)
+            let type = entry.type
+            let isAllowed = type == relative || (index >= relativeCount && Self.isKnown(type))
+            if !isAllowed { throw file.damaged("relocation \(index) has type \(type), which is not allowed there") }
             if type == 0 { continue }
-            try checkAddress(address)
-            symbolCount = max(symbolCount, symbol + 1)
-            guard type == Self.relative || type == Self.indirect else { continue }
-            let target = try file.read(UInt64.self, at: at + 16)
-            let mustBeCode = type == Self.indirect || functionArrays.contains { $0.contains(address) }
-            try file.check(
-                !mustBeCode || dynamic.segments.isExecutable(target),
-                else: "it would call a function at address \(target), where there is no code")
+            try Self.checkAddress(entry.address, file, segments, relocatesText)
+            symbolCount = max(symbolCount, UInt64(entry.symbol) + 1)
+            guard type == relative || type == indirect else { continue }
+            let mustBeCode = type == indirect || functionArrays.contains { $0.contains(entry.address) }
+            if mustBeCode, !segments.isExecutable(entry.addend) {
+                throw file.damaged("it would call a function at address \(entry.addend), where there is no code")
+            }
         }
+        self.symbolCount = max(self.symbolCount, symbolCount)
     }
 
     private func checkAddress(_ address: UInt64) throws(PluginError) {
-        let load = dynamic.segments.load(holding: address, 8)
-        let isData = load.map { $0.isWritable || dynamic.relocatesText } ?? false
-        try file.check(isData, else: "a relocation would write to address \(address), where there is no writable data")
+        try Self.checkAddress(address, file, dynamic.segments, dynamic.relocatesText)
+    }
+
+    private static func checkAddress(
+        _ address: UInt64, _ file: ELFBytes, _ segments: ELFSegments, _ relocatesText: Bool
+    ) throws(PluginError) {
+        guard let load = segments.load(holding: address, 8), load.isWritable || relocatesText else {
+            throw file.damaged("a relocation would write to address \(address), where there is no writable data")
+        }
     }
 
     /// Checks DT_RELR, in which an even word is an address, and an odd one a bitmap of the 63 words that follow.
