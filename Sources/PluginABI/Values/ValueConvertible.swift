@@ -32,6 +32,9 @@ public protocol ActionResult: SendableMetatype {
 }
 
 /// A type whose values can be parameters and results: convertible to ``Value`` and back.
+///
+/// Lists and maps conform if their elements are of one such type. A list or map of several types is written as a
+/// ``Value``: `["red", 5] as Value`.
 public protocol ValueConvertible: ActionParameter, ActionResult {
     /// Reads a value; throws ``PluginError/Code/mistypedParameter`` if the value is of another type.
     init(_ value: Value) throws(PluginError)

@@ -9,8 +9,8 @@ import Testing
 
 /// Which file of each module serves, and what happens to the others.
 @Suite struct PlanTests {
-    /// Files in words, `a.so A 1.0.0 #7 needs B targets T S`, where a number is the content, and `a.so broken A 1.0.0` is a
-    /// file that could not be started.
+    /// Files in words, `a.so A 1.0.0 #7 needs B route a://b service S:1.0.0:5 targets T S`, where `#7` is the content and
+    /// `:5` the priority of the service. `a.so broken A 1.0.0` is a file that could not be started.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let files: [String]
@@ -50,6 +50,43 @@ import Testing
             "A lower version serves if it claims nothing already used", "a.so A 1.0.0", "b.so A 2.0.0 targets T",
             "c.so B 1.0.0 #5 targets T", besides: "c.so B 1.0.0 #5 targets T", serves: "a.so c.so",
             verdicts: "a.so:serves b.so:refused c.so:serves"),
+        Case(
+            "A route belongs to the first module by name, whatever its groups are called",
+            "a.so B 1.0.0 route app://x/:id", "b.so A 1.0.0 route app://x/:key", serves: "b.so",
+            verdicts: "a.so:refused b.so:serves"),
+        Case(
+            "Routes that only overlap are both served", "a.so A 1.0.0 route app://x/:id",
+            "b.so B 1.0.0 route app://x/y",
+            serves: "a.so b.so", verdicts: "a.so:serves b.so:serves"),
+        Case(
+            "A module that serves keeps its route", "a.so A 1.0.0 route app://x", "b.so B 1.0.0 #5 route app://x",
+            besides: "b.so B 1.0.0 #5 route app://x", serves: "b.so", verdicts: "a.so:refused b.so:serves"),
+        Case(
+            "A route that the next version of a module no longer has is free", "a.so A 2.0.0 #2",
+            "b.so B 1.0.0 route app://x", besides: "a.so A 1.0.0 #1 route app://x", serves: "a.so b.so",
+            verdicts: "a.so:serves b.so:serves", leaves: "A"),
+        Case(
+            "A lower version serves if the route of the higher one is taken", "a.so B 1.0.0",
+            "b.so B 2.0.0 route app://x",
+            "c.so A 1.0.0 route app://x", serves: "c.so a.so", verdicts: "a.so:serves b.so:refused c.so:serves"),
+        Case(
+            "A service of one version and priority belongs to the first module by name",
+            "a.so B 1.0.0 service S:1.0.0:5",
+            "b.so A 1.0.0 service S:1.0.0:5", serves: "b.so", verdicts: "a.so:refused b.so:serves"),
+        Case(
+            "A service can have several versions", "a.so A 1.0.0 service S:1.0.0:0", "b.so B 1.0.0 service S:1.1.0:0",
+            serves: "a.so b.so", verdicts: "a.so:serves b.so:serves"),
+        Case(
+            "A version of a service can have several priorities", "a.so A 1.0.0 service S:1.0.0:0",
+            "b.so B 1.0.0 service S:1.0.0:1", serves: "a.so b.so", verdicts: "a.so:serves b.so:serves"),
+        Case(
+            "A module that serves keeps its service", "a.so A 1.0.0 service S:1.0.0:0",
+            "b.so B 1.0.0 #5 service S:1.0.0:0", besides: "b.so B 1.0.0 #5 service S:1.0.0:0", serves: "b.so",
+            verdicts: "a.so:refused b.so:serves"),
+        Case(
+            "A module with one claim that is taken makes none of its claims", "a.so A 1.0.0 targets T",
+            "b.so B 1.0.0 route app://x service S:1.0.0:0 targets T", "c.so C 1.0.0 route app://x service S:1.0.0:0",
+            serves: "a.so c.so", verdicts: "a.so:serves b.so:refused c.so:serves"),
         Case(
             "A module whose requirement is unmet waits", "a.so A 1.0.0 needs X", "b.so B 1.0.0", serves: "b.so",
             verdicts: "a.so:waits b.so:serves"),
@@ -136,20 +173,33 @@ import Testing
         if isBroken { words.removeFirst() }
         let (name, version) = (words.removeFirst(), words.removeFirst())
         var content = UInt64(bitPattern: Int64(text.hashValue))
-        var (requirements, targets) = ([String](), [String]())
+        var (requirements, targets, services, routes) = ([String](), [String](), [String](), [RouteEntry]())
         while let word = words.popFirst() {
             if word.hasPrefix("#") {
                 content = UInt64(word.dropFirst())!
             } else if word == "needs" {
                 requirements.append(#"{"module": "\#(words.removeFirst())"}"#)
+            } else if word == "route" {
+                routes.append(
+                    try RouteEntry(
+                        RoutePattern(words.removeFirst()), to: "\(name)/open", name: nil, summary: "", defaults: [:],
+                        owner: .module(name)))
+            } else if word == "service" {
+                let parts = words.removeFirst().split(separator: ":")
+                targets = [name]
+                services.append(
+                    """
+                    {"name": "\(parts[0])", "version": "\(parts[1])", "priority": \(parts[2]), "target": "\(name)"}
+                    """)
             } else if word == "targets" {
-                targets = words.map { #"{"name": "\#($0)", "actions": []}"# }
+                targets += words
                 words = []
             }
         }
         let json = """
             {"name": "\(name)", "version": "\(version)", "requires": [\(requirements.joined(separator: ","))],
-             "targets": [\(targets.joined(separator: ","))]}
+             "services": [\(services.joined(separator: ","))],
+             "targets": [\(targets.map { #"{"name": "\#($0)", "actions": []}"# }.joined(separator: ","))]}
             """
         let manifest = try Array(json.utf8).withUnsafeBytes { try ModuleManifest(parsing: $0, abiMinor: 0) }
         let (library, image) = try Self.library.get()
@@ -160,7 +210,7 @@ import Testing
         let description = UnsafeMutablePointer<plugin_module>.allocate(capacity: 1)
         description.initialize(to: plugin_module())
         let module = LoadedModule(
-            staged, toolchain: "", abiMinor: 0, manifest: manifest, routes: [], description: description,
+            staged, toolchain: "", abiMinor: 0, manifest: manifest, routes: routes, description: description,
             functions: [:],
             factories: [:])
         let error = PluginError(.activationFailed, "It was not started.")
