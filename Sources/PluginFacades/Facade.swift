@@ -32,7 +32,7 @@ public struct Facade: Sendable {
         }
         if let name, SwiftNames.used.contains(name) {
             throw PluginError(
-                .invalidValue, "“\(name.shortened)” is a type that the façade itself uses. “\(name)Facade” would do.")
+                .invalidValue, "“\(name.shortened)” is a type that the façade itself uses. Try “\(name)Facade”.")
         }
         // Keys that this host does not know yet are skipped: a façade does not need them.
         let parsed = try Bytes(manifest.utf8).withUnsafeBytes { text throws(PluginError) in

@@ -54,7 +54,7 @@ import Testing
     @Test func `A duplicate name is refused if the rules say so`() throws {
         #expect(try read(#"[{"a": 1, "a": 2}]"#) == [["a": 1]])
         let failure = #expect(throws: MalformedText.self) { try read(#"[{"a": 1, "a": 2}]"#, .file) }
-        #expect(failure?.message == "has a name twice: “a”, at byte 10. Use each name once.")
+        #expect(failure?.message == "has the name “a” twice, at byte 10. Use each name once.")
     }
 
     /// Text that makes a careless reader slow, or makes it trap.

@@ -53,7 +53,7 @@ import Testing
         ("bplist00", "binary property list"), ("", "tag is missing"), ("text", "tag is missing"),
         ("<plist>", "tag is missing"), ("<plist><dict><key>a</key></dict></plist>", "a value is missing"),
         ("<dict><true/></dict>", "a <key> is missing"), ("<dict><key>a</key><true/>", "tag is missing"),
-        ("<dict><key>a</key><true/><key>a</key><true/></dict>", "a name twice, “a”"),
+        ("<dict><key>a</key><true/><key>a</key><true/></dict>", "the key “a” occurs twice"),
         ("<date>2000-01-01T00:00:00Z</date>", "a date"), ("<real>nan</real>", "finite"),
         ("<real>1e400</real>", "finite"),
         ("<integer>9223372036854775808</integer>", "64 bits"), ("<integer></integer>", "64 bits"),
@@ -61,8 +61,9 @@ import Testing
         ("<string>&#xD800;</string>", "numeric entity"), ("<string>&#0;</string>", "numeric entity"),
         ("<string>&#99999999999999999999;</string>", "numeric entity"),
         ("<string><b/></string>", "</string> is missing"),
-        ("<string", "no end"), ("<string a=\"", "no end"), ("<!-- x", "“-->” is missing"), ("<>", "no name"),
-        ("<uid/>", "<uid> is not allowed here"), ("<true/><true/>", "more follows"),
+        ("<string", "not terminated"), ("<string a=\"", "not terminated"), ("<!-- x", "“-->” is missing"),
+        ("<>", "no name"),
+        ("<uid/>", "<uid> is not allowed here"), ("<true/><true/>", "text after its end"),
         ("<!DOCTYPE plist [<!ENTITY a \"b\">]><true/>", "of its own"),
     ]) func `Invalid property lists are refused, with the reason`(text: String, message: String) {
         let failure = #expect(throws: MalformedText.self) { try read(text) }

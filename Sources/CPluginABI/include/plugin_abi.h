@@ -136,7 +136,7 @@ typedef struct plugin_module {
     uint16_t abi_major, abi_minor;
     plugin_string toolchain; /* "swift 6.3"; empty for code that needs no Swift runtime */
     plugin_string manifest;  /* JSON; manifest.schema.json, beside this file, describes it */
-    const plugin_function *functions;
+    const plugin_function *functions; /* at most 100,000 */
     uint64_t function_count;
     const plugin_factory *factories; /* of targets with instances, see plugin_abi/instances.h */
     uint64_t factory_count;

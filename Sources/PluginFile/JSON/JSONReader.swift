@@ -34,7 +34,7 @@ package struct JSONReader {
         var reader = JSONReader(bytes: text.bindMemory(to: UInt8.self), rules: rules)
         if text.starts(with: [0xEF, 0xBB, 0xBF]) { reader.index = 3 }
         let value = try reader.value()
-        guard reader.next() == nil else { throw reader.failure("more follows the value") }
+        guard reader.next() == nil else { throw reader.failure("there is text after the value") }
         return value
     }
 
@@ -88,7 +88,7 @@ package struct JSONReader {
                 if entries[name] == nil {
                     entries[name] = value
                 } else if rules.refusesRepeatedNames {
-                    throw MalformedText("has a name twice: “\(name.shortened)”, at byte \(start). Use each name once.")
+                    throw MalformedText("has the name “\(name.shortened)” twice, at byte \(start). Use each name once.")
                 }
             } while take(UInt8(ascii: ","))
         }

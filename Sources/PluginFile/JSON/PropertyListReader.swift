@@ -36,7 +36,7 @@ struct PropertyListReader {
         let value = try reader.value(tag)
         if isWrapped { try reader.close("plist") }
         try reader.skipMisc()
-        guard reader.index == reader.bytes.count else { throw reader.failure("more follows its end") }
+        guard reader.index == reader.bytes.count else { throw reader.failure("there is text after its end") }
         return value
     }
 
@@ -73,7 +73,7 @@ struct PropertyListReader {
             let name = try text(of: tag)
             let value = try value(self.tag())
             guard entries.updateValue(value, forKey: name) == nil else {
-                throw failure("it has a name twice, “\(name.shortened)”")
+                throw failure("the key “\(name.shortened)” occurs twice in a <dict>")
             }
         }
         return entries
@@ -192,7 +192,7 @@ struct PropertyListReader {
                 break
             }
         }
-        throw failure("a tag has no end")
+        throw failure("a tag is not terminated")
     }
 
     private mutating func close(_ name: String) throws(MalformedText) {

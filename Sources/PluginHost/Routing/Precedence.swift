@@ -16,7 +16,7 @@ extension RoutePattern {
             if let rule { return rule }
         }
         let rule = path.rule(precedingBy: otherPath, for: PathScalars.scalars(url.path)) { "segment \($0)" }
-        return rule ?? "it is equally specific, and its text sorts after the other"
+        return rule ?? "it is equally specific, and its text sorts after that of the other"
     }
 
     private static let hostWords = ["a literal", "a pattern", "any host"]

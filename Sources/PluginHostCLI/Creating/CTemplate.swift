@@ -14,7 +14,7 @@ enum CTemplate {
             " \"routes\": [{\"pattern\": \"app://\#(name.host)/greet/:name\", \"action\": \"\#(name.text)/greet\","
             "   \"name\": \"\#(name.text).greet\", \"summary\": \"A greeting.\"}]}";
 
-        /* The host has checked the parameters: there is one, and it is a string. Strings have a length and no final zero. */
+        /* The host has checked that there is one parameter, a string. Strings are not NUL-terminated. */
         static void greet(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
             (void)data, (void)count;
             const size_t size = (size_t)arguments[0].count + sizeof "Hello, !";

@@ -9,7 +9,7 @@ struct ModuleName: Sendable {
         let isWord = text.allSatisfy { $0.isPlainLetter || $0.isPlainDigit || $0 == "_" }
         guard isWord, text.first?.isPlainLetter == true else {
             let example = text.filter { $0.isPlainLetter || $0.isPlainDigit }.drop(while: \.isPlainDigit)
-            let hint = example.isEmpty ? "" : " '\(example.prefix(1).uppercased() + example.dropFirst())' would do."
+            let hint = example.isEmpty ? "" : " Try '\(example.prefix(1).uppercased() + example.dropFirst())'."
             throw .usage(
                 "'\(text.shortened)' is not a valid module name: use a letter, then letters, digits and '_'.\(hint)")
         }
@@ -19,7 +19,7 @@ struct ModuleName: Sendable {
         }
         guard !Self.taken.contains(text.lowercased()), !text.lowercased().hasPrefix("plugin_") else {
             throw .usage(
-                "'\(text.shortened)' is a reserved name of Swift or PluginHost. '\(text)Module' would do.")
+                "'\(text.shortened)' is a reserved name of Swift or PluginHost. Try '\(text)Module'.")
         }
         self.text = text
     }

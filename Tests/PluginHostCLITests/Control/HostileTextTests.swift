@@ -78,7 +78,7 @@ import Testing
         }
         try Data(#"{"A": {}, "A": {"x": 1}}"#.utf8).write(to: URL(filePath: file))
         let outcome = try ProgramProcess.run("list", "--plugins", folder.path, "--config", file, "--json")
-        #expect(outcome.json?["error"]?["message"]?.string?.contains("has a name twice: “A”") == true)
+        #expect(outcome.json?["error"]?["message"]?.string?.contains("has the name “A” twice") == true)
     }
 
     /// The message around a value of the maximum depth is nested deeper than the value.

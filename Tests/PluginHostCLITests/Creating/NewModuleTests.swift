@@ -82,10 +82,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("my-module", "'Mymodule' would do"), ("1st", "'St' would do"), ("", "not a valid"), ("Ünique", "not a valid"),
-        ("class", "'classModule' would do"), ("entry", "'entryModule' would do"),
-        ("Synchronization", "'SynchronizationModule' would do"), ("plugin_module", "'plugin_moduleModule' would do"),
-        ("Module", "'ModuleModule' would do"), ("../x", "not a valid"),
+        ("my-module", "Try 'Mymodule'"), ("1st", "Try 'St'"), ("", "not a valid"), ("Ünique", "not a valid"),
+        ("class", "Try 'classModule'"), ("entry", "Try 'entryModule'"),
+        ("Synchronization", "Try 'SynchronizationModule'"), ("plugin_module", "Try 'plugin_moduleModule'"),
+        ("Module", "Try 'ModuleModule'"), ("../x", "not a valid"),
     ])
     func `an invalid name is refused, with a valid one as a suggestion`(name: String, words: String) throws {
         let outcome = try new("--at", "\(folder.path)/x", "--dependency", repository, "--", name)

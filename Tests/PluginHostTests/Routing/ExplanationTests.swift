@@ -69,7 +69,7 @@ import Testing
         try host.addRoute("r://e/:b([a-z]+)", to: "A/fetchDetail")
         try host.addRoute("r://e/:a([a-z]+x?)", to: "A/fetchDetail")
         #expect(host.resolve("r://e/b").route == "r://e/:a([a-z]+x?)")
-        #expect(self.others("r://e/b")["r://e/:b([a-z]+)"]?.contains("its text sorts after the other") == true)
+        #expect(self.others("r://e/b")["r://e/:b([a-z]+)"]?.contains("its text sorts after that of the other") == true)
         // A declared route precedes the action that the URL itself names.
         try host.addRoute("app://a/:key", to: "A/fetchDetail")
         #expect(self.others("app://A/price")["app://A/price"]?.contains("a declared route precedes") == true)

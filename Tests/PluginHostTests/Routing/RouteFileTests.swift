@@ -235,7 +235,7 @@ import Testing
             (#"{"app://(": "A/b"}"#, "route “app://(”: "), (#"{"app://a": {"summary": "x"}}"#, "\"action\" is missing"),
             (#"{"app://a": {"acton": "A/b"}}"#, "Did you mean “action”?"),
             (#"{"app://a": {"action": "A/b", "defaults": []}}"#, "\"defaults\" must be an object"),
-            (#"{"app://a": "A/b", "app://a": "A/c"}"#, "has a name twice"),
+            (#"{"app://a": "A/b", "app://a": "A/c"}"#, "has the name “app://a” twice"),
             (#"{"app://:a/x": "A/b", "app://:b/x": "A/c"}"#, "match the same URLs"),
             (#"{"app://a": {"action": "A/b", "name": "n"}, "app://b": {"action": "A/b", "name": "n"}}"#, "both named"),
             ("{\"a\": " + String(repeating: "[", count: 200), "nested more than 128"),

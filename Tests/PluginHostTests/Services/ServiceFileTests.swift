@@ -204,7 +204,10 @@ import Testing
             (#"{"S": {"target": "T", "version": "1.0.0", "prority": 1}}"#, "Did you mean “priority”?"),
             (#"{"S": {"target": "T", "version": "1.0.0", "name": "T"}}"#, "unknown key \"name\""),
             (#"{"a b": {"target": "T", "version": "1.0.0"}}"#, "the name \"a b\" is not allowed"),
-            (#"{"S": {"target": "T", "version": "1.0.0"}, "S": {"target": "T", "version": "2.0.0"}}"#, "a name twice"),
+            (
+                #"{"S": {"target": "T", "version": "1.0.0"}, "S": {"target": "T", "version": "2.0.0"}}"#,
+                "has the name “S” twice"
+            ),
             (
                 #"{"S": [{"target": "T", "version": "1.0.0"}, {"target": "U", "version": "1.0.0"}]}"#,
                 "S 1.0.0 is declared twice with the priority 0"
