@@ -45,7 +45,7 @@ typedef struct plugin_string {
 
 /* A reference to an object that lives in a module and has actions of its own; 0 means no object.
  * The host counts its holders: the caller of object_create or callback_create is the first one,
- * object_retain adds one, object_release removes one, and the object ends when none is left, and
+ * object_retain adds one, object_release removes one. The object ends when it has no holder and
  * none of its actions runs. In an argument or a result it is borrowed. The use of an ended object
  * is detected and does no harm. Objects that retain each other never end. */
 typedef uint64_t plugin_object;
@@ -78,7 +78,8 @@ typedef struct plugin_value {
     } as;
 } plugin_value;
 
-/* An entry of a map, or a parameter of a request. A parameter without a key is by position. */
+/* An entry of a map, or a parameter of a request. Parameters without a key are assigned to the
+ * declared ones in order. Of parameters with equal keys, the first one counts. */
 typedef struct plugin_entry {
     plugin_string key;
     plugin_value value;
@@ -116,7 +117,6 @@ typedef void (*plugin_invoke)(void *data, const plugin_call *call, const plugin_
 
 /* The function behind an entry of the manifest. Each entry of these kinds has exactly one, while
  * routes and services lead to actions of targets:
- *
  *     "Target/action"  an action of a target
  *     "Type#action"    an action of an object type
  *     "@setUp"         a lifecycle hook, see plugin_abi/hooks.h
@@ -144,7 +144,8 @@ typedef struct plugin_module {
     /* Passes the host's table, which the module keeps. Called before everything else here. Returns
      * 0, or another number to refuse. The module can make calls from @setUp on. [one at a time] */
     int32_t (*activate)(void *data, const plugin_host *host);
-    /* Called after the last call: stops threads and timers, and waits. [one at a time] */
+    /* Called after the last call, and after a failed start, even if `activate` has refused: stops
+     * the module's threads and timers, and waits until they have ended. [one at a time] */
     void (*deactivate)(void *data);
     /* Returns a static table, or null. The host does not ask for any yet. [any thread] */
     const void *(*get_extension)(void *data, plugin_string identifier);
@@ -171,7 +172,6 @@ struct plugin_call {
 };
 
 /* The kinds of addresses, and the members of a request that each one uses; it ignores the others.
- *
  *     address  target          action      object               version
  *     ACTION   name of target  its action  -                    -
  *     URL      the URL         -           -                    -
@@ -189,7 +189,7 @@ struct plugin_call {
 #define PLUGIN_ADDRESS_CHAIN 6u /* up from an object to its parents, see plugin_abi/chain.h */
 
 #define PLUGIN_REQUEST_REMOTE 1u /* treat it as coming from another program: remote actions only */
-#define PLUGIN_REQUEST_OBJECT 2u /* of a URL: asks for an object; the action may declare _object */
+#define PLUGIN_REQUEST_OBJECT 2u /* of a URL: asks for an object; a declared _object is true */
 #define PLUGIN_REQUEST_FRESH 4u  /* make an instance of the target for this call alone */
 #define PLUGIN_REQUEST_STICKY 8u /* of an event: modules that start later get it, too */
 
@@ -200,7 +200,7 @@ typedef struct plugin_request {
     plugin_string target;
     plugin_string action;
     plugin_object object;
-    const plugin_entry *parameters; /* by name or by position, in any order that fits */
+    const plugin_entry *parameters; /* by name or by position, see plugin_entry */
     uint64_t parameter_count;       /* at most 1048576 */
     int64_t timeout; /* nanoseconds from now; 0 for none or, in asynchronous calls, the host's */
     uint32_t flags;  /* PLUGIN_REQUEST_... */
@@ -217,12 +217,12 @@ typedef void (*plugin_completion)(void *data, const plugin_value *value, const p
 
 #define PLUGIN_REPLY_ACCEPTED 0
 #define PLUGIN_REPLY_STALE 1   /* the call is over or belongs to another module; nothing was done */
-#define PLUGIN_REPLY_REFUSED 2 /* not UTF-8, or too deep; the caller gets an error. The result type
-                                * that the manifest declares is not checked. */
+#define PLUGIN_REPLY_REFUSED 2 /* not UTF-8, too deep, or an ended object; the caller gets an error.
+                                * The declared type of the result is not checked. */
 
 /* Replies with a result before the action returns. When it has returned, `call` is invalid: keep
- * call->token, and use host->resolve. Borrows `result`. Returns PLUGIN_REPLY_..., which does not
- * detect a second reply if the first was a scalar. [any thread; one at a time per call] */
+ * call->token, and use host->resolve. Borrows `result`. Returns PLUGIN_REPLY_...; a second reply
+ * after a scalar result is not detected. [any thread; one at a time per call] */
 static inline int32_t plugin_reply(const plugin_host *host, const plugin_call *call,
                                    plugin_value result);
 
@@ -247,10 +247,10 @@ struct plugin_host {
     void *implementation; /* for the host's own use */
 
     /* Calls a synchronous action; an asynchronous one is an error, and so is a callback with
-     * PLUGIN_OBJECT_ASYNC: use `call` for objects of unknown origin. `parent` is the call for which
-     * this one is made; 0 means the one that runs on this thread, if any. It serves to detect
-     * recursion and circular waits, and passes on no deadline. `completion` runs before this
-     * returns, on this or the replying thread. Borrows `request`. [any thread] */
+     * PLUGIN_OBJECT_ASYNC: use `call` for objects of unknown origin. `parent`, here and in `call`,
+     * is the call for which this one is made; 0 means the one that runs on this thread, if any. It
+     * serves to detect recursion and circular waits, and passes on no deadline. `completion` runs
+     * before this returns, on this or the replying thread. Borrows `request`. [any thread] */
     void (*perform)(const plugin_host *host, plugin_token parent, const plugin_request *request,
                     plugin_completion completion, void *data);
     /* Calls an action of either kind. `completion` runs on any thread, maybe before this returns.
@@ -266,22 +266,22 @@ struct plugin_host {
     int32_t (*resolve)(const plugin_host *host, plugin_token call, const plugin_value *result);
     /* Replies with an error. Borrows `error`. Returns PLUGIN_REPLY_... [any thread] */
     int32_t (*reject)(const plugin_host *host, plugin_token call, const plugin_error *error);
-    /* Sets the cancel handler of an asynchronous call to this module. The handler runs once, on any
-     * thread, possibly before this returns: with 1 when the call is cancelled or its deadline
-     * passes, otherwise with 0. A second handler, or one for another call, runs immediately with 0.
-     * [any thread] */
+    /* Sets the cancel handler of an asynchronous call to this module. It runs once, on any thread,
+     * possibly before this returns: with 1 when the call is cancelled or its deadline passes,
+     * otherwise with 0 when the call is over. A second handler for the same call, or a handler for
+     * any other call, runs immediately with 0. [any thread] */
     void (*on_cancel)(const plugin_host *host, plugin_token call,
                       void (*handler)(void *data, int32_t cancelled), void *data);
 
     /* Makes an object of a declared type; the caller is its first holder. The object owns
      * `instance` until it ends; then `destroy` (may be null) gets it back, once, on any thread,
-     * also within object_release: lock nothing there that `destroy` needs. Returns 0, and owns
-     * nothing, if the manifest has no such type. [any thread] */
+     * possibly within object_release: hold no lock there that `destroy` acquires. Returns 0, and
+     * owns nothing, if the manifest has no such type or too many objects exist. [any thread] */
     plugin_object (*object_create)(const plugin_host *host, plugin_string type, void *instance,
                                    void (*destroy)(void *instance));
-    /* Makes a callback: an object with one action, "call", which gets its arguments by position, as
-     * given. Owns `data` as an object owns its instance. `flags`: 0 or PLUGIN_OBJECT_ASYNC.
-     * [any thread] */
+    /* Makes a callback: an object with one action, "call", which gets its arguments by position,
+     * unconverted. Owns `data` as an object owns its instance. `flags`: 0 or PLUGIN_OBJECT_ASYNC.
+     * Returns 0, and owns nothing, if `invoke` is null or too many objects exist. [any thread] */
     plugin_object (*callback_create)(const plugin_host *host, plugin_invoke invoke, void *data,
                                      void (*destroy)(void *data), uint32_t flags);
     /* Adds a holder. Returns 0, or 1 if the object has ended. [any thread] */

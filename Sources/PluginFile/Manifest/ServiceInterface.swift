@@ -82,7 +82,7 @@ package struct ServiceOffer: Sendable {
 
 extension SemanticVersion {
     /// Returns whether, by the rules of Semantic Versioning, both versions stand for the same interface, apart from
-    /// additions: they have the same major version, and for 0.x the same minor version, and are no prereleases.
+    /// additions: they have the same major version, and for 0.x the same minor version, and are not prereleases.
     fileprivate func hasInterface(of other: SemanticVersion) -> Bool {
         major == other.major && (major > 0 || minor == other.minor) && prerelease.isEmpty && other.prerelease.isEmpty
     }

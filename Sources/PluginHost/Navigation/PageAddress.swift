@@ -50,7 +50,7 @@ enum PageAddress: Sendable {
 extension PageParameters {
     /// Returns the parameters, with text of a URL converted to the type of the property that it sets.
     ///
-    /// - Throws: `mistypedParameter` for text that is no value of that type.
+    /// - Throws: `mistypedParameter` for text that is not a value of that type.
     func converted(for type: ObjectTypeEntry) throws(PluginError) -> [String: Value] {
         var converted = values
         for name in texts.sorted() {

@@ -27,7 +27,7 @@ struct Overlaps {
         for rank in order { compare(groups[rank]!, patterns, &budget) }
     }
 
-    /// A variant of a pattern: of its host and of its path.
+    /// The indices of a pattern, of a variant of its host and of a variant of its path.
     private struct Variant {
         let pattern: Int
         let host: Int

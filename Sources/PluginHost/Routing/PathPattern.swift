@@ -11,7 +11,8 @@ final class PathPattern: Sendable {
     let segments: [PathSegment]
     /// How specific the rest of the pattern is, if there is one.
     let rest: PathSegment.Rank?
-    /// The variants of a pattern with optional groups; otherwise empty. `segments` and `rest` are those of the first one.
+    /// The variants of a pattern with optional groups; otherwise empty. `segments` and `rest` are those of the first
+    /// one.
     let variants: [Variant]
     let delimiter: UInt32
     /// The automaton, if a search needs it.
@@ -21,7 +22,7 @@ final class PathPattern: Sendable {
     /// The names of the groups, in the order of the captures.
     let names: [String]
 
-    /// How many bytes a pattern may have. This bounds the time in which it is read.
+    /// The maximum length of a pattern in bytes. This bounds the time that it takes to parse a pattern.
     static let mostBytes = 1 << 20
 
     var text: String { Self.text(source) }

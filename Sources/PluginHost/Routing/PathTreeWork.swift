@@ -1,5 +1,5 @@
 extension PathTree {
-    /// Returns the most work that a search takes here and below, computed again.
+    /// Returns the maximum work that a search takes here and below, recomputed without the routes that were removed.
     func exactWork() -> SearchWork {
         var behindLiterals = SearchWork()
         literals.visit { behindLiterals = behindLiterals.or($0.exactNodeWork) }

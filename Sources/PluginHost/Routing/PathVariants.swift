@@ -1,6 +1,7 @@
 extension PathPattern {
-    /// One of the patterns that a pattern with optional groups stands for: each of the groups is there or not. The tree
-    /// finds each of them by its own segments, so that a group that is not there has no influence on what is before it.
+    /// One of the patterns that a pattern with optional groups stands for, with some of the groups and without the
+    /// others. The tree contains each variant under its own segments, so an omitted group does not affect the rank of
+    /// the segments before it.
     struct Variant: Sendable {
         let parts: [PatternPart]
         let segments: [PathSegment]
@@ -19,11 +20,13 @@ extension PathPattern {
 
     /// How many variants a pattern may have. Further optional groups belong to the rest.
     private static let mostVariants = 16
-    /// How many steps for each scalar of a URL the automata of all variants may take together: with larger expressions, a
-    /// pattern has no variants, and its optional groups belong to its rest. This bounds the time in which it is read.
+    /// The maximum number of steps, for each scalar of a URL, that the automata of all variants may take together. A
+    /// pattern that exceeds it has no variants: its optional groups belong to its rest. This bounds the time that it
+    /// takes to parse a pattern.
     private static let mostSteps = SearchWork.most / SearchWork.scalars / 4
 
-    /// Returns the variants of a pattern, beginning with the one that has all groups; none if it has no optional groups.
+    /// Returns the variants of a pattern, beginning with the one that has all groups; an empty array if it has no
+    /// optional groups, or exceeds `mostSteps`.
     ///
     /// - Parameter steps: How many steps the automaton of the pattern takes for each scalar.
     static func variants(of parts: [PatternPart], _ delimiter: UInt32, steps: Int) -> [Variant] {
@@ -55,13 +58,13 @@ extension PathPattern {
 
     func rest(ofVariant number: Int) -> PathSegment.Rank? { variants.isEmpty ? rest : variants[number].rest }
 
-    /// Returns the automaton of a variant, which is created if a search does not need it.
+    /// Returns the automaton of a variant. One that no search needs is not stored, and is created by each call.
     func automaton(ofVariant number: Int) -> Automaton {
         guard !variants.isEmpty else { return automaton }
         return variants[number].automaton ?? Automaton(bounded: variants[number].parts, delimiter: delimiter)
     }
 
-    /// How many steps deciding all variants takes for each scalar.
+    /// The number of steps, for each scalar, to decide whether any of the variants matches.
     var stepsOfVariants: Int {
         if variants.isEmpty { return work.perScalar }
         return variants.reduce(0) { $0 + ($1.automaton?.work.perScalar ?? 0) }

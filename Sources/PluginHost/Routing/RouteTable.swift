@@ -19,7 +19,7 @@ struct RouteTable: Sendable {
         @exclusivity(unchecked) var fallbacks = PersistentMap<Unmanaged<RouteEntry>>()
         @exclusivity(unchecked) var names = PersistentMap<Unmanaged<RouteEntry>>()
         @exclusivity(unchecked) var count = 0
-        /// The most work that a search below any scheme takes.
+        /// The maximum work that a search below any scheme takes.
         @exclusivity(unchecked) var schemeWork = SearchWork()
 
         init() {}
@@ -41,7 +41,7 @@ struct RouteTable: Sendable {
         /// The variants of `patterns`, the most specific ones first.
         @exclusivity(unchecked) var variants: [HostVariant] = []
         @exclusivity(unchecked) var any = PathTree()
-        /// The most work that a search below any literal host takes. It may include routes that were removed.
+        /// The maximum work that a search below any literal host takes. It may include routes that were removed.
         @exclusivity(unchecked) var literalWork = SearchWork()
         /// The number of routes.
         @exclusivity(unchecked) var count = 0

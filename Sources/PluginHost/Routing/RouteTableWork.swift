@@ -6,7 +6,7 @@ extension RouteTable {
             let hosts = pattern.scheme.flatMap { $0.withRawText { root.schemes.find($0)?.takeUnretainedValue() } }
             return ((hosts.map(work) ?? allSchemes()) + work(root.anyScheme)).steps
         }
-        // The known work may include routes that were removed, so it is computed again if it exceeds the limit.
+        // The known work may include routes that were removed, so it is recomputed if it exceeds the limit.
         guard steps(\.work, { root.schemeWork }) > mostSteps else { return nil }
         let exact = steps(\.exactWork) {
             var most = SearchWork()
@@ -16,7 +16,7 @@ extension RouteTable {
         return exact > mostSteps ? exact : nil
     }
 
-    /// Returns the route that takes most steps among those that a URL of a pattern may reach. Routes of files are
+    /// Returns the route that takes the most steps among those that a URL of a pattern may reach. Routes of files are
     /// preferred, since they yield to others.
     func costliest(near pattern: RoutePattern) -> RouteEntry? {
         var costliest: RouteEntry?
@@ -38,10 +38,10 @@ extension RouteTable {
 }
 
 extension RouteTable.Hosts {
-    /// The most work that a search takes here.
+    /// The maximum work that a search takes here. It may include routes that were removed.
     var work: SearchWork { sum(literalWork, \.work) }
 
-    /// The most work that a search takes here, computed again.
+    /// The maximum work that a search takes here, recomputed without the routes that were removed.
     fileprivate var exactWork: SearchWork {
         var behindLiterals = SearchWork()
         literals.visit { behindLiterals = behindLiterals.or($0.exactWork()) }

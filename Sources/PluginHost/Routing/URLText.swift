@@ -147,7 +147,7 @@ struct URLText {
     // MARK: The query
 
     /// Parses the query. Must be called at most once, since there is memory for only one decoding. During a call it
-    /// comes last, so that the data that the path leads to is fetched from memory meanwhile.
+    /// comes last, while the data that the path leads to is being fetched from memory.
     ///
     /// - Throws: `invalidURL`, with the position of the error.
     @inline(__always)

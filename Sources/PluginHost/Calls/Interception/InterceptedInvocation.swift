@@ -196,7 +196,7 @@ final class InterceptedInvocation: Sendable {
 
     // MARK: The action
 
-    /// The program as the caller of the rest of the call.
+    /// The context of the program, which is the caller of what remains of the call.
     var program: HostContext { HostContext(host: calls.program.hostTable) }
 
     private func call(_ frame: Frame, _ receiver: Calls.Receiver, _ call: InterceptedCall) -> plugin_token {

@@ -115,7 +115,7 @@ extension Calls {
         }
     }
 
-    /// Calls what a URL leads to if that is no action: the closure of its route, or a fallback.
+    /// Calls what a URL leads to if that is not an action: the closure of its route, or a fallback.
     @inline(never)
     private func callOther(
         _ resolution: URLResolution, _ entries: UnsafeBufferPointer<plugin_entry>, asksForObject: Bool, _ call: Call,

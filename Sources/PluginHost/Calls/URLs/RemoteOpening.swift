@@ -14,7 +14,7 @@ struct RemoteOpening: Sendable {
     /// What the guard has decided.
     enum Decision: Sendable {
         case none
-        /// To make this call. If the URL leads elsewhere meanwhile, because modules have changed, that is another call.
+        /// To make this call. If modules change and the URL then leads elsewhere, that is another call.
         case pass(RemoteSubject)
         /// To open this URL instead, about which the guard is not asked.
         case redirect(String)
@@ -65,8 +65,7 @@ extension Calls {
         }
     }
 
-    /// Opens a URL, unless the table is replaced meanwhile or the guard wants another URL to be opened: then returns
-    /// `nil`.
+    /// Opens a URL. Returns `nil` if the table is replaced before the call, or if the guard redirects to another URL.
     ///
     /// - Parameter original: The URL that the caller has opened.
     private func tryToOpen(
@@ -117,7 +116,7 @@ extension Calls {
         }
     }
 
-    /// Makes the call of what a URL leads to. Returns `nil` if the table was replaced meanwhile.
+    /// Makes the call of what a URL leads to. Returns `nil` if the table has been replaced.
     private func reachedCall(
         _ destination: URLDestination, _ resolution: URLResolution, _ entries: UnsafeBufferPointer<plugin_entry>,
         _ original: RawText, _ given: UnsafeBufferPointer<plugin_entry>, _ opening: RemoteOpening, _ call: Call,

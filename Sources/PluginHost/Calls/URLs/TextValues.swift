@@ -120,7 +120,7 @@ extension RawText {
 extension Value {
     /// Reads text as a value of a declared type, by the rules for the text of URLs.
     ///
-    /// - Returns: `nil` if the text is no such value, or the type is one that no text of a URL is converted to.
+    /// - Returns: `nil` if the text is not such a value, or if text of a URL is not converted to that type.
     package init?(text: String, as kind: Kind) {
         guard kind != .list, kind != .any, let value = text.withRawText({ $0.value(of: kind) }) else { return nil }
         self = value

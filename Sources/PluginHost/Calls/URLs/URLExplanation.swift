@@ -26,7 +26,7 @@ public struct URLExplanation: Sendable {
     /// Whether ``others`` is complete. It has at most 100 elements.
     public internal(set) var othersAreComplete = true
 
-    /// A route that matches the URL, too, but does not decide what it leads to.
+    /// A route that also matches the URL, but does not decide what it leads to.
     public struct Other: Sendable {
         /// The pattern of the route; `scheme://target/action` for the action that the URL itself names.
         public let pattern: String
@@ -44,8 +44,8 @@ public struct URLExplanation: Sendable {
 }
 
 extension Calls {
-    /// Explains a URL, without calling anything. Takes as long as opening it two or three times: all routes that match are
-    /// found, then the one that decides, and both are compared.
+    /// Explains a URL, without calling anything. Takes as long as opening it two or three times: finds all routes that
+    /// match, then the one that decides, and compares them.
     func explain(_ url: String, _ parameters: Parameters, isRemote: Bool) -> URLExplanation {
         var explanation = URLExplanation(url: url)
         let table = registry.table

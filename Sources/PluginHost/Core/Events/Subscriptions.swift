@@ -108,8 +108,8 @@ final class EventBoard: Sendable {
 }
 
 extension Subscriber {
-    /// Returns whether the subscriber receives a sticky event after its start, as one that was posted before, and not
-    /// from the post itself.
+    /// Returns whether a sticky event counts as posted before the subscriber's module started. It is then delivered
+    /// after the start, and not by the post itself.
     func misses(_ number: Int) -> Bool {
         guard case .module(let endpoint) = self else { return false }
         return number <= endpoint.generation.lastMissedEvent.load(ordering: .acquiring)

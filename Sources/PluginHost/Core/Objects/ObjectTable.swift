@@ -171,7 +171,7 @@ enum ObjectTable {
         forEachLiveSlot { slot in slot.pointee.type.map(body) }
     }
 
-    /// Calls `body` with the slot of each object that has a holder, and retains the object meanwhile.
+    /// Calls `body` with the slot of each object that has a holder, and retains the object during that time.
     private static func forEachLiveSlot(_ body: (UnsafeMutablePointer<Slot>) -> Void) {
         for index in 0..<UInt32(space.withLock { $0.chunkCount } * chunkSize) {
             guard let slot = slot(index) else { continue }

@@ -57,8 +57,8 @@ final class Generation: @unchecked Sendable {
     let isRevoked = Atomic(false)
     /// Whether it is being set up and initialised. During that time it sees the proposed table, and is in no other.
     let isStarting = Atomic(false)
-    /// The number of the last sticky event that the module receives after its start, as one that was posted before.
-    /// Until it has started, the number covers all events.
+    /// The number of the last sticky event that counts as posted before the module's start, and is delivered after it.
+    /// Until the module has started, all events count as such.
     let lastMissedEvent = Atomic<Int>(.max)
 
     /// The key under which the registry finds an endpoint; the strings live as long as the process.

@@ -17,8 +17,8 @@ final class LoadedModule: @unchecked Sendable {
     private(set) var functions: [String: plugin_function]
     /// The factories by target.
     private(set) var factories: [String: plugin_factory]
-    /// Whether a generation was created from it. Its globals are no longer fresh then: to serve again, the module is
-    /// loaded anew.
+    /// Whether a generation was created from it. Its globals are then no longer in their initial state, so the file is
+    /// loaded again before the module serves again.
     private(set) var isSpent = false
 
     init(

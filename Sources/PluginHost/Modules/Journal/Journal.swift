@@ -110,8 +110,8 @@ final class Journal: Sendable {
     /// Returns whether the module of a file is being started.
     func isStarting(_ number: UInt64) -> Bool { state.withLock { $0.starts[number] != nil } }
 
-    /// Records that a step of the start of a file begins, which is blamed if the process dies meanwhile. The start
-    /// continues after the step, until ``endStarts()``. Steps can be nested, and can run on several threads.
+    /// Records that a step of the start of a file begins. The file is blamed if the process dies during the step. The
+    /// start continues after the step, until ``endStarts()``. Steps can be nested, and can run on several threads.
     /// ``end(_:_:)`` must follow.
     func begin(_ step: Step, file: String, digest: UInt64, size: Int, number: UInt64) {
         state.withLock { state in

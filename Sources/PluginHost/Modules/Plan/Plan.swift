@@ -124,7 +124,7 @@ struct Plan {
             return left.path.sortsAsFile(before: right.path)
         }
         guard let served else { return ranked }
-        // A copy whose name sorts first is no reason to start the module again.
+        // A copy whose name sorts first is not a reason to start the module again.
         if let index = ranked.firstIndex(where: { $0.served != nil }) {
             let own = ranked.firstIndex { $0.served != nil && $0.path.hasBytes(of: served.path) } ?? index
             ranked.insert(ranked.remove(at: own), at: index)

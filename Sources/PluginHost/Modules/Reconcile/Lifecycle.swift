@@ -77,7 +77,7 @@ final class Lifecycle: Sendable {
         whileGoing { $0.ownProblems.all.append(problem) }
     }
 
-    /// Starts watching the folders. Returns false if the host was shut down meanwhile.
+    /// Starts watching the folders. Returns false if the host has been shut down.
     private func watch() -> Bool {
         let watcher = FolderWatcher(
             folders: configuration.folders, includesSubfolders: configuration.includesSubfolders,

@@ -41,7 +41,7 @@ struct FolderUpdate {
         }
     }
 
-    /// Marks files that are no modules, but libraries that modules found next to themselves. Files are compared by
+    /// Marks files that are not modules, but libraries that modules found next to themselves. Files are compared by
     /// identity, since there are many paths to one file: the folder may be given as `./plugins`, and a library may be
     /// found through a link.
     private func markLibraries() {

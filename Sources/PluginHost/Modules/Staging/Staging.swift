@@ -327,7 +327,7 @@ struct Copy {
 }
 
 extension LoadedModule {
-    /// Returns whether a copy has the content of this module. If the module's own copy is removed because the module
-    /// has ended, the digest is sufficient, since the module is loaded again before it runs.
+    /// Returns whether a copy has the content of this module. The module's own copy may have been removed when the
+    /// module ended: equal digests are then sufficient, since the file is loaded again before the module runs.
     func hasContent(of copy: StagedFile) -> Bool { (try? Staging.sameBytes(staged, copy)) ?? isSpent }
 }

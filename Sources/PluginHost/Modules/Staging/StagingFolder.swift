@@ -95,7 +95,7 @@ struct StagingFolder: Sendable {
         }
     }
 
-    /// Removes a folder, its lock file last. If the process dies meanwhile, the next host removes the rest.
+    /// Removes a folder, its lock file last. If the process dies before the end, the next host removes the rest.
     private static func remove(_ folder: String) {
         let files = FileManager.default
         for name in (try? files.contentsOfDirectory(atPath: folder)) ?? [] where name != lockName {

@@ -4,8 +4,8 @@ import PluginFile
 
 /// Writes a file, and waits until no other process has it open for writing, since a host does not load such a file.
 ///
-/// A process that is started meanwhile inherits the descriptor until it executes its program, which closes it. This
-/// function waits for that, for at most a minute. With Foundation's functions the file would stay open in such a
+/// A process that is started during the write inherits the descriptor until it executes its program, which closes it.
+/// This function waits for that, for at most a minute. With Foundation's functions the file would stay open in such a
 /// process until it ends.
 ///
 /// - Parameter flags: `O_TRUNC`, or `O_EXCL` if the file must not exist yet.

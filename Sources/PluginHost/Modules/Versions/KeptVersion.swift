@@ -21,7 +21,7 @@ struct KeptVersion: Sendable, Hashable {
     let bytes: Int
     /// The path of the entry in the store.
     let path: String
-    /// The module's own file, followed by its libraries. In the entry, the name of each file is its index in this array.
+    /// The module's own file, followed by its libraries. In the entry, each file is named by its index in this array.
     let files: [File]
 
     /// When the version was last kept.
@@ -64,7 +64,7 @@ extension KeptVersion {
         try synchronize(folder: entry)
     }
 
-    /// Reads an entry of the store. Returns `nil` if it belongs to another module or folder, or was removed meanwhile.
+    /// Reads an entry of the store. Returns `nil` if it belongs to another module or folder, or no longer exists.
     ///
     /// - Throws: `unreadable` if the entry is damaged; `untrusted` if other users can write it.
     init?(at path: String, of module: String?, from folder: String?, _ checksTrust: Bool) throws(PluginError) {

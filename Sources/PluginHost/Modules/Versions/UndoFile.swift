@@ -115,8 +115,8 @@ struct UndoFile {
     // MARK: Recovery
 
     /// Undoes a change in a folder that a host had begun when it was killed, and removes temporary files that it left
-    /// behind. Does nothing if the host is still running. Files are not put back if any of them were replaced by other
-    /// files meanwhile.
+    /// behind. Does nothing if the host is still running. Files are not put back if any of them has since been
+    /// replaced by another file.
     ///
     /// - Throws: `untrusted`, `unreadable`.
     static func recover(in folder: String) throws(PluginError) {
@@ -171,7 +171,7 @@ struct UndoFile {
         guard lstat(entry.path, &there) == 0 else { return true }
         func digest(_ path: String) -> UInt64? { (try? SourceFile(opening: path))?.digest() }
         if let copy = entry.copyPath {
-            guard lstat(copy, &before) == 0 else { return true }  // It was already put back by a host killed meanwhile.
+            guard lstat(copy, &before) == 0 else { return true }  // A host that was then killed has put it back.
             if there.st_ino == before.st_ino, there.st_dev == before.st_dev { return true }
             if digest(entry.path) == digest(copy) { return true }
         }
