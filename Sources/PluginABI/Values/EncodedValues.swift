@@ -136,7 +136,7 @@ extension EncodedValues {
 
         mutating func nested(_ body: (inout Size) -> Void) {
             guard depth < PLUGIN_DEPTH_MAX else {
-                fail("Lists and maps are nested more than \(PLUGIN_DEPTH_MAX) deep.")
+                fail("Lists and maps are nested more than \(PLUGIN_DEPTH_MAX) levels deep.")
                 return
             }
             depth += 1

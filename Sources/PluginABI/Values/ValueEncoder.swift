@@ -39,7 +39,7 @@ final class ValueEncoder: Encoder {
     /// Encodes a value. A value that is ``ValueConvertible``, but not ``ValueCodable``, is converted directly.
     func encode(_ value: some Encodable) throws -> Value {
         guard codingPath.count <= PLUGIN_DEPTH_MAX else {
-            throw PluginError(.invalidValue, "It is nested more than \(PLUGIN_DEPTH_MAX) deep.")
+            throw PluginError(.invalidValue, "The value is nested more than \(PLUGIN_DEPTH_MAX) levels deep.")
         }
         if let value = value as? any ValueConvertible, !(value is any ValueCodable) { return try value.value }
         let nested = ValueEncoder(codingPath: codingPath)

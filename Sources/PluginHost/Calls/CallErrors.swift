@@ -9,12 +9,12 @@ extension PluginError {
         guard ThreadContext.current != nil else {
             return PluginError(
                 .outOfResources,
-                "There is no memory for the calls of another thread, or 65,536 threads already make calls. Limits: "
+                "There is no memory for the calls of another thread, or 65,536 threads are already making calls. Limits: "
                     + "\(ProcessLimits.ofMemory).")
         }
         return PluginError(
             .recursionLimit,
-            "Calls are nested more than \(PLUGIN_DEPTH_MAX) deep: modules seem to call each other without end.")
+            "Calls are nested more than \(PLUGIN_DEPTH_MAX) levels deep: modules seem to call each other without end.")
     }
 
     static var tooManyCalls: PluginError {

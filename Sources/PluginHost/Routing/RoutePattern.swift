@@ -111,8 +111,8 @@ final class RoutePattern: Sendable {
             guard let first = name.utf8.first, !(0x30...0x39).contains(first) else {
                 throw PluginError(
                     .invalidPattern,
-                    "The route “\(text.shortened)” maps the group \(number) to “\(name.shortened)”, which is no name of "
-                        + "a parameter.")
+                    "The route “\(text.shortened)” maps the group \(number) to “\(name.shortened)”, which is not a "
+                        + "valid name of a parameter.")
             }
             guard names.insert(name).inserted else {
                 throw PluginError(

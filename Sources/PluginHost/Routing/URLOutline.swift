@@ -154,6 +154,7 @@ extension PluginError {
 
     fileprivate static func namesUser(_ url: RawText, _ end: Int) -> PluginError {
         PluginError(
-            .invalidURL, "“\(url.string.shortened)” names a user (up to byte \(end)), which no route can match.")
+            .invalidURL, "“\(url.string.shortened)” contains a user name (up to byte \(end)), which no route can match."
+        )
     }
 }

@@ -132,7 +132,7 @@ final class CallSlots: Sendable {
         guard orphans < limits.orphans else {
             throw PluginError(
                 .overloaded,
-                "\(orphans) calls whose clients have gone are still running, and no new calls begin before some of them "
+                "\(orphans) calls whose clients have gone are still running, and no new call starts until some of them "
                     + "end. 'list --all' shows which modules they are in.")
         }
         throw PluginError(

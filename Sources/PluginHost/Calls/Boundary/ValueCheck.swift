@@ -16,7 +16,7 @@ extension plugin_value {
     /// Does the same for a value that is inside of `depth` lists and maps.
     func checkContents(depth: Int) throws(PluginError) {
         guard depth < PLUGIN_DEPTH_MAX || (kind != PLUGIN_KIND_LIST && kind != PLUGIN_KIND_MAP) else {
-            throw PluginError(.invalidValue, "Lists and maps are nested more than \(PLUGIN_DEPTH_MAX) deep.")
+            throw PluginError(.invalidValue, "Lists and maps are nested more than \(PLUGIN_DEPTH_MAX) levels deep.")
         }
         let count = Int(count)
         switch kind {

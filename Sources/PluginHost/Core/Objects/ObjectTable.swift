@@ -103,7 +103,10 @@ enum ObjectTable {
 
     /// Creates an object whose instance is a Swift object, which it keeps alive.
     static func create(_ type: ObjectTypeEntry, holding instance: AnyObject) -> plugin_object {
-        create(type, Unmanaged.passRetained(instance).toOpaque()) { Unmanaged<AnyObject>.fromOpaque($0!).release() }
+        let retained = Unmanaged.passRetained(instance)
+        let object = create(type, retained.toOpaque()) { Unmanaged<AnyObject>.fromOpaque($0!).release() }
+        if object == 0 { retained.release() }
+        return object
     }
 
     /// Adds a holder. Returns false if the object no longer has one, or has the maximum number of holders.

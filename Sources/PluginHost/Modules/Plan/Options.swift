@@ -116,6 +116,6 @@ extension PluginError {
             .conflict,
             "\(candidate.manifest.name) (\(candidate.path)) has the name of an existing module: "
                 + "\(other.manifest.name) \(other.manifest.version) from \(other.path), which keeps it. A module that "
-                + "the program registers replaces no other module, and cannot be replaced by one.")
+                + "the program registers neither replaces another module nor is replaced by one.")
     }
 }
