@@ -8,11 +8,11 @@
     private struct Header {
         let entryCount: Int
         /// `nil` in most blocks, which are then made and freed faster.
-        let rest: Rest?
+        let extras: Extras?
     }
 
     /// The part of the header that few blocks need.
-    final class Rest {
+    final class Extras {
         /// The objects that the block points to, and therefore retains.
         let owners: [AnyObject]
         let failure: PluginError?
@@ -41,11 +41,11 @@
     init(_ count: Int, _ size: Size, write: (inout Writer) -> Void) {
         let bytes = size.failure == nil ? size.structures + size.text : 0
         block = ManagedBuffer.create(minimumCapacity: (bytes + 7) / 8) { block in
-            if let failure = size.failure { return Header(entryCount: 0, rest: failure) }
+            if let failure = size.failure { return Header(entryCount: 0, extras: failure) }
             let memory = UnsafeMutableRawPointer(block.withUnsafeMutablePointerToElements { $0 })
             var writer = Writer(structures: memory, text: memory + size.structures)
             write(&writer)
-            return Header(entryCount: count, rest: writer.owners.map { Rest(owners: $0) })
+            return Header(entryCount: count, extras: writer.owners.map { Extras(owners: $0) })
         }
     }
 
@@ -54,7 +54,7 @@
     var entryCount: Int { block.withUnsafeMutablePointerToHeader { $0.pointee.entryCount } }
 
     /// The reason why the values cannot cross the boundary. If there is one, there are no entries.
-    var failure: PluginError? { block.withUnsafeMutablePointerToHeader { $0.pointee.rest?.failure } }
+    var failure: PluginError? { block.withUnsafeMutablePointerToHeader { $0.pointee.extras?.failure } }
 
     /// The entries. Valid as long as the block lives.
     var entries: UnsafePointer<plugin_entry> {
@@ -71,10 +71,10 @@ extension EncodedValues {
         var text = 0
         var depth = 0
         /// The failure of the encoding, in the form in which a block keeps it.
-        var failure: Rest?
+        var failure: Extras?
 
         init(_ entryCount: Int) { structures = entryCount * MemoryLayout<plugin_entry>.stride }
-        init(failure: PluginError) { (structures, self.failure) = (0, Rest(failure: failure)) }
+        init(failure: PluginError) { (structures, self.failure) = (0, Extras(failure: failure)) }
 
         mutating func add(_ entries: UnsafeBufferPointer<(String, Value)>) {
             for index in entries.indices {
@@ -132,7 +132,7 @@ extension EncodedValues {
             self.text &+= text
         }
 
-        private mutating func fail(_ message: String) { failure = Rest(failure: PluginError(.invalidValue, message)) }
+        private mutating func fail(_ message: String) { failure = Extras(failure: PluginError(.invalidValue, message)) }
 
         mutating func nested(_ body: (inout Size) -> Void) {
             guard depth < PLUGIN_DEPTH_MAX else {

@@ -78,7 +78,7 @@ extension Calls {
                 let found = table.find(target, action)
                 var call = call
                 call.route = resolution.route
-                if end != 0 { call.timeout = try Self.timeLeft(until: end, target, action) }
+                if end != 0 { call.timeout = try Self.timeLeft(until: end, resolution.url) }
                 let given = page?.given(for: found) ?? given
                 return try URLArguments.lend(
                     of: resolution, to: found, besides: given, asksForObject: asksForObject
@@ -159,18 +159,15 @@ extension Calls {
     /// The maximum number of dropped query items that are named in the log.
     private static var loggedDropsMax: Int { 4 }
 
-    /// Returns the time that is left for opening a URL when its route has been found, in nanoseconds.
+    /// Returns the time that is left for opening a URL, in nanoseconds.
     ///
-    /// - Throws: `deadlineExceeded` if none is left: the action is not called.
-    static func timeLeft(
-        until end: Int64, _ target: plugin_string, _ action: plugin_string
-    ) throws(PluginError) -> Int64 {
+    /// - Throws: `deadlineExceeded` if none is left: nothing is called.
+    static func timeLeft(until end: Int64, _ url: RawText) throws(PluginError) -> Int64 {
         let left = end - monotonicNow()
         guard left > 0 else {
-            let title = target.count == 0 ? "Its closure" : "\(target.text.shortened)/\(action.text.shortened)"
             throw PluginError(
                 .deadlineExceeded,
-                "The timeout for opening the URL passed before its route was found. \(title) was not called.")
+                "The timeout for opening “\(url.string.shortened)” has passed. Its action was not called.")
         }
         return left
     }

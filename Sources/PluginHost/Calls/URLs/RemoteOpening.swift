@@ -79,7 +79,7 @@ extension Calls {
         return try reach(url, given, asksForObject: opening.asksForObject, for: page, in: table) {
             (url, found, entries, dropped) throws(PluginError) -> plugin_token? in
             var call = call
-            if end != 0 { call.timeout = try Self.timeLeft(until: end, url) }
+            if end != 0 { call.timeout = try Self.timeLeft(until: end, url.bytes) }
             let endpoint: Endpoint? =
                 if case .found(_, let destination) = found { destination.declaring } else { nil }
             if let page {
@@ -136,11 +136,8 @@ extension Calls {
                     for: barrier, endpoint, .remoteURL(original.string, opening), given, call, thread, record)
             }
             return try invoke(endpoint, entries, call, thread, record, through: table.interception)
-        case .notFound(let endpoint):
-            return try self.call(
-                .notFound(endpoint), for: target, action, entries, call, thread, record, in: table)
-        case .program(let handler):
-            return try self.call(.program(handler), for: target, action, entries, call, thread, record, in: table)
+        case .fallback(let fallback):
+            return try self.call(fallback, for: target, action, entries, call, thread, record, in: table)
         case .closure(let closure):
             return try self.call(
                 closure, of: resolution, entries, asksForObject: opening.asksForObject, call, thread, record)
@@ -200,17 +197,6 @@ extension Calls {
             LogEntry(
                 level: .info,
                 message: "Another program opened “\(url.text.shortened)”, which leads to nothing for it. \(reason)"))
-    }
-
-    private static func timeLeft(until end: Int64, _ url: URLText) throws(PluginError) -> Int64 {
-        let left = end - monotonicNow()
-        guard left > 0 else {
-            throw PluginError(
-                .deadlineExceeded,
-                "The timeout for opening “\(url.text.shortened)” passed before anything was called."
-            )
-        }
-        return left
     }
 }
 

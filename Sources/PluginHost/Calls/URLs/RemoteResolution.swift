@@ -8,7 +8,7 @@ extension Table {
     func remoteDestination(_ target: plugin_string, _ action: plugin_string) -> URLDestination? {
         if let found = find(target, action)?.takeUnretainedValue(), found.isRemote { return .action(found) }
         if let notFound = find(target, plugin_string("notFound"))?.takeUnretainedValue(), notFound.isRemote {
-            return .notFound(notFound)
+            return .fallback(.notFound(notFound))
         }
         return nil
     }
@@ -78,12 +78,12 @@ extension Calls {
             return .found(URLResolution(url, fallback), destination)
         }
         guard let handler else { return .nothing(passedOver) }
-        if let namedMatch { return .found(URLResolution(url, namedMatch), .program(handler)) }
+        if let namedMatch { return .found(URLResolution(url, namedMatch), .fallback(.program(handler))) }
         if let (target, action) = address {
-            return .found(URLResolution(url, target: target, action: action), .program(handler))
+            return .found(URLResolution(url, target: target, action: action), .fallback(.program(handler)))
         }
         if let fallback, fallback.entry.takeUnretainedValue().closure == nil {
-            return .found(URLResolution(url, fallback), .program(handler))
+            return .found(URLResolution(url, fallback), .fallback(.program(handler)))
         }
         return .nothing(passedOver)
     }

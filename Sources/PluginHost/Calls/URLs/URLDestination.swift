@@ -4,12 +4,10 @@ import PluginABI
 enum URLDestination {
     /// The action that the URL addresses.
     case action(Endpoint)
-    /// The action `notFound` of the target, because the target does not have the action.
-    case notFound(Endpoint)
     /// The closure of the route.
     case closure(RouteClosure)
-    /// The program's handler for targets and actions that no module offers.
-    case program(MissingTargetHandler)
+    /// What answers because nobody offers the action.
+    case fallback(Calls.Fallback)
 
     /// The endpoint that declares the parameters; `nil` if any are accepted.
     var declaring: Endpoint? { if case .action(let endpoint) = self { endpoint } else { nil } }
@@ -17,9 +15,9 @@ enum URLDestination {
     /// What it demands of other programs, which the guard checks.
     var demands: [String] {
         switch self {
-        case .action(let endpoint), .notFound(let endpoint): endpoint.demands
+        case .action(let endpoint), .fallback(.notFound(let endpoint)): endpoint.demands
         case .closure(let closure): closure.demands
-        case .program: []
+        case .fallback(.program): []
         }
     }
 
@@ -42,10 +40,7 @@ extension Calls {
         if let closure = resolution.route?.takeUnretainedValue().closure { return .closure(closure) }
         if let found = table.find(resolution.target, resolution.action) { return .action(found.takeUnretainedValue()) }
         let (target, action) = (resolution.target.text, resolution.action.text)
-        return switch try fallback(for: target, action, isRemote: false, in: table) {
-        case .notFound(let notFound): .notFound(notFound)
-        case .program(let handler): .program(handler)
-        }
+        return .fallback(try fallback(for: target, action, isRemote: false, in: table))
     }
 
     /// Checks the parameters of a call by URL, and returns them as its destination would get them. Those without a
@@ -58,14 +53,14 @@ extension Calls {
     ) throws(PluginError) -> [String: Value] {
         switch destination {
         case .action(let endpoint): return try endpoint.bound(entries)
-        case .notFound(let endpoint):
+        case .fallback(.notFound(let endpoint)):
             let all = named(entries)
             try Parameters(ofNotFound: resolution.action.text, .map(all)).lend { (entries) throws(PluginError) in
                 _ = try endpoint.bound(entries)
             }
             return all
         case .closure: return URLArguments.ofClosure(resolution, named(entries), asksForObject: asksForObject)
-        case .program: return named(entries)
+        case .fallback(.program): return named(entries)
         }
     }
 }

@@ -100,9 +100,9 @@ extension Calls {
         explanation.demands = destination.demands
         switch destination {
         case .action(let endpoint): explanation.module = endpoint.generation.name
-        case .notFound(let endpoint):
+        case .fallback(.notFound(let endpoint)):
             (explanation.module, explanation.fallback) = (endpoint.generation.name, "notFound")
-        case .program: explanation.fallback = "onMissingTarget"
+        case .fallback(.program): explanation.fallback = "onMissingTarget"
         case .closure: break
         }
         explanation.parameters = try destination.lendArguments(resolution, besides: given) {
