@@ -1,4 +1,3 @@
-import CDispatch
 import Glibc
 import PluginFile
 
@@ -11,7 +10,7 @@ extension StagedFile {
 
     private init(partOfProgram name: String, _ source: Source) {
         self.init(
-            path: name, original: name, identity: FileIdentity(stat()), digest: 0, size: 0, image: ELFImage.program,
+            path: name, original: name, identity: .none, digest: 0, size: 0, image: ELFImage.program,
             folder: "", libraries: [], source: source)
     }
 }
