@@ -31,6 +31,10 @@ final class TestHost: Sendable {
         configuration.hookTimeout = .seconds(600)
         configuration.log = { entry in records.entries.withLock { $0.append(entry) } }
         try configure(&configuration, folder)
+        // All suites can be run with isolated modules.
+        if ProcessInfo.processInfo.environment["PLUGINHOST_TESTS_ISOLATE"] == "all" {
+            configuration.isolation.modules = .all
+        }
         host = PluginHost(configuration)
     }
 
@@ -141,10 +145,10 @@ extension HostChange {
     /// The file that it is about.
     var file: String? {
         switch self {
-        case .added(let status), .replaced(let status, _), .failed(let status, _), .waiting(let status),
+        case .added(let status), .restarted(let status), .replaced(let status, _), .failed(let status, _), .waiting(let status),
             .superseded(let status):
             (status.file as NSString).lastPathComponent
-        case .removed(let generation, _), .drainOverdue(let generation), .retired(let generation):
+        case .removed(let generation, _), .crashed(let generation, _), .drainOverdue(let generation), .retired(let generation):
             (generation.file as NSString).lastPathComponent
         case .routesChanged(let file, _), .servicesChanged(let file, _): (file as NSString).lastPathComponent
         case .problem, .configurationChanged: nil

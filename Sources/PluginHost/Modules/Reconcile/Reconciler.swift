@@ -116,7 +116,7 @@ struct Reconciler {
     private mutating func handOver(to key: ObjectIdentifier, _ plan: Plan) -> Bool {
         let new = newcomers[key]!.generation
         guard newcomers[key]!.handOver == nil,
-            let old = plan.leaving.first(where: { $0.name == new.name })?.generation,
+            let old = plan.leaving.first(where: { $0.name == new.name })?.generation, !old.hasCrashed,
             HandOver.isWanted(from: old, to: new)
         else { return true }
         do throws(PluginError) {
