@@ -5,6 +5,10 @@
 /* What stands in place of a pointer that is null although there is a count: an error, which the reader reports. */
 enum { WIRE_NULL_POINTER = 1 };
 
+/* How deep values may nest in a message: as deep as anywhere, with the lists and maps that messages add, and one level
+ * more, so that what nests too deeply arrives as such and is refused like any other wrong value. */
+enum { DEPTH_MAX = PLUGIN_DEPTH_MAX + 4 };
+
 /* ------------------------------------------------------------------------------------- writing */
 
 static size_t aligned(size_t count) { return (count + 7) & ~(size_t)7; }
@@ -37,7 +41,7 @@ static int has_contents(const plugin_value *value) {
 
 /* A list or map that nests too deeply is sent without its contents, and refused by whoever checks it. */
 static int is_too_deep(const plugin_value *value, uint32_t depth) {
-    return depth >= PLUGIN_DEPTH_MAX && (value->kind == PLUGIN_KIND_LIST || value->kind == PLUGIN_KIND_MAP);
+    return depth >= DEPTH_MAX && (value->kind == PLUGIN_KIND_LIST || value->kind == PLUGIN_KIND_MAP);
 }
 
 /* Returns a value as it is sent: no pointer, and no bytes that nobody has written. */
@@ -137,7 +141,7 @@ static int read_value(wire_in *in, plugin_value *value, uint32_t depth) {
     switch (value->kind) {
     case PLUGIN_KIND_LIST: return (value->as.list = wire_take_values(in, value->count, depth + 1)) != NULL;
     case PLUGIN_KIND_MAP: {
-        plugin_entry *entries = depth > PLUGIN_DEPTH_MAX ? NULL : next(in, (uint64_t)value->count * sizeof *entries);
+        plugin_entry *entries = depth > DEPTH_MAX ? NULL : next(in, (uint64_t)value->count * sizeof *entries);
         value->as.map = entries;
         return entries && read_entries(in, entries, value->count, depth + 1);
     }
@@ -146,7 +150,7 @@ static int read_value(wire_in *in, plugin_value *value, uint32_t depth) {
 }
 
 plugin_value *wire_take_values(wire_in *in, uint64_t count, uint32_t depth) {
-    if (depth > PLUGIN_DEPTH_MAX + 1 || count > UINT32_MAX) return NULL;
+    if (depth > DEPTH_MAX || count > UINT32_MAX) return NULL;
     plugin_value *values = next(in, count * sizeof *values);
     if (!values) return NULL;
     for (uint64_t index = 0; index < count; index++)

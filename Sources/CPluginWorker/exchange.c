@@ -131,7 +131,7 @@ static plugin_wire_message execute(plugin_wire_message *message) {
     case PLUGIN_WIRE_UNMAKE: destroy_instance(message); break;
     case PLUGIN_WIRE_ACTIVATE: activate(message, &reply); break;
     case PLUGIN_WIRE_DEACTIVATE: deactivate(); break;
-    default: worker_give_up("the host has sent an unknown message");
+    default: worker_run(message);
     }
     plugin_wire_dispose(message);
     return reply;

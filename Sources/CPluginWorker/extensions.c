@@ -72,7 +72,7 @@ static int32_t perform_bound(const plugin_host *host, plugin_bound_action action
     int32_t is_there = 0;
     if (worker_exchange(channel, &message)) {
         worker_fail_too_large(completion, data);
-    } else if (result && (message.flags & PLUGIN_WIRE_SCALAR)) {
+    } else if (result && message.a) {
         *result = message.scalar;
         is_there = 1;
     } else {

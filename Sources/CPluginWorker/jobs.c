@@ -18,7 +18,7 @@ static struct {
     uint32_t threads, idle;
 } jobs = {.lock = PTHREAD_MUTEX_INITIALIZER, .is_wanted = PTHREAD_COND_INITIALIZER};
 
-static void run(plugin_wire_message *message) {
+void worker_run(plugin_wire_message *message) {
     switch (message->kind) {
     case PLUGIN_WIRE_COMPLETE: {
         worker_pending pending = *(worker_pending *)(uintptr_t)message->a;
@@ -56,7 +56,7 @@ static void *work(void *argument) {
         }
         jobs.first = next->next;
         pthread_mutex_unlock(&jobs.lock);
-        run(&next->message);
+        worker_run(&next->message);
         free(next);
         pthread_mutex_lock(&jobs.lock);
     }

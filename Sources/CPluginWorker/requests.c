@@ -20,16 +20,11 @@ static plugin_wire_message message_of(enum plugin_wire_kind kind) {
     return message;
 }
 
-/* The fields of a request, which may be shorter than this version's. */
-static plugin_request whole(const plugin_request *request) {
-    plugin_request whole;
-    memset(&whole, 0, sizeof whole);
-    memcpy(&whole, request, request->size < sizeof whole ? request->size : sizeof whole);
-    return whole;
-}
-
 void worker_put_request(const plugin_request *borrowed, plugin_value *values) {
-    plugin_request request = whole(borrowed);
+    plugin_request request;
+    memset(&request, 0, sizeof request);
+    request.size = borrowed->size; /* a shorter request is refused for its size */
+    if (borrowed->size >= sizeof request) request = *borrowed;
     int is_sound = request.parameter_count <= 1048576 && (request.parameters || !request.parameter_count);
     values[0] = plugin_value_int(request.size);
     values[1] = plugin_value_int(request.address);

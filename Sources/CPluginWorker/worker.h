@@ -75,7 +75,9 @@ const void *worker_extension(const plugin_host *host, plugin_string identifier);
 
 /* jobs.c */
 
-/* Runs a one-way message of the host on a thread that it may keep. Takes the values over. */
+/* Runs a one-way message of the host on this thread, and disposes of it. */
+void worker_run(plugin_wire_message *message);
+/* Runs one on a thread that it may keep. Takes the values over. */
 void worker_run_later(const plugin_wire_message *message);
 /* A cancel handler that the host has been asked to call. */
 typedef struct worker_handler {

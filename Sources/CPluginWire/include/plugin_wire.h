@@ -36,7 +36,8 @@ enum plugin_wire_kind {
     PLUGIN_WIRE_UNMAKE,   /* a: the factory; token: the instance */
     PLUGIN_WIRE_ACTIVATE, /* values: the context; the answer has the result in a */
     PLUGIN_WIRE_DEACTIVATE,
-    /* One-way messages of the host. */
+    /* One-way messages of the host. Those but for SERVE are sent in a channel instead, and answered with RETURN, if the
+     * thread of the host serves a request of the worker there. */
     PLUGIN_WIRE_SERVE = 32, /* a: a channel on which calls arrive from now on */
     PLUGIN_WIRE_COMPLETE,   /* a: the worker's number of the request; the outcome; b: what DONE has to name, or 0 */
     PLUGIN_WIRE_CANCELLED,  /* a: the worker's number of the handler; b: whether the call was cancelled */
@@ -60,7 +61,8 @@ enum plugin_wire_kind {
     PLUGIN_WIRE_MARK,          /* b: the duration; values: the name */
     PLUGIN_WIRE_CONFIGURATION, /* the answer has the map */
     PLUGIN_WIRE_BIND,          /* values: target, action; the answer has a number in a */
-    PLUGIN_WIRE_BOUND,         /* a: the bound action; values: the arguments */
+    PLUGIN_WIRE_BOUND,         /* a: the bound action; values: the arguments; the answer is the outcome, and has in a
+                                * whether it was written in place */
     PLUGIN_WIRE_RECEIVER,      /* token; the answer has an object in a */
     PLUGIN_WIRE_PARENT,        /* a: the object; token: its parent */
     PLUGIN_WIRE_INFO,          /* values: name, version of a service */

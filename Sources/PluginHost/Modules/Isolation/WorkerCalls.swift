@@ -25,12 +25,13 @@ extension WorkerProcess {
     /// Sends a message and waits until the worker returns, serving what it asks for meanwhile.
     ///
     /// - Parameter deadline: The deadline of the call, in nanoseconds of CLOCK_MONOTONIC; 0 for none. In any case the call
-    ///   ends after ``Isolation/callTimeout``.
+    ///   ends after ``Isolation/callTimeout``. The deadline of a call that the module makes to itself is reported when it
+    ///   returns, since the thread of its caller runs it.
     func ask(_ message: inout plugin_wire_message, until deadline: Int64 = 0) -> CallEnding {
         guard let link else { return .gone }
         if let channel = link.channelOfThread {
             guard !link.isLost(channel) else { return .late }
-            return exchange(&message, link, channel, deadline)
+            return exchange(&message, link, channel, 0)
         }
         if lostCalls.load(ordering: .acquiring) > 0, isSerial.load(ordering: .relaxed) { return .busy }
         guard let (channel, isFresh) = link.acquire() else { return .busy }
@@ -177,8 +178,17 @@ extension WorkerProcess {
         post(message)
     }
 
-    /// Sends a message, whose values are borrowed.
+    /// Sends a message, whose values are borrowed. On a thread that serves a request of the worker, waits until the thread
+    /// that has made the request has handled the message: as in one process, an outcome arrives before the function
+    /// returns that has caused it.
     func post(_ message: plugin_wire_message) {
+        if message.kind != PLUGIN_WIRE_SERVE.rawValue, let link, let channel = link.channelOfThread,
+            !link.isLost(channel)
+        {
+            var message = message
+            if exchange(&message, link, channel, 0) == .returned { plugin_wire_dispose(&message) }
+            return
+        }
         switch outbox.post(message) {
         case .sent: break
         case .waits: WorkerSupervisor.shared.wake()

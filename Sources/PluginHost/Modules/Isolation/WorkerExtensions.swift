@@ -69,7 +69,7 @@ extension WorkerProcess {
             isThere = HostTable.bound.pointee.perform(
                 table, request.a, request.values, count, &result, WorkerOutcome.receive, data)
         }
-        if isThere != 0 { (answer.flags, answer.scalar) = (PLUGIN_WIRE_SCALAR, result) }
+        if isThere != 0 { (answer.flags, answer.scalar, answer.a) = (PLUGIN_WIRE_SCALAR, result, 1) }
         return answer
     }
 

@@ -1,3 +1,4 @@
+import CPluginHost
 import CPluginWire
 import PluginABI
 import Synchronization
@@ -107,6 +108,14 @@ final class WorkerStub: Sendable {
     }
 }
 
+extension CallRecord {
+    /// Returns the deadline at which a call must end for its caller; 0 if the host ends it for itself, or there is none.
+    fileprivate static func deadlineToEnforce(of call: plugin_call) -> Int64 {
+        guard call.deadline != 0, let record = CallRecord(token: call.token) else { return 0 }
+        return record.pointer.pointee.is_pooled != 0 ? 0 : call.deadline
+    }
+}
+
 extension WorkerProcess {
     /// Calls a function of the module, and answers the call if the process does not.
     fileprivate func call(
@@ -118,7 +127,7 @@ extension WorkerProcess {
         (message.token, message.b) = (token, call.pointee.deadline)
         (message.values, message.count) = (arguments, count)
         let lent = objects.lend(UnsafeBufferPointer(start: arguments, count: Int(count)).objects)
-        let ending = ask(&message, until: call.pointee.deadline)
+        let ending = ask(&message, until: CallRecord.deadlineToEnforce(of: call.pointee))
         objects.endLoan(of: lent)
         guard ending == .returned else { return fail(token, ending) }
         if message.flags & PLUGIN_WIRE_SCALAR != 0, let result = call.pointee.result {
