@@ -145,10 +145,12 @@ extension HostChange {
     /// The file that it is about.
     var file: String? {
         switch self {
-        case .added(let status), .restarted(let status), .replaced(let status, _), .failed(let status, _), .waiting(let status),
+        case .added(let status), .restarted(let status), .replaced(let status, _), .failed(let status, _),
+            .waiting(let status),
             .superseded(let status):
             (status.file as NSString).lastPathComponent
-        case .removed(let generation, _), .crashed(let generation, _), .drainOverdue(let generation), .retired(let generation):
+        case .removed(let generation, _), .crashed(let generation, _), .drainOverdue(let generation),
+            .retired(let generation):
             (generation.file as NSString).lastPathComponent
         case .routesChanged(let file, _), .servicesChanged(let file, _): (file as NSString).lastPathComponent
         case .problem, .configurationChanged: nil

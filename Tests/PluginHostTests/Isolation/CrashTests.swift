@@ -13,7 +13,7 @@ let crashing = CModule(
         ("abort", "abort();"),
         ("leave", "exit(3);"),
         ("hang", "for (;;) sleep(1);"),
-        ("say", "printf(\"a line\\n\"); fprintf(stderr, \"an error\"); reply(call, \"said\"); fflush(stderr);"),
+        ("say", "printf(\"a line\\n\"); fprintf(stderr, \"an error\\n\"); reply(call, \"said\"); fflush(stderr);"),
         ("process", "reply_int(call->token, getpid());"),
     ])
 

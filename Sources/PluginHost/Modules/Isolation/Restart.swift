@@ -6,6 +6,8 @@ import Synchronization
 /// The crashes of the modules of one host, by the names of the modules.
 final class Crashes: Sendable {
     private struct Record {
+        /// The digest of the file that has crashed.
+        var digest: UInt64 = 0
         /// The crashes that count.
         var count = 0
         /// When the last one was, in nanoseconds of CLOCK_MONOTONIC.
@@ -19,21 +21,20 @@ final class Crashes: Sendable {
     /// Records a crash.
     ///
     /// - Returns: How long to wait before the module is started again; `nil` if it has crashed too often.
-    func note(_ module: String, _ isolation: Isolation) -> Duration? {
-        records.withLock { records in
+    func note(_ module: String, digest: UInt64, _ isolation: Isolation) -> Duration? {
+        let pauses = isolation.restartPauses
+        return records.withLock { records in
             var record = records[module] ?? Record()
             defer { records[module] = record }
-            // The time until the restart does not count as time without a crash.
-            let pause = record.count > 0 ? isolation.restartPauses[min(record.count, isolation.restartPauses.count) - 1] : .zero
             let now = monotonicNow()
-            if now - record.last > isolation.stableTime.nanoseconds + pause.nanoseconds { record.count = 0 }
-            record.last = now
-            guard record.count < isolation.restartPauses.count else {
-                record.count = 0  // For the next time that the file is loaded.
-                return nil
-            }
+            // The pause before the restart does not count as time without a crash.
+            let pause = record.count == 0 ? .zero : pauses[record.count - 1]
+            let isStable = now - record.last > isolation.stableTime.nanoseconds + pause.nanoseconds
+            if isStable || record.digest != digest { record.count = 0 }
+            (record.last, record.digest) = (now, digest)
+            guard record.count < pauses.count else { return nil }
             record.count += 1
-            return isolation.restartPauses[record.count - 1]
+            return pauses[record.count - 1]
         }
     }
 
@@ -55,7 +56,8 @@ struct Restart {
             return nil
         }
         let restart = Restart(context: context, generation: generation)
-        let pause = context.crashes.note(generation.name, context.configuration.isolation)
+        let pause = context.crashes.note(
+            served.name, digest: served.module.staged.digest, context.configuration.isolation)
         // Calls wait for a restart that happens at once, so that a crash concerns only those that were running.
         let barrier = pause == .zero ? CallBarrier(generation, limit: context.configuration.waitingCallsLimit) : nil
         return { restart.plan(after: pause, barrier) }
@@ -64,7 +66,10 @@ struct Restart {
     private func plan(after pause: Duration?, _ barrier: CallBarrier?) {
         let reason = tell(pause)
         context.queue.async { [self] in
-            guard !context.isStopped else { barrier?.end(isSucceeded: true); return }
+            guard !context.isStopped else {
+                barrier?.end(isSucceeded: true)
+                return
+            }
             context.announcements.announce("module.crashed") { [calls = context.calls, generation] in
                 calls.postCrashed(generation, reason)
             }

@@ -16,7 +16,7 @@ extension WorkerProcess {
         case gone
         /// The deadline has passed. The worker may still run the call.
         case late
-        /// As many calls are running as there are channels, or, in a serial module, a call that was too late.
+        /// As many calls are running as there are channels, or a serial call that was too late.
         case busy
         /// The values take too many bytes.
         case tooLarge
@@ -27,16 +27,19 @@ extension WorkerProcess {
     /// - Parameter deadline: The deadline of the call, in nanoseconds of CLOCK_MONOTONIC; 0 for none. In any case the call
     ///   ends after ``Isolation/callTimeout``. The deadline of a call that the module makes to itself is reported when it
     ///   returns, since the thread of its caller runs it.
-    func ask(_ message: inout plugin_wire_message, until deadline: Int64 = 0) -> CallEnding {
+    /// - Parameter isSerial: Whether it is a call beside which some others must not run.
+    func ask(
+        _ message: inout plugin_wire_message, until deadline: Int64 = 0, isSerial: Bool = false
+    ) -> CallEnding {
         guard let link else { return .gone }
         if let channel = link.channelOfThread {
             guard !link.isLost(channel) else { return .late }
-            return exchange(&message, link, channel, 0)
+            return exchange(&message, link, channel, 0, isSerial)
         }
-        if lostCalls.load(ordering: .acquiring) > 0, isSerial.load(ordering: .relaxed) { return .busy }
+        if isSerial, lostSerialCalls.load(ordering: .acquiring) > 0 { return .busy }
         guard let (channel, isFresh) = link.acquire() else { return .busy }
         if isFresh { post(PLUGIN_WIRE_SERVE, UInt64(channel)) }
-        let ending = exchange(&message, link, channel, deadline)
+        let ending = exchange(&message, link, channel, deadline, isSerial)
         switch ending {
         case .returned, .tooLarge: link.giveBack(channel)
         case .late: awaitReturn(link, channel, giveBack: true)
@@ -46,7 +49,8 @@ extension WorkerProcess {
     }
 
     private func exchange(
-        _ message: inout plugin_wire_message, _ link: WorkerLink, _ channel: UInt32, _ deadline: Int64
+        _ message: inout plugin_wire_message, _ link: WorkerLink, _ channel: UInt32, _ deadline: Int64,
+        _ isSerial: Bool = false
     ) -> CallEnding {
         var limit = monotonicNow() + settings.isolation.callTimeout.nanoseconds
         guard plugin_wire_send(link.wire, channel, &message) == 0 else { return .tooLarge }
@@ -56,7 +60,7 @@ extension WorkerProcess {
             case .arrived: break
             case .ended: return .ended
             case .late:
-                link.lose(channel, limit: limit)
+                link.lose(channel, limit: limit, isSerial: isSerial)
                 return .late
             case .senseless: return doomForNonsense(link, channel)
             }
@@ -68,7 +72,7 @@ extension WorkerProcess {
             let isSound = answer(&received, link, channel)
             limit += monotonicNow() - start  // What others do meanwhile is not the module's time.
             if link.isLost(channel) {
-                link.lose(channel, limit: limit)
+                link.lose(channel, limit: limit, isSerial: isSerial)
                 return .late
             }
             guard isSound else { return doomForNonsense(link, channel) }
@@ -123,11 +127,11 @@ extension WorkerProcess {
     /// - Parameter giveBack: Whether the channel was acquired for a call of the host, so that this thread can leave it to
     ///   another one. Otherwise it is the thread that serves the channel.
     private func awaitReturn(_ link: WorkerLink, _ channel: UInt32, giveBack: Bool) {
-        lostCalls.add(1, ordering: .acquiringAndReleasing)
         let lost = link.takeLost(channel)
+        if lost.isSerial { lostSerialCalls.add(1, ordering: .acquiringAndReleasing) }
         let wait: @Sendable () -> Void = {
             if self.refuseRequests(link, channel, lost, answersLast: !giveBack), giveBack { link.giveBack(channel) }
-            self.lostCalls.subtract(1, ordering: .acquiringAndReleasing)
+            if lost.isSerial { self.lostSerialCalls.subtract(1, ordering: .acquiringAndReleasing) }
         }
         guard giveBack else { return wait() }
         if DetachedThread.tryStart("pluginhost.late", wait) != 0 {
@@ -136,7 +140,9 @@ extension WorkerProcess {
     }
 
     /// - Returns: Whether the worker has returned from all calls.
-    private func refuseRequests(_ link: WorkerLink, _ channel: UInt32, _ lost: WorkerLink.Lost, answersLast: Bool) -> Bool {
+    private func refuseRequests(_ link: WorkerLink, _ channel: UInt32, _ lost: WorkerLink.Lost, answersLast: Bool)
+        -> Bool
+    {
         let isolation = settings.isolation
         let end = lost.limit + isolation.hangGrace.nanoseconds
         var running = lost.calls

@@ -8,8 +8,15 @@ enum WorkerDescription {
     /// - Returns: `nil` if the message makes no sense.
     static func make(_ message: plugin_wire_message, _ process: WorkerProcess) -> UnsafePointer<plugin_module>? {
         var message = message
-        guard plugin_wire_copy(&message) == 0, let magic = message.int(0), let size = message.int(1),
-            let major = message.int(2), let minor = message.int(3)
+        guard plugin_wire_copy(&message) == 0 else { return nil }
+        let module = read(message, process)
+        if module == nil { plugin_wire_dispose(&message) }
+        return module.map(UnsafePointer.immortal)
+    }
+
+    private static func read(_ message: plugin_wire_message, _ process: WorkerProcess) -> plugin_module? {
+        guard let magic = message.int(0), let size = message.int(1), let major = message.int(2),
+            let minor = message.int(3)
         else { return nil }
         var module = plugin_module()
         module.magic = UInt64(bitPattern: magic)
@@ -21,7 +28,7 @@ enum WorkerDescription {
         {
             guard fill(&module, message, process) else { return nil }
         }
-        return .immortal(module)
+        return module
     }
 
     private static func fill(
@@ -29,6 +36,11 @@ enum WorkerDescription {
     ) -> Bool {
         guard let toolchain = message.int(5), let manifest = message.int(7), let functions = message.map(8),
             let functionCount = message.int(9), let factories = message.map(10)
+        else { return false }
+        (module.function_count, module.factory_count) = (UInt64(bitPattern: functionCount), message.a)
+        // A table that is too long is not sent, and refused for its length.
+        guard module.function_count == functions.count || module.function_count > 100_000,
+            module.factory_count == factories.count || module.factory_count > 100_000
         else { return false }
         module.toolchain = text(message.string(4), UInt64(bitPattern: toolchain))
         module.manifest = text(message.string(6), UInt64(bitPattern: manifest))
@@ -38,16 +50,12 @@ enum WorkerDescription {
                 data: WorkerStub(process, UInt64(number), isOfObject: function.key.isOfObject).immortal)
         }
         module.functions = UnsafeBufferPointer.immortal(stubs).baseAddress
-        module.function_count = UInt64(bitPattern: functionCount)
-        if module.function_count <= 100_000, module.function_count != UInt64(functions.count) { return false }
         let makers = factories.enumerated().map { number, factory in
             plugin_factory(
                 target: factory.key, make: factory.value.as.boolean != 0 ? WorkerStub.make : nil,
                 destroy: WorkerStub.destroy, data: WorkerStub(process, UInt64(number), isOfObject: false).immortal)
         }
         module.factories = UnsafeBufferPointer.immortal(makers).baseAddress
-        module.factory_count = message.a
-        if module.factory_count <= 100_000, module.factory_count != UInt64(factories.count) { return false }
         module.data = Unmanaged.passRetained(process).toOpaque()
         (module.activate, module.deactivate) = (WorkerStub.activate, WorkerStub.deactivate)
         return true

@@ -22,7 +22,7 @@ extension WorkerProcess {
         case .busy:
             PluginError(
                 .overloaded,
-                lostCalls.load(ordering: .relaxed) > 0
+                lostSerialCalls.load(ordering: .relaxed) > 0
                     ? "\(title) cannot be called: a call of \(generation.name) that did not end before its deadline is "
                         + "still running."
                     : "\(title) cannot be called: \(generation.name) runs in a process of its own and is already "

@@ -18,6 +18,8 @@ final class WorkerLink: @unchecked Sendable {
         var calls = 0
         /// When the module's time for the last one is over, in nanoseconds of CLOCK_MONOTONIC.
         var limit: Int64 = 0
+        /// Whether no other call may run beside one of them.
+        var isSerial = false
     }
 
     private struct Channels {
@@ -76,10 +78,11 @@ final class WorkerLink: @unchecked Sendable {
     // MARK: Lost calls
 
     /// Records that a call on a channel has not returned in time.
-    func lose(_ channel: UInt32, limit: Int64) {
+    func lose(_ channel: UInt32, limit: Int64, isSerial: Bool) {
         channels.withLock { channels in
             let known = channels.lost[channel] ?? Lost()
-            channels.lost[channel] = Lost(calls: known.calls + 1, limit: max(limit, known.limit))
+            channels.lost[channel] = Lost(
+                calls: known.calls + 1, limit: max(limit, known.limit), isSerial: isSerial || known.isSerial)
         }
     }
 
@@ -107,6 +110,8 @@ final class WorkerLink: @unchecked Sendable {
 extension PluginError {
     /// The error of a module that cannot have a process of its own for lack of a resource.
     static func noWorkerResource(_ what: String) -> PluginError {
-        PluginError(.outOfResources, "A process for an isolated module cannot be started. \(what): \(describe(errno: errno)).")
+        let reason = describe(errno: errno)
+        return PluginError(
+            .outOfResources, "A process for an isolated module cannot be started. \(what): \(reason).")
     }
 }

@@ -150,8 +150,9 @@ extension plugin_value {
     fileprivate mutating func dropObjects(unless isKnown: (plugin_object) -> Bool) {
         switch kind {
         case PLUGIN_KIND_OBJECT: if !isKnown(self.as.object) { self.as.object = 0 }
-        case PLUGIN_KIND_LIST: UnsafeBufferPointer(start: self.as.list, count: self.as.list == nil ? 0 : Int(count))
-            .dropObjects(unless: isKnown)
+        case PLUGIN_KIND_LIST:
+            let count = self.as.list == nil ? 0 : Int(count)
+            UnsafeBufferPointer(start: self.as.list, count: count).dropObjects(unless: isKnown)
         case PLUGIN_KIND_MAP:
             guard let entries = UnsafeMutablePointer(mutating: self.as.map) else { return }
             for index in 0..<Int(count) { entries[index].value.dropObjects(unless: isKnown) }

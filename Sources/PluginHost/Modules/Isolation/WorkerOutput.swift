@@ -14,7 +14,13 @@ final class WorkerOutput: Sendable {
 
     private let state: Mutex<State>
     private let log: @Sendable (LogEntry) -> Void
+    /// How many entries wait for ``writer``.
+    private let waiting = Atomic<Int>(0)
 
+    /// The thread that writes to the log, which may block. The supervisor must not wait for it.
+    private static let writer = SerialThread("host.output")
+    /// How many entries of a process may wait; further ones are left out.
+    private static let waitingMax = 4096
     /// The longest line; a longer one is broken.
     private static let lineMax = 4096
     /// How many lines are logged in a second; further ones are only counted.
@@ -52,7 +58,14 @@ final class WorkerOutput: Sendable {
             })
     }
 
-    private func log(_ entries: [LogEntry]) { for entry in entries { log(entry) } }
+    private func log(_ entries: [LogEntry]) {
+        guard !entries.isEmpty, waiting.load(ordering: .relaxed) < Self.waitingMax else { return }
+        waiting.add(entries.count, ordering: .relaxed)
+        Self.writer.async { [self] in
+            for entry in entries { log(entry) }
+            waiting.subtract(entries.count, ordering: .relaxed)
+        }
+    }
 }
 
 extension WorkerOutput.State {

@@ -30,11 +30,9 @@ final class WorkerProcess: ModuleProcess, Sendable {
     let output: WorkerOutput
     private let state: Mutex<State>
     private let answer = DispatchSemaphore(value: 0)
-    /// The number of calls that have not returned in time, and may still run.
-    let lostCalls = Atomic<Int>(0)
-    /// The number of its calls that must not run beside each other is not known here: if the module is serial, no call
-    /// begins while a lost one may still run.
-    let isSerial = Atomic<Bool>(false)
+    /// The number of channels with calls of serial modules or targets that have not returned in time. No other such call
+    /// begins while they may still run.
+    let lostSerialCalls = Atomic<Int>(0)
     private let processID = Atomic<Int32>(0)
 
     private struct State {
@@ -76,9 +74,6 @@ final class WorkerProcess: ModuleProcess, Sendable {
     func setGeneration(_ generation: Generation) {
         state.withLock { $0.generation = .passUnretained(generation) }  // Never freed.
         output.setModule(generation.name)
-        let manifest = generation.manifest
-        let isAnySerial = manifest?.concurrency == .serial || manifest?.targets.contains { $0.concurrency == .serial } == true
-        isSerial.store(isAnySerial, ordering: .relaxed)
     }
 
     // MARK: Start

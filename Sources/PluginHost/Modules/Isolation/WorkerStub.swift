@@ -60,7 +60,8 @@ final class WorkerStub: Sendable {
             message.flags = call!.pointee.flags & PLUGIN_CALL_REMOTE
             let ending = stub.process.ask(&message, until: call!.pointee.deadline)
             guard ending == .returned else {
-                stub.process.fail(call!.pointee.token, ending)
+                // Whoever needs the instance does not wait for the end of other calls.
+                stub.process.fail(call!.pointee.token, ending == .ended ? .gone : ending)
                 return nil
             }
             defer { plugin_wire_dispose(&message) }
@@ -127,7 +128,9 @@ extension WorkerProcess {
         (message.token, message.b) = (token, call.pointee.deadline)
         (message.values, message.count) = (arguments, count)
         let lent = objects.lend(UnsafeBufferPointer(start: arguments, count: Int(count)).objects)
-        let ending = ask(&message, until: CallRecord.deadlineToEnforce(of: call.pointee))
+        let ending = ask(
+            &message, until: CallRecord.deadlineToEnforce(of: call.pointee),
+            isSerial: CallRecord(token: token)?.endpoint?.gate != nil)
         objects.endLoan(of: lent)
         guard ending == .returned else { return fail(token, ending) }
         if message.flags & PLUGIN_WIRE_SCALAR != 0, let result = call.pointee.result {
