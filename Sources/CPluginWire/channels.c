@@ -44,6 +44,8 @@ struct plugin_wire {
      * on another processor. */
     uint32_t messages[PLUGIN_WIRE_CHANNELS];
     uint8_t is_apart[PLUGIN_WIRE_CHANNELS];
+    /* Whether a thread waits. Like `sleeps`, but out of reach of the other side. */
+    _Atomic uint8_t waits[PLUGIN_WIRE_CHANNELS];
 };
 
 /* -------------------------------------------------------------------------------------- memory */
@@ -118,11 +120,30 @@ static int spin(channel *channel, uint32_t wanted) {
 void plugin_wire_end(plugin_wire *wire) {
     atomic_store(&wire->has_ended, 1);
     for (uint32_t index = 0; index < PLUGIN_WIRE_CHANNELS; index++) {
-        if (!atomic_load(&wire->channels[index].sleeps[wire->side])) continue;
+        if (!atomic_load(&wire->waits[index])) continue;
         /* The other turn makes sure that no thread falls asleep after it was to be woken. */
         atomic_store(&wire->channels[index].turn, UINT32_MAX);
         futex(&wire->channels[index].turn, FUTEX_WAKE_BITSET, INT32_MAX, NULL);
     }
+}
+
+static int sleep_until(plugin_wire *wire, uint32_t index, uint32_t wanted, int64_t deadline) {
+    channel *channel = &wire->channels[index];
+    int result = PLUGIN_WIRE_ARRIVED;
+    atomic_store(&wire->waits[index], 1);
+    for (;;) {
+        atomic_store(&channel->sleeps[wire->side], 1);
+        uint32_t turn = atomic_load(&channel->turn);
+        if (turn == wanted) break;
+        if (atomic_load(&wire->has_ended)) result = PLUGIN_WIRE_ENDED;
+        else if (deadline && now() >= deadline) result = PLUGIN_WIRE_LATE;
+        if (result != PLUGIN_WIRE_ARRIVED) break;
+        struct timespec limit = {deadline / 1000000000, deadline % 1000000000};
+        futex(&channel->turn, FUTEX_WAIT_BITSET, turn, deadline ? &limit : NULL);
+    }
+    atomic_store_explicit(&wire->waits[index], 0, memory_order_relaxed);
+    atomic_store_explicit(&channel->sleeps[wire->side], 0, memory_order_relaxed);
+    return result;
 }
 
 int plugin_wire_await(plugin_wire *wire, uint32_t index, int64_t deadline) {
@@ -130,20 +151,9 @@ int plugin_wire_await(plugin_wire *wire, uint32_t index, int64_t deadline) {
     uint32_t wanted = wire->messages[index] + 1;
     int has_come = atomic_load_explicit(&channel->turn, memory_order_acquire) == wanted;
     if (!has_come && wire->is_apart[index]) has_come = spin(channel, wanted);
-    while (!has_come) {
-        atomic_store(&channel->sleeps[wire->side], 1);
-        uint32_t turn = atomic_load(&channel->turn);
-        has_come = turn == wanted;
-        if (has_come) break;
-        if (atomic_load(&wire->has_ended)) return PLUGIN_WIRE_ENDED;
-        if (deadline && now() >= deadline) return PLUGIN_WIRE_LATE;
-        struct timespec limit = {deadline / 1000000000, deadline % 1000000000};
-        futex(&channel->turn, FUTEX_WAIT_BITSET, turn, deadline ? &limit : NULL);
-        has_come = atomic_load_explicit(&channel->turn, memory_order_acquire) == wanted;
-    }
-    atomic_store_explicit(&channel->sleeps[wire->side], 0, memory_order_relaxed);
-    wire->messages[index] = wanted;
-    return PLUGIN_WIRE_ARRIVED;
+    int result = has_come ? PLUGIN_WIRE_ARRIVED : sleep_until(wire, index, wanted, deadline);
+    if (result == PLUGIN_WIRE_ARRIVED) wire->messages[index] = wanted;
+    return result;
 }
 
 /* ------------------------------------------------------------------------------------ messages */

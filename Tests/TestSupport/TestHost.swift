@@ -4,6 +4,9 @@ import PluginHost
 import Synchronization
 import Testing
 
+/// Whether the modules of all tests run in processes of their own: with `PLUGINHOST_TESTS_ISOLATE=all`.
+let modulesAreIsolated = ProcessInfo.processInfo.environment["PLUGINHOST_TESTS_ISOLATE"] == "all"
+
 /// A host with its own folders, and what it has reported and logged so far.
 final class TestHost: Sendable {
     let folder: TemporaryFolder
@@ -31,10 +34,7 @@ final class TestHost: Sendable {
         configuration.hookTimeout = .seconds(600)
         configuration.log = { entry in records.entries.withLock { $0.append(entry) } }
         try configure(&configuration, folder)
-        // All suites can be run with isolated modules.
-        if ProcessInfo.processInfo.environment["PLUGINHOST_TESTS_ISOLATE"] == "all" {
-            configuration.isolation.modules = .all
-        }
+        if modulesAreIsolated { configuration.isolation.modules = .all }
         host = PluginHost(configuration)
     }
 

@@ -172,8 +172,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
 
     /// Handles the end of the process. Called by the supervisor, once; does not block.
     ///
-    /// - Parameter status: The status of `waitpid`.
-    func hasEnded(_ status: Int32) {
+    /// - Parameter status: The status of `waitpid`; `nil` if it is unknown.
+    func hasEnded(_ status: Int32?) {
         let (link, generation, isUnneeded) = state.withLock { state in
             defer { (state.link, state.descriptor) = (nil, -1) }
             state.ending = state.doom ?? Self.sentence(status)
@@ -192,7 +192,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
         }
     }
 
-    private static func sentence(_ status: Int32) -> String {
+    private static func sentence(_ status: Int32?) -> String {
+        guard let status else { return "Its process has ended." }
         let signal = status & 0x7F
         return signal != 0
             ? "Its process was ended by signal \(signal) (\(String(cString: strsignal(signal))))."

@@ -1,3 +1,4 @@
+import CDispatch
 import CPluginHost
 import CPluginWire
 import Dispatch
@@ -203,12 +204,14 @@ final class WorkerSupervisor: Sendable {
 
     private func reap(_ index: Int) {
         var status: Int32 = 0
-        guard waitpid(watched[index].id, &status, WNOHANG) == watched[index].id else { return }
+        let reaped = waitpid(watched[index].id, &status, WNOHANG)
+        // The program may have reaped it, or ignore SIGCHLD; then it is not known how the process ended.
+        guard reaped != 0, reaped > 0 || errno == ECHILD else { return }
         let worker = watched.remove(at: index)
         // What it has written before its end; a process that it has started may still write.
         for _ in 0..<64 where readOutput(of: worker) {}
         worker.process.output.end()
-        worker.process.hasEnded(status)
+        worker.process.hasEnded(reaped > 0 ? status : nil)
         close(worker.descriptor)
         close(worker.output)
     }

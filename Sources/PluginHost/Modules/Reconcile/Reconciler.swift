@@ -130,6 +130,11 @@ struct Reconciler {
                 throw error
             }
         } catch {
+            // Nothing is left of a module whose process has crashed: its successor starts without a state.
+            guard !old.hasCrashed else {
+                new.log(.warning, "starts without the state of its predecessor: \(error.message)")
+                return true
+            }
             fail(newcomers[key]!.candidate, error)
             return false
         }
