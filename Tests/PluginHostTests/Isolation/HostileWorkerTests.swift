@@ -81,14 +81,16 @@ import Testing
     }
 
     /// A host whose modules run in such a program.
-    private func host(_ program: String, restarts: Int = 3) throws -> TestHost {
+    private func host(
+        _ program: String, restarts: Int = 3, callTimeout: Duration = .milliseconds(500)
+    ) throws -> TestHost {
         let good = try CModule().build()
         let host = try TestHost { configuration, folder in
             try folder.copy(good, as: "plugins/good.so")
             configuration.watches = false
             configuration.isolation.modules = .all
             configuration.isolation.workerPath = program
-            configuration.isolation.callTimeout = .milliseconds(500)
+            configuration.isolation.callTimeout = callTimeout
             configuration.isolation.hangGrace = .milliseconds(200)
             configuration.isolation.restartPauses = Array(repeating: .zero, count: restarts)
         }
@@ -159,6 +161,19 @@ import Testing
         _ = try? host.host.perform("Good", "answer")
         #expect(host.host.modules.first?.restarts == 0)
         #expect(try thing.perform("touch") == 1)
+    }
+
+    @Test func `Requests inside of one-way messages, without end, do not use up the stack of the host`() throws {
+        let host = try host(
+            program(
+                """
+                static int calls;
+                if (calls++ == 0) for (int round = 0; round < 20000; round++) ask(channel, of(PLUGIN_WIRE_BEGIN));
+                reply.flags = PLUGIN_WIRE_SCALAR; reply.scalar = plugin_value_int(7);
+                """), callTimeout: .seconds(60))
+        _ = host.failure()
+        #expect(try host.host.perform("Good", "answer") == 7)
+        #expect(host.host.modules.first?.restarts == 0)
     }
 
     @Test func `A program that closes its socket and lives on is ended`() throws {

@@ -16,7 +16,8 @@ extension WorkerProcess {
         case gone
         /// The deadline has passed. The worker may still run the call.
         case late
-        /// As many calls are running as there are channels, or a serial call that was too late.
+        /// As many calls are running as there are channels, or a serial call that was too late; or workers have made the
+        /// host call them, one inside of the other, without end.
         case busy
         /// The values take too many bytes.
         case tooLarge
@@ -32,6 +33,8 @@ extension WorkerProcess {
         _ message: inout plugin_wire_message, until deadline: Int64 = 0, isSerial: Bool = false
     ) -> CallEnding {
         guard let link else { return .gone }
+        // Calls of actions are limited before; instances that are destroyed are not.
+        guard WorkerLink.nesting <= 2 * Int(PLUGIN_DEPTH_MAX) else { return .busy }
         if let channel = link.channelOfThread {
             guard !link.isLost(channel) else { return .late }
             return exchange(&message, link, channel, 0, isSerial)
@@ -178,6 +181,10 @@ extension WorkerProcess {
 
     // MARK: One-way messages
 
+    /// In how many requests of workers a thread sends one-way messages within a channel. While a worker handles such a
+    /// message, it may send a request that leads to the next one, without end.
+    private static let nestingMax = 32
+
     func post(_ kind: plugin_wire_kind, _ number: UInt64, _ detail: Int64 = 0) {
         var message = plugin_wire_message()
         (message.kind, message.a, message.b) = (kind.rawValue, number, detail)
@@ -186,10 +193,10 @@ extension WorkerProcess {
 
     /// Sends a message, whose values are borrowed. On a thread that serves a request of the worker, waits until the thread
     /// that has made the request has handled the message: as in one process, an outcome arrives before the function
-    /// returns that has caused it.
+    /// returns that has caused it, unless too many requests are nested.
     func post(_ message: plugin_wire_message) {
         if message.kind != PLUGIN_WIRE_SERVE.rawValue, let link, let channel = link.channelOfThread,
-            !link.isLost(channel)
+            !link.isLost(channel), WorkerLink.nesting <= Self.nestingMax
         {
             var message = message
             if exchange(&message, link, channel, 0) == .returned { plugin_wire_dispose(&message) }

@@ -65,6 +65,17 @@ final class WorkerLink: @unchecked Sendable {
         return nil
     }
 
+    /// How many requests of workers this thread serves, one inside of the other.
+    static var nesting: Int {
+        var count = 0
+        var frame = plugin_wire_frames()
+        while let next = frame {
+            count += 1
+            frame = next.pointee.outer
+        }
+        return count
+    }
+
     /// Runs `body` while this thread serves a request on a channel.
     func serving<Result>(_ channel: UInt32, _ body: () -> Result) -> Result {
         var frame = plugin_wire_frame(wire: wire, channel: channel, outer: plugin_wire_frames())
