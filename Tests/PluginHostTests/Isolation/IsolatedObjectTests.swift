@@ -95,6 +95,40 @@ import Testing
         #expect(try host.host.perform("Maker", "alive") == 0)
     }
 
+    @Test func `Who learns of a crash can call the module again at once`() async throws {
+        let retrier = CModule(
+            name: "Retrier",
+            code: """
+                static void retry(void *data, const plugin_value *value, const plugin_error *error) {
+                    (void)value, (void)error;
+                    plugin_request request = ask("Maker", "alive");
+                    host->perform(host, 0, &request, pass_on, data);
+                }
+                """,
+            targets: [
+                .init(
+                    name: "Retrier",
+                    actions: [
+                        .init(
+                            name: "ask", manifest: "\"async\":true,",
+                            body: """
+                                plugin_request request = ask("Maker", "later");
+                                host->call(host, call->token, &request, retry, (void *)call->token);
+                                """)
+                    ])
+            ])
+        let host = try TestHost([Self.maker.build(), retrier.build()]) { configuration in
+            configuration.isolation.modules = .named(["Maker"])
+        }
+        let calls = (0..<20).map { _ in Task { try await host.host.call("Retrier", "ask") } }
+        #expect(await becomesTrue { host.host.generations.contains { $0.name == "Maker" && $0.calls.count == 20 } })
+        #expect(host.code("Maker", "crash") == .moduleCrashed)
+        for call in calls {
+            let answer = try await call.value
+            #expect(answer == 0)
+        }
+    }
+
     @Test func `Each call of a crash at any moment gets one outcome, and calls of others none of it`() async throws {
         let host = try host()
         let outcomes = try await onThreads(4) { number -> [String: Int] in

@@ -43,17 +43,23 @@ extension WorkerProcess {
     }
 
     /// Ends the asynchronous calls that the module had begun and not answered, and cancels those that it has made. Called
-    /// once, after the end of the process.
+    /// once, after the end of the process. Does not wait for their callers, whose code may block.
     func endCalls(of generation: Generation) {
         for record in runningCalls() where record.pointer.pointee.is_pooled != 0 {
             let token = record.token
-            if record.isMade(by: .passUnretained(generation)) {
-                Calls.abandon(token, PluginError(.cancelled, "The module that made the call is not running any more."))
-            }
-            guard record.belongs(to: generation), record.phase(of: token) != .over, let endpoint = record.endpoint,
-                endpoint.isAsync
-            else { continue }
-            answer(token, crash(endpoint.title, generation), generation)
+            let isMade = record.isMade(by: .passUnretained(generation))
+            guard record.phase(of: token) != .over, isMade || record.belongs(to: generation) else { continue }
+            ThreadPool.deliveries.run { self.endCall(token, isMade: isMade, generation) }
         }
+    }
+
+    private func endCall(_ token: plugin_token, isMade: Bool, _ generation: Generation) {
+        if isMade {
+            Calls.abandon(token, PluginError(.cancelled, "The module that made the call is not running any more."))
+        }
+        guard let record = CallRecord(token: token), record.belongs(to: generation), record.phase(of: token) != .over,
+            let endpoint = record.endpoint, endpoint.isAsync
+        else { return }
+        answer(token, crash(endpoint.title, generation), generation)
     }
 }

@@ -35,6 +35,9 @@ final class WorkerProcess: ModuleProcess, Sendable {
     let lostSerialCalls = Atomic<Int>(0)
     private let processID = Atomic<Int32>(0)
 
+    /// The thread for what follows the end of a process. It does not depend on threads that run code of modules.
+    private static let afterwards = SerialThread("host.crashes")
+
     private struct State {
         /// `nil` after the end of the process.
         var link: WorkerLink?
@@ -184,12 +187,13 @@ final class WorkerProcess: ModuleProcess, Sendable {
         let next = isUnneeded ? nil : generationOfModule.flatMap(settings.hasCrashed)
         if let link { plugin_wire_end(link.wire) }
         answer.signal()
-        // Callers and holders are told on another thread, since their code may block.
-        ThreadPool.shared.run {
+        // On other threads, since the code of callers, of holders and of the log may block. None waits for another: a
+        // caller that tries again waits for the restart.
+        Self.afterwards.async {
             if let generationOfModule { self.endCalls(of: generationOfModule) }
-            self.objects.releaseAll()
             next?()
         }
+        ThreadPool.shared.run { self.objects.releaseAll() }
     }
 
     private static func sentence(_ status: Int32?) -> String {
