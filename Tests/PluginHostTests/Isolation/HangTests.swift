@@ -41,6 +41,28 @@ import Testing
         #expect(try host.host.perform("Bad", "slow") == 1)
     }
 
+    @Test func `A module that asks the host again and again without end hangs, too`() throws {
+        let host = try host(
+            CModule(name: "Bad", actions: [("ask", "for (;;) (void)host->object_retain(host, 0);")]))
+        #expect(try host.failure("Bad", "ask").code == .deadlineExceeded)
+        #expect(eventually { host.host.modules.first?.restarts == 1 })
+        #expect(eventually { host.answer("Bad") == "yes" })
+    }
+
+    @Test func `Times that are too long for a clock are no limit`() throws {
+        let host = try TestHost([crashing.build()]) { configuration in
+            configuration.isolation.modules = .all
+            configuration.isolation.callTimeout = .seconds(Int64.max)
+            configuration.isolation.hangGrace = .seconds(Int64.max)
+            configuration.isolation.stableTime = .seconds(Int64.max)
+            configuration.isolation.restartPauses = [.zero, .zero]
+        }
+        for _ in 0..<2 {
+            #expect(host.code("Bad", "abort") == .moduleCrashed)
+            #expect(host.answer("Bad") == "yes")
+        }
+    }
+
     @Test func `A stopped process is a hang`() throws {
         let host = try host()
         let process = try #require(host.host.modules.first?.process)

@@ -29,7 +29,7 @@ final class Crashes: Sendable {
             let now = monotonicNow()
             // The pause before the restart does not count as time without a crash.
             let pause = record.count == 0 ? .zero : pauses[record.count - 1]
-            let isStable = now - record.last > isolation.stableTime.nanoseconds + pause.nanoseconds
+            let isStable = now - record.last > isolation.stableTime.nanoseconds.adding(pause.nanoseconds)
             if isStable || record.digest != digest { record.count = 0 }
             (record.last, record.digest) = (now, digest)
             guard record.count < pauses.count else { return nil }

@@ -55,7 +55,7 @@ extension WorkerProcess {
         _ message: inout plugin_wire_message, _ link: WorkerLink, _ channel: UInt32, _ deadline: Int64,
         _ isSerial: Bool = false
     ) -> CallEnding {
-        var limit = monotonicNow() + settings.isolation.callTimeout.nanoseconds
+        var limit = monotonicNow().adding(settings.isolation.callTimeout.nanoseconds)
         guard plugin_wire_send(link.wire, channel, &message) == 0 else { return .tooLarge }
         while true {
             var received = plugin_wire_message()
@@ -73,12 +73,15 @@ extension WorkerProcess {
             }
             let start = monotonicNow()
             let isSound = answer(&received, link, channel)
-            limit += monotonicNow() - start  // What others do meanwhile is not the module's time.
-            if link.isLost(channel) {
+            let now = monotonicNow()
+            limit = limit.adding(now - start)  // What others do meanwhile is not the module's time.
+            let isLost = link.isLost(channel)
+            guard isSound || isLost else { return doomForNonsense(link, channel) }
+            // A module may ask so often that nothing is ever waited for.
+            if isLost || now >= (deadline == 0 ? limit : min(limit, deadline)) {
                 link.lose(channel, limit: limit, isSerial: isSerial)
                 return .late
             }
-            guard isSound else { return doomForNonsense(link, channel) }
         }
     }
 
@@ -146,8 +149,7 @@ extension WorkerProcess {
     private func refuseRequests(_ link: WorkerLink, _ channel: UInt32, _ lost: WorkerLink.Lost, answersLast: Bool)
         -> Bool
     {
-        let isolation = settings.isolation
-        let end = lost.limit + isolation.hangGrace.nanoseconds
+        let end = lost.limit.adding(settings.isolation.hangGrace.nanoseconds)
         var running = lost.calls
         while running > 0 {
             var message = plugin_wire_message()
@@ -158,9 +160,7 @@ extension WorkerProcess {
                 doom("Its process sent a message that makes no sense, and was ended.")
                 return false
             case .late:
-                doom(
-                    "It did not return from a call within \(isolation.callTimeout) and another "
-                        + "\(isolation.hangGrace), and its process was ended.")
+                doomForHang()
                 return false
             }
             if message.kind == PLUGIN_WIRE_RETURN.rawValue {
@@ -174,9 +174,18 @@ extension WorkerProcess {
             } else if !answer(&message, link, channel, isCancelled: true) {
                 doom("Its process sent a message that makes no sense, and was ended.")
                 return false
+            } else if monotonicNow() >= end {
+                doomForHang()
+                return false
             }
         }
         return true
+    }
+
+    private func doomForHang() {
+        doom(
+            "It did not return from a call within \(settings.isolation.callTimeout) and another "
+                + "\(settings.isolation.hangGrace), and its process was ended.")
     }
 
     // MARK: One-way messages
@@ -207,5 +216,13 @@ extension WorkerProcess {
         case .waits: WorkerSupervisor.shared.wake()
         case .full: doom("It did not take the host's messages, and its process was ended.")
         }
+    }
+}
+
+extension Int64 {
+    /// The sum; the greatest number if that is too large.
+    func adding(_ other: Int64) -> Int64 {
+        let (sum, isTooLarge) = addingReportingOverflow(other)
+        return isTooLarge ? .max : sum
     }
 }
