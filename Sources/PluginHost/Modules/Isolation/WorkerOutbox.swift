@@ -62,7 +62,13 @@ extension WorkerOutbox.State {
                     socket, bytes.baseAddress! + sent, waiting.count - sent, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
             }
             if count < 0, errno == EINTR { continue }
-            if count < 0, errno == EAGAIN { return .waits }
+            if count < 0, errno == EAGAIN {
+                if sent > 1 << 20 {
+                    waiting.removeSubrange(..<sent)
+                    sent = 0
+                }
+                return .waits
+            }
             // Any other error: the worker has closed its end, which the supervisor notices.
             guard count > 0 else { break }
             sent += count
