@@ -93,7 +93,11 @@ extension WorkerProcess {
         defer { plugin_wire_dispose(&request) }
         let answer = link.serving(channel) { serve(&request, isCancelled: isCancelled) }
         guard var answer else { return false }
-        if !link.isLost(channel) { _ = plugin_wire_send(link.wire, channel, &answer) }
+        if !link.isLost(channel) {
+            _ = plugin_wire_send(link.wire, channel, &answer)
+        } else if answer.b != 0 {
+            objects.endOutcome(answer.b)  // The worker does not see it.
+        }
         plugin_wire_dispose(&answer)
         return true
     }
@@ -209,8 +213,13 @@ extension WorkerProcess {
         {
             var message = message
             if exchange(&message, link, channel, 0) == .returned { plugin_wire_dispose(&message) }
-            return
+        } else {
+            postOverSocket(message)
         }
+    }
+
+    /// Sends a message, whose values are borrowed, without waiting for the worker.
+    func postOverSocket(_ message: plugin_wire_message) {
         switch outbox.post(message) {
         case .sent: break
         case .waits: WorkerSupervisor.shared.wake()

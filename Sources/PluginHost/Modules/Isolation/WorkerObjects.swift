@@ -71,19 +71,23 @@ final class WorkerObjects: Sendable {
         return ObjectTable.contents(of: object).0.generation === generation
     }
 
-    /// Records that the worker holds an object that it has made.
-    func noteCreation(of object: plugin_object) { state.withLock { $0.entries[object, default: Entry()].holds += 1 } }
+    /// Records that the worker holds an object that it has made. Returns false if it has ended.
+    func noteCreation(of object: plugin_object) -> Bool { addHold(of: object) }
 
     /// Adds a hold of the worker. Returns false if there is no such object for it.
     func retain(_ object: plugin_object, in generation: Generation) -> Bool {
         guard isKnown(object, in: generation), ObjectTable.retain(object) else { return false }
-        let isHeld = state.withLock { state in
+        let isHeld = addHold(of: object)
+        if !isHeld { _ = ObjectTable.release(object) }
+        return isHeld
+    }
+
+    private func addHold(of object: plugin_object) -> Bool {
+        state.withLock { state in
             if state.hasEnded { return false }
             state.entries[object, default: Entry()].holds += 1
             return true
         }
-        if !isHeld { _ = ObjectTable.release(object) }
-        return isHeld
     }
 
     /// Removes a hold of the worker. Returns false if it has none.

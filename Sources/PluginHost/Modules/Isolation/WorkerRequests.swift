@@ -48,7 +48,7 @@ extension WorkerProcess {
         case PLUGIN_WIRE_BEGIN, PLUGIN_WIRE_AWAIT:
             var message = PluginError.cancelledWithCall.answer
             (message.kind, message.a) = (PLUGIN_WIRE_COMPLETE.rawValue, request.a)
-            post(message)
+            postOverSocket(message)
             plugin_wire_dispose(&message)
             return .answer()
         default: return nil
@@ -174,8 +174,9 @@ extension WorkerProcess {
     private func answer(_ object: plugin_object, _ retained: UnsafeMutableRawPointer) -> plugin_wire_message {
         if object == 0 {
             Unmanaged<WorkerNumber>.fromOpaque(retained).release()
-        } else {
-            objects.noteCreation(of: object)
+        } else if !objects.noteCreation(of: object) {
+            _ = ObjectTable.release(object)
+            return .answer()
         }
         return .answer(object)
     }
