@@ -8,7 +8,11 @@ import Testing
 /// Isolated modules of the program `pluginhost`.
 @Suite struct IsolationTests {
     private static let module = CModule(
-        name: "Bad", actions: [("crash", "abort();"), ("process", "reply_int(call->token, getpid());")])
+        name: "Bad",
+        actions: [
+            ("crash", "abort();"), ("process", "reply_int(call->token, getpid());"),
+            ("quiet", "close(1); close(2); reply(call, \"\");"),
+        ])
 
     private func start(_ program: HostProgram) throws -> (ProgramProcess, String) {
         try Self.module.build(into: program.plugins, as: "bad.so")
@@ -70,6 +74,27 @@ import Testing
         }
         #expect(eventually { children() == 1 })
         #expect(eventually { descriptors() <= before })
+        process.signal(SIGTERM)
+        _ = try process.wait()
+    }
+
+    @Test func `A module that closes its output costs the host no time`() throws {
+        let program = try HostProgram()
+        let (process, socket) = try start(program)
+        var attached = program
+        attached.namesFolder = false
+        /// The processor time that the host has used, in hundredths of a second.
+        func time() throws -> Int {
+            let status = try String(contentsOfFile: "/proc/\(process.id)/stat", encoding: .utf8)
+            let members = try #require(status.split(separator: ")").last).split(separator: " ")
+            return try #require(Int(members[11])) + #require(Int(members[12]))
+        }
+        #expect(try attached.run("call", "Bad", "quiet", "--attach", socket).code == 0)
+        let worker = try worker(attached, socket)
+        let before = try time()
+        usleep(500_000)
+        #expect(try time() - before < 25)
+        #expect(try self.worker(attached, socket) == worker)
         process.signal(SIGTERM)
         _ = try process.wait()
     }

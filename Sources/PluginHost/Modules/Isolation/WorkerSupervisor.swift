@@ -16,8 +16,10 @@ final class WorkerSupervisor: Sendable {
     /// A worker process and its descriptors.
     private struct Watched {
         let process: WorkerProcess
-        /// The process, its end of the socket, which the outbox closes, and the end of the pipe for its output.
-        let descriptor, socket, output: Int32
+        /// The process, and its end of the socket, which the outbox closes.
+        let descriptor, socket: Int32
+        /// The end of the pipe for its output; -1 once nobody can write any more.
+        var output: Int32
         let id: pid_t
         /// Bytes of a message of the worker that is not complete.
         var received: [UInt8] = []
@@ -156,20 +158,26 @@ final class WorkerSupervisor: Sendable {
     }
 
     private func look(at index: Int, _ events: [Int32]) {
-        if events[2] != 0 { readOutput(of: watched[index]) }
+        if events[2] != 0, readOutput(of: watched[index]) == .end {
+            close(watched[index].output)
+            watched[index].output = -1  // `poll` passes over it.
+        }
         if events[1] & POLLOUT != 0 { watched[index].process.outbox.flush() }
         if events[1] & ~POLLOUT != 0 { receive(index) }
         if events[0] != 0 { reap(index) }
     }
 
+    /// What there was to be read: bytes, nothing yet, or nothing any more.
+    private enum Reading { case bytes, nothing, end }
+
     /// Reads what the process has written, but not so much at a time that others wait.
-    @discardableResult
-    private func readOutput(of worker: Watched) -> Bool {
-        withUnsafeTemporaryAllocation(byteCount: 65536, alignment: 1) { buffer in
+    private func readOutput(of worker: Watched) -> Reading {
+        guard worker.output >= 0 else { return .end }
+        return withUnsafeTemporaryAllocation(byteCount: 65536, alignment: 1) { buffer in
             let count = read(worker.output, buffer.baseAddress, buffer.count)
-            guard count > 0 else { return false }
+            guard count > 0 else { return count == 0 ? .end : .nothing }
             worker.process.output.take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            return true
+            return .bytes
         }
     }
 
@@ -209,11 +217,11 @@ final class WorkerSupervisor: Sendable {
         guard reaped != 0, reaped > 0 || errno == ECHILD else { return }
         let worker = watched.remove(at: index)
         // What it has written before its end; a process that it has started may still write.
-        for _ in 0..<64 where readOutput(of: worker) {}
+        for _ in 0..<64 where readOutput(of: worker) == .bytes {}
         worker.process.output.end()
         worker.process.hasEnded(reaped > 0 ? status : nil)
         close(worker.descriptor)
-        close(worker.output)
+        if worker.output >= 0 { close(worker.output) }
     }
 }
 
