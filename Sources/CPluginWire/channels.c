@@ -71,6 +71,7 @@ plugin_wire *plugin_wire_map(int descriptor, uint32_t side) {
         return NULL;
     }
     (void)madvise(memory, MEMORY_SIZE, MADV_DONTFORK); /* a child of the host has no part in it */
+    (void)madvise(memory, MEMORY_SIZE, MADV_DONTDUMP); /* nor has a core dump, whose end the callers would wait for */
     wire->channels = memory;
     wire->side = side;
     return wire;
@@ -127,6 +128,16 @@ void plugin_wire_end(plugin_wire *wire) {
     }
 }
 
+/* The longest sleep of a thread of the host: the other side can make the futex pass over whom it should wake. */
+#define SLEEP_NANOSECONDS 2000000000
+
+/* Returns until when this side may sleep, or 0. */
+static int64_t end_of_sleep(const plugin_wire *wire, int64_t deadline) {
+    if (wire->side != PLUGIN_WIRE_HOST) return deadline;
+    int64_t end = now() + SLEEP_NANOSECONDS;
+    return deadline && deadline < end ? deadline : end;
+}
+
 static int sleep_until(plugin_wire *wire, uint32_t index, uint32_t wanted, int64_t deadline) {
     channel *channel = &wire->channels[index];
     int result = PLUGIN_WIRE_ARRIVED;
@@ -136,10 +147,12 @@ static int sleep_until(plugin_wire *wire, uint32_t index, uint32_t wanted, int64
         uint32_t turn = atomic_load(&channel->turn);
         if (turn == wanted) break;
         if (atomic_load(&wire->has_ended)) result = PLUGIN_WIRE_ENDED;
+        else if (turn != wanted - 1 && wire->side == PLUGIN_WIRE_HOST) result = PLUGIN_WIRE_SPOILED;
         else if (deadline && now() >= deadline) result = PLUGIN_WIRE_LATE;
         if (result != PLUGIN_WIRE_ARRIVED) break;
-        struct timespec limit = {deadline / 1000000000, deadline % 1000000000};
-        futex(&channel->turn, FUTEX_WAIT_BITSET, turn, deadline ? &limit : NULL);
+        int64_t end = end_of_sleep(wire, deadline);
+        struct timespec limit = {end / 1000000000, end % 1000000000};
+        futex(&channel->turn, FUTEX_WAIT_BITSET, turn, end ? &limit : NULL);
     }
     atomic_store_explicit(&wire->waits[index], 0, memory_order_relaxed);
     atomic_store_explicit(&channel->sleeps[wire->side], 0, memory_order_relaxed);

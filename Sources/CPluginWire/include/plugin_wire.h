@@ -118,6 +118,7 @@ int plugin_wire_send(plugin_wire *wire, uint32_t channel, const plugin_wire_mess
 #define PLUGIN_WIRE_ARRIVED 0
 #define PLUGIN_WIRE_ENDED 1 /* the other side has ended */
 #define PLUGIN_WIRE_LATE 2
+#define PLUGIN_WIRE_SPOILED 3 /* the turn is neither side's; only the host looks for that */
 
 /* Waits for the turn, until the deadline at the latest: CLOCK_MONOTONIC, in nanoseconds; 0 for none. Returns
  * PLUGIN_WIRE_... */

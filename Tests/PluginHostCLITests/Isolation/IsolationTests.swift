@@ -87,7 +87,9 @@ import Testing
         func time() throws -> Int {
             let status = try String(contentsOfFile: "/proc/\(process.id)/stat", encoding: .utf8)
             let members = try #require(status.split(separator: ")").last).split(separator: " ")
-            return try #require(Int(members[11])) + #require(Int(members[12]))
+            let inProgram = try #require(Int(members[11]))
+            let inKernel = try #require(Int(members[12]))
+            return inProgram + inKernel
         }
         #expect(try attached.run("call", "Bad", "quiet", "--attach", socket).code == 0)
         let worker = try worker(attached, socket)

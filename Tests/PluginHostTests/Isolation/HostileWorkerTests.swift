@@ -15,12 +15,14 @@ import Testing
             """
             #define _GNU_SOURCE
             #include "plugin_wire.h"
+            #include <linux/futex.h>
             #include <pthread.h>
             #include <stdlib.h>
             #include <string.h>
             #include <sys/mman.h>
             #include <sys/prctl.h>
             #include <sys/socket.h>
+            #include <sys/syscall.h>
             #include <signal.h>
             #include <unistd.h>
             static plugin_wire *wire;
@@ -174,6 +176,22 @@ import Testing
         _ = host.failure()
         #expect(try host.host.perform("Good", "answer") == 7)
         #expect(host.host.modules.first?.restarts == 0)
+    }
+
+    @Test(
+        arguments: [
+            "syscall(SYS_futex, memory, FUTEX_REQUEUE, 0, 1000L, memory + 512, 0); _exit(0);",
+            "memory[0] = 12345; for (;;) pause();",
+        ])
+    func `Threads of the host that a program keeps from waking up wake up all the same`(_ body: String) throws {
+        let host = try host(
+            program(
+                """
+                uint32_t *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, PLUGIN_WIRE_MEMORY, 0);
+                usleep(100000); // The host sleeps.
+                \(body)
+                """), restarts: 0, callTimeout: .seconds(60))
+        #expect(host.failure()?.code == .moduleCrashed)
     }
 
     @Test func `A program that closes its socket and lives on is ended`() throws {

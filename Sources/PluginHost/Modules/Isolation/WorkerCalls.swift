@@ -65,7 +65,7 @@ extension WorkerProcess {
             case .late:
                 link.lose(channel, limit: limit, isSerial: isSerial)
                 return .late
-            case .senseless: return doomForNonsense(link, channel)
+            case .senseless: return doomForNonsense()
             }
             if received.kind == PLUGIN_WIRE_RETURN.rawValue {
                 message = received
@@ -76,7 +76,7 @@ extension WorkerProcess {
             let now = monotonicNow()
             limit = limit.adding(now - start)  // What others do meanwhile is not the module's time.
             let isLost = link.isLost(channel)
-            guard isSound || isLost else { return doomForNonsense(link, channel) }
+            guard isSound || isLost else { return doomForNonsense() }
             // A module may ask so often that nothing is ever waited for.
             if isLost || now >= (deadline == 0 ? limit : min(limit, deadline)) {
                 link.lose(channel, limit: limit, isSerial: isSerial)
@@ -103,9 +103,10 @@ extension WorkerProcess {
     }
 
     /// Ends a process that has sent nonsense, and waits for its end.
-    private func doomForNonsense(_ link: WorkerLink, _ channel: UInt32) -> CallEnding {
+    private func doomForNonsense() -> CallEnding {
         doom("Its process sent a message that makes no sense, and was ended.")
-        _ = plugin_wire_await(link.wire, channel, monotonicNow() + 5_000_000_000)
+        let end = monotonicNow() + 5_000_000_000
+        while link != nil, monotonicNow() < end { usleep(1000) }
         return .ended
     }
 

@@ -113,6 +113,7 @@ final class WorkerLink: @unchecked Sendable {
         switch plugin_wire_await(wire, channel, deadline) {
         case PLUGIN_WIRE_ARRIVED: plugin_wire_receive(wire, channel, &message) == 0 ? .arrived : .senseless
         case PLUGIN_WIRE_ENDED: .ended
+        case PLUGIN_WIRE_SPOILED: .senseless
         default: .late
         }
     }
