@@ -44,6 +44,61 @@ import Testing
         #expect(eventually { host.answer("Bad") == "yes" })
     }
 
+    @Test func `A pause lasts although other modules change, but not if a restart is requested`() throws {
+        let host = try host([.seconds(600)])
+        #expect(host.code("Bad", "abort") == .moduleCrashed)
+        #expect(try host.waitForChanges())
+        #expect(host.failure("Bad")?.code == .moduleCrashed)
+        #expect(host.status("bad.so")?.restarts == 0)
+        try host.host.restart("Bad")
+        #expect(host.answer("Bad") == "yes")
+    }
+
+    /// A module that aborts in `activate` while a file exists.
+    private func dependent(on file: String) -> CModule {
+        CModule(
+            name: "Bad", actions: crashing.actions, activate: "if (access(\"\(file)\", F_OK) == 0) abort();")
+    }
+
+    @Test func `A module that crashes while it is started again is tried again after the next pause`() throws {
+        let folder = try TemporaryFolder()
+        let file = "\(folder.path)/down"
+        let host = try host(
+            [.zero] + Array(repeating: .milliseconds(50), count: 10_000), dependent(on: file))
+        #expect(FileManager.default.createFile(atPath: file, contents: nil))
+        #expect(host.code("Bad", "abort") == .moduleCrashed)
+        #expect(eventually { host.messages.contains { $0.contains("could not be started again") } })
+        #expect(host.failure("Bad")?.code == .moduleCrashed)
+        try FileManager.default.removeItem(atPath: file)
+        #expect(eventually { host.answer("Bad") == "yes" })
+    }
+
+    @Test func `A restart on request that fails is an error`() throws {
+        let folder = try TemporaryFolder()
+        let file = "\(folder.path)/down"
+        let host = try host([.seconds(600)], dependent(on: file))
+        #expect(host.code("Bad", "abort") == .moduleCrashed)
+        #expect(FileManager.default.createFile(atPath: file, contents: nil))
+        #expect(throws: PluginError.self) { try host.host.restart("Bad") }
+        try FileManager.default.removeItem(atPath: file)
+        try host.host.restart("Bad")
+        #expect(host.answer("Bad") == "yes")
+    }
+
+    @Test func `A module that crashes while others are started does not serve`() throws {
+        let host = try TestHost { configuration, _ in
+            configuration.watches = false
+            configuration.isolation.modules = .all
+            configuration.isolation.restartPauses = []
+        }
+        let dying = "static void *die(void *data) { (void)data; usleep(100000); abort(); }"
+        try CModule(name: "Bad", code: dying, activate: "start(die, NULL);").build(into: host.plugins, as: "bad.so")
+        try CModule(name: "Slow", hooks: ["init": "usleep(500000);"]).build(into: host.plugins, as: "slow.so")
+        try host.start()
+        #expect(eventually { host.status("bad.so")?.state == .failed })
+        #expect(host.answer("Slow") == "yes")
+    }
+
     @Test func `A restart on request makes a new process and keeps the state`() throws {
         let host = try host(
             [.zero],

@@ -1,3 +1,5 @@
+import PluginABI
+
 /// The process of its own in which the code of an isolated module runs.
 protocol ModuleProcess: AnyObject, Sendable {
     /// The process id.
@@ -6,6 +8,13 @@ protocol ModuleProcess: AnyObject, Sendable {
     /// Why the process is not there any more, as a sentence; `nil` while it runs.
     var ending: String? { get }
 
+    /// Whether its module is to be started again after its end, and until then remains in its place.
+    var awaitsRestart: Bool { get }
+
+    /// Records whether its module is to be started again. Returns whether that was recorded before.
+    @discardableResult
+    func setAwaitsRestart(_ isAwaited: Bool) -> Bool
+
     /// Ends the process, which is no longer needed.
     func end()
 }
@@ -13,9 +22,18 @@ protocol ModuleProcess: AnyObject, Sendable {
 extension Generation {
     /// Whether its process of its own has ended, so that nothing in it can be called any more.
     var hasCrashed: Bool { module?.hasEnded == true }
+
+    /// The error of a start during which its process has ended; `nil` if it has not.
+    func crash(in step: String) -> PluginError? {
+        guard let ending = module?.process?.ending else { return nil }
+        return PluginError(.activationFailed, "\(name) (\(file)) crashed in \(step). \(ending)")
+    }
 }
 
 extension LoadedModule {
     /// Whether its process has ended, so that none of its code can be called any more.
     var hasEnded: Bool { process?.ending != nil }
+
+    /// Whether its process has ended, and it is not to be started again.
+    var isGone: Bool { hasEnded && process?.awaitsRestart != true }
 }

@@ -52,15 +52,20 @@ struct Restart {
     ///
     /// - Returns: What to do after the running calls have ended; `nil` if the module does not serve, or the host ends.
     static func begin(of generation: Generation, _ context: ChangeContext) -> (@Sendable () -> Void)? {
-        guard let served = context.published.serving.modules[generation.name], served.generation === generation else {
-            return nil
-        }
+        guard context.published.serving.modules[generation.name]?.generation === generation,
+            generation.module?.process?.setAwaitsRestart(true) == false
+        else { return nil }
         let restart = Restart(context: context, generation: generation)
-        let pause = context.crashes.note(
-            served.name, digest: served.module.staged.digest, context.configuration.isolation)
+        let pause = restart.notePause()
         // Calls wait for a restart that happens at once, so that a crash concerns only those that were running.
         let barrier = pause == .zero ? CallBarrier(generation, limit: context.configuration.waitingCallsLimit) : nil
         return { restart.plan(after: pause, barrier) }
+    }
+
+    /// Records the crash. Returns how long to wait before the module is started again; `nil` if it has crashed too often.
+    private func notePause() -> Duration? {
+        context.crashes.note(
+            generation.name, digest: generation.module?.staged.digest ?? 0, context.configuration.isolation)
     }
 
     private func plan(after pause: Duration?, _ barrier: CallBarrier?) {
@@ -73,7 +78,9 @@ struct Restart {
             context.announcements.announce("module.crashed") { [calls = context.calls, generation] in
                 calls.postCrashed(generation, reason)
             }
-            guard let pause else { return giveUp(reason) }
+            guard let pause else {
+                return giveUp(PluginError(.moduleCrashed, "\(generation.name) crashed. \(reason)"))
+            }
             if pause == .zero { return run(barrier) }
             context.later(after: pause) { _ in run(nil) }
         }
@@ -100,16 +107,25 @@ struct Restart {
     }
 
     private func run(_ barrier: CallBarrier?) {
-        defer { barrier?.end(isSucceeded: true) }
-        guard let served else { return }
-        context.crashes.noteRestart(served.name)
-        FileScan(context: context).reload(served.path)
-        context.reconcile()
+        // If it could not be started, its calls fail until the next attempt.
+        defer { barrier?.end(isSucceeded: self.served == nil) }
+        guard self.served != nil else { return }
+        context.crashes.noteRestart(generation.name)
+        do throws(PluginError) { try context.restart(generation.name) } catch { runAgain(error) }
     }
 
-    private func giveUp(_ reason: String) {
-        guard let served, let record = context.folders.records[served.path] else { return }
-        context.folders.fail(record, PluginError(.moduleCrashed, "\(served.name) crashed. \(reason)"), served.module)
+    /// Waits for the next attempt after one that has failed.
+    private func runAgain(_ error: PluginError) {
+        guard served != nil else { return }
+        guard let pause = notePause() else { return giveUp(error) }
+        generation.log(.error, "could not be started again: \(error.message) The next attempt is in \(pause).")
+        context.later(after: pause) { _ in run(nil) }
+    }
+
+    private func giveUp(_ error: PluginError) {
+        guard let served else { return }
+        generation.module?.process?.setAwaitsRestart(false)
+        if let record = context.folders.records[served.path] { context.folders.fail(record, error, served.module) }
         context.reconcile()
     }
 }
@@ -136,8 +152,9 @@ extension ChangeContext {
         defer { serving.modules[name]?.isRestarting = false }
         FileScan(context: self).reload(present.path)
         reconcile()
-        if serving.modules[name]?.generation === present.generation, let error = folders.records[present.path]?.error {
-            throw error
+        guard let next = serving.modules[name], next.generation !== present.generation else {
+            throw folders.records[present.path]?.error
+                ?? PluginError(.moduleUnavailable, "\(name) was not started again.")
         }
     }
 

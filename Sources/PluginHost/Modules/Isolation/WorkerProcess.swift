@@ -34,6 +34,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
     /// begins while they may still run.
     let lostSerialCalls = Atomic<Int>(0)
     private let processID = Atomic<Int32>(0)
+    private let isRestartAwaited = Atomic<Bool>(false)
 
     /// The thread for what follows the end of a process. It does not depend on threads that run code of modules.
     private static let afterwards = SerialThread("host.crashes")
@@ -69,6 +70,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
 
     var id: Int32 { processID.load(ordering: .relaxed) }
     var ending: String? { state.withLock { $0.ending } }
+    var awaitsRestart: Bool { isRestartAwaited.load(ordering: .acquiring) }
     /// The shared memory; `nil` after the end of the process.
     var link: WorkerLink? { state.withLock { $0.link } }
     /// The generation whose code it runs; `nil` until it is activated.
@@ -154,6 +156,11 @@ final class WorkerProcess: ModuleProcess, Sendable {
     }
 
     // MARK: End
+
+    @discardableResult
+    func setAwaitsRestart(_ isAwaited: Bool) -> Bool {
+        isRestartAwaited.exchange(isAwaited, ordering: .acquiringAndReleasing)
+    }
 
     func end() {
         state.withLock { state in

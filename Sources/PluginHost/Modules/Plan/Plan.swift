@@ -44,8 +44,9 @@ struct Plan {
         _ records: [FileRecord], _ present: Serving, _ change: ProgramChange?, _ routes: Routes,
         _ services: [ModuleManifest.Service] = []
     ) {
-        // A module whose process has ended is replaced, if only by another generation of the same file.
-        let served = present.modules.filter { !$0.value.module.hasEnded }
+        // A module whose process has ended is replaced, if only by another generation of the same file; but not before
+        // the time of its restart.
+        let served = present.modules.filter { !$0.value.module.isGone }
         var files: [String: [FileRecord]] = [:]
         let taken = Self.takenFiles(records, served)
         for record in records {

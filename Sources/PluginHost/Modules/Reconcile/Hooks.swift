@@ -114,10 +114,7 @@ struct Hooks: Sendable {
                     UnsafePointer(bitPattern: table))
             }
             guard let number else { throw overdue("activate", of: generation, timeout) }
-            if let ending = module.process?.ending {
-                throw PluginError(
-                    .activationFailed, "\(generation.name) (\(generation.file)) crashed in activate. \(ending)")
-            }
+            if let crash = generation.crash(in: "activate") { throw crash }
             guard number == 0 else {
                 throw PluginError(
                     .activationFailed,
@@ -125,6 +122,7 @@ struct Hooks: Sendable {
             }
         }
         try begin(.setUp, of: generation, timeout: timeout)?.wait()
+        if let crash = generation.crash(in: "setUp") { throw crash }
         generation.isSetUp = true
     }
 

@@ -53,6 +53,10 @@ struct Publication {
         for newcomer in newcomers.values { newcomer.handOver?.finish() }
 
         let started = served.filter { newcomers[ObjectIdentifier($0.module)] != nil }
+        // Before it was published, the end of a process was not noticed as a crash of what serves.
+        for newcomer in started where newcomer.module.hasEnded {
+            if let next = Restart.begin(of: newcomer.generation, context) { ThreadPool.shared.run(next) }
+        }
         for newcomer in started { context.tell(change(to: newcomer)) }
         for leaving in gone {
             context.tell(.removed(GenerationStatus(leaving.generation, .draining), reason(of: leaving)))

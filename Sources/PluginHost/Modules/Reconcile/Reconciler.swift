@@ -165,6 +165,9 @@ struct Reconciler {
         for hook in started {
             do throws(PluginError) { try hook.wait() } catch { failures.append((hook.generation, error)) }
         }
+        for generation in newcomers where !failures.contains(where: { $0.generation === generation }) {
+            if let crash = generation.crash(in: "init") { failures.append((generation, crash)) }
+        }
         return failures
     }
 }
