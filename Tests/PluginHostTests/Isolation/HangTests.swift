@@ -7,11 +7,14 @@ import Testing
 
 /// Isolated modules that do not return, and processes that do not do what they should.
 @Suite struct HangTests {
-    private func host(_ module: CModule = crashing) throws -> TestHost {
+    private func host(
+        _ module: CModule = crashing, callTimeout: Duration = .milliseconds(300),
+        hangGrace: Duration = .milliseconds(300)
+    ) throws -> TestHost {
         try TestHost([module.build()]) { configuration in
             configuration.isolation.modules = .all
-            configuration.isolation.callTimeout = .milliseconds(300)
-            configuration.isolation.hangGrace = .milliseconds(300)
+            configuration.isolation.callTimeout = callTimeout
+            configuration.isolation.hangGrace = hangGrace
         }
     }
 
@@ -30,7 +33,7 @@ import Testing
     @Test func `A call with a timeout of its own ends then, and one that returns late harms nobody`() throws {
         let module = CModule(
             name: "Bad", actions: [("slow", "usleep(200000); reply_int(call->token, 1);")])
-        let host = try host(module)
+        let host = try host(module, callTimeout: .seconds(60))
         let error = #expect(throws: PluginError.self) {
             try host.host.perform("Bad", "slow", timeout: .milliseconds(20))
         }
@@ -92,9 +95,9 @@ import Testing
 
     @Test func `In a serial module no call runs beside one that was too late`() throws {
         let module = CModule(
-            name: "Bad", actions: [("slow", "usleep(500000); reply_int(call->token, 1);")],
+            name: "Bad", actions: [("slow", "usleep(2000000); reply_int(call->token, 1);")],
             moreManifest: "\"concurrency\": \"serial\",")
-        let host = try host(module)
+        let host = try host(module, hangGrace: .seconds(60))
         #expect(try host.failure("Bad", "slow").code == .deadlineExceeded)
         #expect(host.failure("Bad")?.code == .overloaded)
         #expect(eventually { host.answer("Bad") == "yes" })

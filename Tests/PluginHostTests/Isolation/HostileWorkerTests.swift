@@ -157,7 +157,7 @@ import Testing
             """)
         let victim = try TestHost([target])
         let thing = try #require(try victim.host.perform("Victim", "make").object)
-        let host = try host(program)
+        let host = try host(program, callTimeout: .seconds(60))
         // The test of all numbers takes a while.
         #expect(eventually { host.status("good.so")?.state == .active })
         _ = try? host.host.perform("Good", "answer")
@@ -192,6 +192,18 @@ import Testing
                 \(body)
                 """), restarts: 0, callTimeout: .seconds(60))
         #expect(host.failure()?.code == .moduleCrashed)
+    }
+
+    @Test func `A module is described once`() throws {
+        let host = try host(
+            program(
+                "reply.flags = PLUGIN_WIRE_SCALAR;",
+                """
+                up++;
+                if (send(PLUGIN_WIRE_SOCKET, &up, sizeof up, 0) < 0) return 1;
+                ask(up, description);
+                """), restarts: 0)
+        #expect(eventually { host.status("good.so")?.state == .failed })
     }
 
     @Test func `A program that closes its socket and lives on is ended`() throws {

@@ -39,7 +39,8 @@ enum WorkerDescription {
         else { return false }
         (module.function_count, module.factory_count) = (UInt64(bitPattern: functionCount), message.a)
         // A table that is too long is not sent, and refused for its length.
-        guard module.function_count == functions.count || module.function_count > 100_000,
+        guard max(functions.count, factories.count) <= 100_000,
+            module.function_count == functions.count || module.function_count > 100_000,
             module.factory_count == factories.count || module.factory_count > 100_000
         else { return false }
         module.toolchain = text(message.string(4), UInt64(bitPattern: toolchain))

@@ -15,7 +15,7 @@ extension WorkerProcess {
         answer(token, error(ending, title, generation), generation)
     }
 
-    private func error(_ ending: CallEnding, _ title: String, _ generation: Generation) -> PluginError {
+    func error(_ ending: CallEnding, _ title: String, _ generation: Generation) -> PluginError {
         switch ending {
         case .tooLarge: .tooLargeForWorker
         case .late: PluginError(.deadlineExceeded, "\(title) did not reply before its deadline.")

@@ -50,7 +50,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
         var ending: String?
         /// Whether the host no longer needs it.
         var isUnneeded = false
-        /// Its first message.
+        /// Whether its first message has come, and that message.
+        var hasSpoken = false
         var first: First?
         var generation: Unmanaged<Generation>?
     }
@@ -138,15 +139,19 @@ final class WorkerProcess: ModuleProcess, Sendable {
         }
     }
 
-    /// Records what the process says about the file. Returns false if it has said something before.
-    func setFirst(_ first: First) -> Bool {
-        let isFirst = state.withLock { state in
-            guard state.first == nil else { return false }
-            state.first = first
-            return true
+    /// Returns whether the process has not said anything yet: what it says about the file is kept for ever, so it is read
+    /// once.
+    func claimFirst() -> Bool {
+        state.withLock { state in
+            defer { state.hasSpoken = true }
+            return !state.hasSpoken
         }
-        if isFirst { answer.signal() }
-        return isFirst
+    }
+
+    /// Records what the process says about the file.
+    func setFirst(_ first: First) {
+        state.withLock { $0.first = first }
+        answer.signal()
     }
 
     /// Records that the process runs. Called by the supervisor.

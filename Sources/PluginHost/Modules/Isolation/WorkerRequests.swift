@@ -59,6 +59,7 @@ extension WorkerProcess {
 
     /// Serves the only request before the module is activated: the description, or why there is none.
     private func serveFirst(_ request: plugin_wire_message) -> plugin_wire_message? {
+        guard claimFirst() else { return nil }
         let first: First
         switch plugin_wire_kind(rawValue: request.kind) {
         case PLUGIN_WIRE_DESCRIBE:
@@ -67,7 +68,8 @@ extension WorkerProcess {
         case PLUGIN_WIRE_FAIL: first = .failure(failure(request.a, request.text(0) ?? ""))
         default: return nil
         }
-        return setFirst(first) ? .answer() : nil
+        setFirst(first)
+        return .answer()
     }
 
     private func failure(_ code: UInt64, _ reason: String) -> PluginError {

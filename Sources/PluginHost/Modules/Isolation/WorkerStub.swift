@@ -96,7 +96,14 @@ final class WorkerStub: Sendable {
             var message = plugin_wire_message()
             message.kind = PLUGIN_WIRE_ACTIVATE.rawValue
             (message.values, message.count) = (values.baseAddress, UInt32(values.count))
-            guard process.ask(&message) == .returned else { return -1 }
+            let ending = process.ask(&message)
+            guard ending == .returned else {
+                // Whoever starts it learns of a crash, but not of another reason.
+                if ending != .ended, ending != .gone {
+                    generation.log(.error, process.error(ending, "activate", generation).message)
+                }
+                return -1
+            }
             defer { plugin_wire_dispose(&message) }
             return Int32(truncatingIfNeeded: Int64(bitPattern: message.a))
         }
