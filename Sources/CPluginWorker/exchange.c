@@ -21,20 +21,24 @@ static struct {
     uint8_t is_announced[PLUGIN_WIRE_UP_CHANNELS];
 } up = {.lock = PTHREAD_MUTEX_INITIALIZER, .is_free = PTHREAD_COND_INITIALIZER};
 
-static uint32_t free_channel(void) {
-    for (uint32_t index = 0; index < PLUGIN_WIRE_UP_CHANNELS; index++)
+/* The last channels are not for requests that wait for other code, which may need an answer from this module. */
+enum { BRIEF_CHANNELS = 16 };
+
+static uint32_t free_channel(uint32_t end) {
+    for (uint32_t index = 0; index < end; index++)
         if (!up.is_taken[index]) return index;
     return NO_CHANNEL;
 }
 
-uint32_t worker_begin(void) {
+/* Begins to ask on one of the channels before `end`. */
+static uint32_t begin(uint32_t end) {
     if (own != NO_CHANNEL) {
         uses++;
         return own;
     }
     pthread_mutex_lock(&up.lock);
     uint32_t index;
-    while ((index = free_channel()) == NO_CHANNEL) pthread_cond_wait(&up.is_free, &up.lock);
+    while ((index = free_channel(end)) == NO_CHANNEL) pthread_cond_wait(&up.is_free, &up.lock);
     up.is_taken[index] = 1;
     int is_new = !up.is_announced[index];
     up.is_announced[index] = 1;
@@ -45,12 +49,16 @@ uint32_t worker_begin(void) {
     return own;
 }
 
+uint32_t worker_begin(void) { return begin(PLUGIN_WIRE_UP_CHANNELS - BRIEF_CHANNELS); }
+
+uint32_t worker_begin_brief(void) { return begin(PLUGIN_WIRE_UP_CHANNELS); }
+
 void worker_end(uint32_t channel) {
     if (--uses > 0 || channel < PLUGIN_WIRE_DOWN_CHANNELS) return;
     own = NO_CHANNEL;
     pthread_mutex_lock(&up.lock);
     up.is_taken[channel - PLUGIN_WIRE_DOWN_CHANNELS] = 0;
-    pthread_cond_signal(&up.is_free);
+    pthread_cond_broadcast(&up.is_free); /* not every thread may take every channel */
     pthread_mutex_unlock(&up.lock);
 }
 
@@ -163,7 +171,7 @@ int worker_exchange(uint32_t channel, plugin_wire_message *message) {
 }
 
 uint64_t worker_ask(plugin_wire_message message) {
-    uint32_t channel = worker_begin();
+    uint32_t channel = worker_begin_brief();
     uint64_t result = 0;
     if (worker_exchange(channel, &message) == 0) {
         result = message.a;

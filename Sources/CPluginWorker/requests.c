@@ -135,6 +135,15 @@ static void cancel(const plugin_host *host, plugin_token call) {
 
 /* ------------------------------------------------------------------------------------- replies */
 
+/* Returns the beginning of a text, so short that an error with three of them can be sent. */
+static plugin_string beginning(plugin_string text) {
+    enum { BYTES_MAX = 65536 };
+    if (!text.bytes || text.count <= BYTES_MAX) return text;
+    uint64_t count = BYTES_MAX;
+    while (count && ((unsigned char)text.bytes[count] & 0xC0) == 0x80) count--; /* not within a character */
+    return (plugin_string){text.bytes, count};
+}
+
 static int32_t reject(const plugin_host *host, plugin_token call, const plugin_error *error) {
     (void)host;
     plugin_wire_message message = message_of(PLUGIN_WIRE_REJECT);
@@ -147,7 +156,14 @@ static int32_t reject(const plugin_host *host, plugin_token call, const plugin_e
         message.values = values;
         message.count = 3;
     }
-    return (int32_t)worker_ask(message);
+    uint32_t channel = worker_begin_brief();
+    int is_too_large = worker_exchange(channel, &message);
+    int32_t status = (int32_t)message.a;
+    if (!is_too_large) plugin_wire_dispose(&message);
+    worker_end(channel);
+    if (!is_too_large) return status;
+    plugin_error shorter = {beginning(error->code), beginning(error->message), beginning(error->source)};
+    return reject(host, call, &shorter);
 }
 
 static int32_t resolve(const plugin_host *host, plugin_token call, const plugin_value *result) {
@@ -156,7 +172,7 @@ static int32_t resolve(const plugin_host *host, plugin_token call, const plugin_
     message.token = call;
     message.values = result ? result : &null;
     message.count = 1;
-    uint32_t channel = worker_begin();
+    uint32_t channel = worker_begin_brief();
     int is_too_large = worker_exchange(channel, &message);
     int32_t status = (int32_t)message.a;
     if (!is_too_large) plugin_wire_dispose(&message);

@@ -40,11 +40,14 @@ typedef struct worker_frame {
 
 /* Begins to ask on behalf of this thread: takes the channel of the call that runs on it, or one of its own. */
 uint32_t worker_begin(void);
+/* The same for replies, and for what the host answers at once: some channels are kept for them. */
+uint32_t worker_begin_brief(void);
 void worker_end(uint32_t channel);
 /* Sends a message and waits for the answer, which replaces it; `values` of the message are borrowed. Returns 0; 1,
  * without an answer, if the values take too many bytes. Between worker_begin and worker_end. */
 int worker_exchange(uint32_t channel, plugin_wire_message *message);
-/* All of that for messages whose answer has no values. Returns `a` of the answer; 0 if the message is too large. */
+/* All of that for messages that the host answers at once, and without values. Returns `a` of the answer; 0 if the
+ * message is too large. */
 uint64_t worker_ask(plugin_wire_message message);
 /* Serves a channel of the host until the end. For pthread_create; the argument is the number of the channel. */
 void *worker_serve(void *channel);

@@ -148,6 +148,26 @@ import Testing
         #expect(eventually { host.host.modules.contains { $0.name == "Maker" && $0.restarts == 10 } })
     }
 
+    @Test func `An error with a text that is too long arrives without its end`() throws {
+        let module = CModule(
+            name: "Bad",
+            actions: [
+                (
+                    "refuse",
+                    """
+                    static char long_text[5 << 20];
+                    memset(long_text, 'x', sizeof long_text);
+                    plugin_error error = {TEXT("refused"), {long_text, sizeof long_text}, {NULL, 0}};
+                    host->reject(host, call->token, &error);
+                    """
+                )
+            ])
+        let host = try TestHost([module.build()]) { $0.isolation.modules = .all }
+        let error = try host.failure("Bad", "refuse")
+        #expect(error.code.rawValue == "refused")
+        #expect(error.message.hasPrefix("xxx"))
+    }
+
     @Test func `Output of the process becomes lines of the log`() throws {
         let host = try TestHost([crashing.build()]) { $0.isolation.modules = .all }
         #expect(try host.host.perform("Bad", "say") == "said")
