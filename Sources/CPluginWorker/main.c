@@ -147,14 +147,18 @@ static void open_module(const char *path) {
 
 /* --------------------------------------------------------------------------------------- start */
 
+/* Unlike SIG_IGN, a function is not inherited by programs that the module starts. */
+static void pass_over(int signal) { (void)signal; }
+
 /* The process ends with the host, and otherwise only by it: not by what ends the host in an orderly way. */
 static void attach(const char *host) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setsid(); /* signals of a terminal are for the host */
     if (getppid() != (pid_t)strtol(host, NULL, 10)) _exit(0); /* it has ended already */
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
+    struct sigaction action = {.sa_handler = pass_over, .sa_flags = SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
     close_range(PLUGIN_WIRE_SOCKET + 1, ~0u, 0);
     fcntl(PLUGIN_WIRE_SOCKET, F_SETFD, FD_CLOEXEC);
 }

@@ -24,7 +24,7 @@ final class Endpoint: @unchecked Sendable {
     let callPath: CallPath
     /// The largest number of parameters with which an action can use a fast path.
     static let fastParameters = 8
-    /// Whether new calls wait because its module is handing over its state.
+    /// Whether new calls wait because its module is handing over its state, or is being started again.
     let isBlocked = Atomic(false)
     /// Whether it accepts any number of positional arguments and no named ones, as a callback does.
     let isVariadic: Bool

@@ -4,8 +4,8 @@ import Glibc
 import PluginABI
 import Synchronization
 
-/// A barrier that blocks new calls of a generation while it hands over its state. Running calls, and the calls they
-/// make, continue.
+/// A barrier that blocks new calls of a generation while it hands over its state, or is started again after a crash.
+/// Running calls, and the calls they make, continue.
 final class CallBarrier: Sendable {
     private struct State {
         var isOver = false
@@ -70,10 +70,12 @@ final class CallBarrier: Sendable {
             return false
         }
         guard let isOver else {
+            let reason =
+                generation.hasCrashed
+                ? "is being started again after a crash" : "is handing over its state to its next version"
             throw PluginError(
                 .overloaded,
-                "\(generation.name) is handing over its state to its next version, and \(limit) calls are already "
-                    + "waiting for that. Try again.")
+                "\(generation.name) \(reason), and \(limit) calls are already waiting for that. Try again.")
         }
         if isOver { body() }
     }

@@ -52,7 +52,8 @@ struct Restart {
     ///
     /// - Returns: What to do after the running calls have ended; `nil` if the module does not serve, or the host ends.
     static func begin(of generation: Generation, _ context: ChangeContext) -> (@Sendable () -> Void)? {
-        guard context.published.serving.modules[generation.name]?.generation === generation,
+        guard !context.isEnding.load(ordering: .acquiring),
+            context.published.serving.modules[generation.name]?.generation === generation,
             generation.module?.process?.setAwaitsRestart(true) == false
         else { return nil }
         let restart = Restart(context: context, generation: generation)
@@ -163,5 +164,21 @@ extension ChangeContext {
         FileScan(context: self).reload(record.path)
         reconcile()
         if let error = folders.records[record.path]?.error { throw error }
+    }
+}
+
+extension ChangeContext {
+    /// Tells which of the modules that are to be isolated do not exist: the name may be mistyped.
+    func tellUnknownIsolatedModules() {
+        guard case .named(let names) = configuration.isolation.modules else { return }
+        let known = Set(folders.records.values.compactMap { $0.claimedModule?.manifest.name })
+        for name in names.subtracting(known).sorted() {
+            let problem = PluginError(
+                .unknownModule,
+                "No module \(name) was found, which is to run in a process of its own. Modules with other names are not "
+                    + "isolated.")
+            core.settings.log(LogEntry(level: .warning, message: problem.message))
+            tell(.problem(problem))
+        }
     }
 }

@@ -45,6 +45,7 @@ final class Lifecycle: Sendable {
         } else {
             waitForWriters()
         }
+        whileGoing { $0.tellUnknownIsolatedModules() }
     }
 
     /// Enters the started phase.
@@ -133,6 +134,7 @@ final class Lifecycle: Sendable {
 
     private func end(_ disk: Disk) {
         context.isStopped = true
+        context.isEnding.store(true, ordering: .releasing)
         context.memoryWatch.end()
         Drain(context: context).tearDownAll()
         disk.workers.endAll()
