@@ -16,6 +16,8 @@ final class WorkerOutput: Sendable {
     private let log: @Sendable (LogEntry) -> Void
     /// How many entries wait for ``writer``.
     private let waiting = Atomic<Int>(0)
+    /// How many entries were left out because too many were waiting, since that was last told.
+    private let leftOut = Atomic<Int>(0)
 
     /// The thread that writes to the log, which may block. The supervisor must not wait for it.
     private static let writer = SerialThread("host.output")
@@ -59,7 +61,15 @@ final class WorkerOutput: Sendable {
     }
 
     private func log(_ entries: [LogEntry]) {
-        guard !entries.isEmpty, waiting.load(ordering: .relaxed) < Self.waitingMax else { return }
+        guard let first = entries.first else { return }
+        guard waiting.load(ordering: .relaxed) < Self.waitingMax else {
+            leftOut.add(entries.count, ordering: .relaxed)
+            return
+        }
+        let count = leftOut.exchange(0, ordering: .relaxed)
+        let message = "\(count) more lines of its output are left out, because the log is slow."
+        let entries =
+            count == 0 ? entries : [LogEntry(level: .warning, module: first.module, message: message)] + entries
         waiting.add(entries.count, ordering: .relaxed)
         Self.writer.async { [self] in
             for entry in entries { log(entry) }

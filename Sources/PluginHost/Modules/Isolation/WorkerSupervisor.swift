@@ -16,8 +16,10 @@ final class WorkerSupervisor: Sendable {
     /// A worker process and its descriptors.
     private struct Watched {
         let process: WorkerProcess
-        /// The process, and its end of the socket, which the outbox closes.
-        let descriptor, socket: Int32
+        /// The process.
+        let descriptor: Int32
+        /// The host's end of the socket, which the outbox closes; -1 once the worker has closed its own.
+        var socket: Int32
         /// The end of the pipe for its output; -1 once nobody can write any more.
         var output: Int32
         let id: pid_t
@@ -189,7 +191,9 @@ final class WorkerSupervisor: Sendable {
         let process = watched[index].process
         guard count > 0 else {
             // If the process has ended, that is noticed, too; this sentence is then of no consequence.
-            return process.hasClosedSocket(watched[index].descriptor)
+            process.hasClosedSocket(watched[index].descriptor)
+            watched[index].socket = -1
+            return
         }
         watched[index].received += buffer[..<count]
         while watched[index].received.count >= 4 {

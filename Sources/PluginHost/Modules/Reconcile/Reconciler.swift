@@ -28,6 +28,8 @@ struct Reconciler {
     private var change: ProgramChange?
     private var newcomers: [ObjectIdentifier: Newcomer] = [:]
     private var abandoned: [Generation] = []
+    /// The files that were loaded again because their processes had ended before they were to be started.
+    private var revived: Set<PathKey> = []
     /// The reason why the module that the program registers does not serve.
     private var refusal: PluginError?
 
@@ -93,7 +95,9 @@ struct Reconciler {
     /// again.
     private mutating func setUp(_ candidate: Plan.Candidate) -> Generation? {
         let module = candidate.module
-        if module.isSpent, module.isOfFile {
+        var isUsedUp = module.isSpent
+        if module.hasEnded, !isUsedUp { isUsedUp = revived.insert(PathKey(candidate.path)).inserted }
+        if isUsedUp, module.isOfFile {
             FileScan(context: context).reload(candidate.path)
             return nil
         }
