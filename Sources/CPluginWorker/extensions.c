@@ -49,7 +49,8 @@ static void read_configuration(const plugin_host *host, void (*receiver)(void *,
     plugin_wire_message message = message_of(PLUGIN_WIRE_CONFIGURATION, NULL, 0);
     uint32_t channel = worker_begin();
     worker_exchange(channel, &message);
-    if (receiver) receiver(data, message.count ? message.values : &empty);
+    int is_there = message.flags & PLUGIN_WIRE_VALUE && message.count && message.values->kind == PLUGIN_KIND_MAP;
+    if (receiver) receiver(data, is_there ? message.values : &empty); /* an error is no configuration */
     plugin_wire_dispose(&message);
     worker_end(channel);
 }

@@ -148,6 +148,54 @@ import Testing
         #expect(eventually { host.host.modules.contains { $0.name == "Maker" && $0.restarts == 10 } })
     }
 
+    @Test func `An object is not destroyed while a call that was too late still runs on it`() throws {
+        let module = CModule(
+            name: "Maker",
+            code: """
+                static atomic_int destroyed, whole;
+                static void destroy(void *thing) { *(atomic_int *)thing = 0; atomic_fetch_add(&destroyed, 1); }
+                """,
+            targets: [
+                .init(
+                    name: "Maker",
+                    actions: [
+                        .init(
+                            name: "make",
+                            body: """
+                                whole = 1;
+                                plugin_object object = host->object_create(host, text("Thing"), &whole, destroy);
+                                reply_value(call->token, plugin_value_object(object));
+                                host->object_release(host, object);
+                                """),
+                        .init(name: "destroyed", body: "reply_int(call->token, destroyed);"),
+                    ])
+            ],
+            types: [
+                (
+                    "Thing",
+                    [
+                        .init(
+                            name: "slow",
+                            body: """
+                                usleep(300000);
+                                if (!*(atomic_int *)call->instance) abort();
+                                reply_int(call->token, 1);
+                                """)
+                    ]
+                )
+            ])
+        let host = try TestHost([module.build()]) { $0.isolation.modules = .all }
+        do {
+            let thing = try #require(try host.host.perform("Maker", "make").object)
+            let error = #expect(throws: PluginError.self) {
+                try thing.perform("slow", timeout: .milliseconds(20))
+            }
+            #expect(error?.code == .deadlineExceeded)
+        }
+        #expect(eventually { (try? host.host.perform("Maker", "destroyed")) == 1 })
+        #expect(host.host.modules.first?.restarts == 0)
+    }
+
     @Test func `An error with a text that is too long arrives without its end`() throws {
         let module = CModule(
             name: "Bad",

@@ -50,6 +50,7 @@ import Testing
         #expect(try host.waitForChanges())
         #expect(host.failure("Bad")?.code == .moduleCrashed)
         #expect(host.status("bad.so")?.restarts == 0)
+        #expect(host.status("bad.so")?.note?.contains("crashed") == true)
         try host.host.restart("Bad")
         #expect(host.answer("Bad") == "yes")
     }

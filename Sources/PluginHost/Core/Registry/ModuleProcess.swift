@@ -8,6 +8,9 @@ protocol ModuleProcess: AnyObject, Sendable {
     /// Why the process is not there any more, as a sentence; `nil` while it runs.
     var ending: String? { get }
 
+    /// Whether a call that has ended for its caller, because it was too late, still runs in it.
+    var hasLateCalls: Bool { get }
+
     /// Whether its module is to be started again after its end, and until then remains in its place.
     var awaitsRestart: Bool { get }
 
@@ -22,6 +25,9 @@ protocol ModuleProcess: AnyObject, Sendable {
 extension Generation {
     /// Whether its process of its own has ended, so that nothing in it can be called any more.
     var hasCrashed: Bool { module?.hasEnded == true }
+
+    /// Whether code of it runs, for a caller that waits or does not wait any more.
+    var isRunningCalls: Bool { callsInFlight > 0 || module?.process?.hasLateCalls == true }
 
     /// The error of a start during which its process has ended; `nil` if it has not.
     func crash(in step: String) -> PluginError? {

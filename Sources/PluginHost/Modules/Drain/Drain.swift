@@ -102,7 +102,7 @@ struct Drain {
         let generation = draining.generation
         generation.revoke()
         // The instances are not in use.
-        if generation.callsInFlight == 0 { ObjectTable.destroyInstances(of: generation) }
+        if !generation.isRunningCalls { ObjectTable.destroyInstances(of: generation) }
     }
 
     private func tellOverdue(_ draining: Draining) {
@@ -137,8 +137,8 @@ struct Drain {
     }
 
     private func tearDown(_ generation: Generation, before deadline: DispatchTime) {
-        while generation.callsInFlight > 0, DispatchTime.now() < deadline { usleep(1000) }
-        guard generation.callsInFlight == 0 else {
+        while generation.isRunningCalls, DispatchTime.now() < deadline { usleep(1000) }
+        guard !generation.isRunningCalls else {
             return generation.log(
                 .warning, "was still running calls when the host stopped, and was not torn down.")
         }
@@ -155,7 +155,7 @@ extension Generation {
     }
 
     var isDrained: Bool {
-        callsInFlight == 0 && (objectCount.load(ordering: .relaxed) == 0 || isRevoked.load(ordering: .relaxed))
+        !isRunningCalls && (objectCount.load(ordering: .relaxed) == 0 || isRevoked.load(ordering: .relaxed))
     }
 
     /// Logs a message about the generation.

@@ -63,7 +63,7 @@ extension WorkerProcess {
             case .arrived: break
             case .ended: return .ended
             case .late:
-                link.lose(channel, limit: limit, isSerial: isSerial)
+                if link.lose(channel, limit: limit, isSerial: isSerial) { lateCalls.begin() }
                 return .late
             case .senseless: return doomForNonsense()
             }
@@ -79,7 +79,7 @@ extension WorkerProcess {
             guard isSound || isLost else { return doomForNonsense() }
             // A module may ask so often that nothing is ever waited for.
             if isLost || now >= (deadline == 0 ? limit : min(limit, deadline)) {
-                link.lose(channel, limit: limit, isSerial: isSerial)
+                if link.lose(channel, limit: limit, isSerial: isSerial) { lateCalls.begin() }
                 return .late
             }
         }
@@ -143,6 +143,7 @@ extension WorkerProcess {
         let wait: @Sendable () -> Void = {
             if self.refuseRequests(link, channel, lost, answersLast: !giveBack), giveBack { link.giveBack(channel) }
             if lost.isSerial { self.lostSerialCalls.subtract(1, ordering: .acquiringAndReleasing) }
+            self.lateCalls.end()
         }
         guard giveBack else { return wait() }
         if DetachedThread.tryStart("pluginhost.late", wait) != 0 {

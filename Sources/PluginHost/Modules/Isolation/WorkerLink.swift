@@ -88,12 +88,13 @@ final class WorkerLink: @unchecked Sendable {
 
     // MARK: Lost calls
 
-    /// Records that a call on a channel has not returned in time.
-    func lose(_ channel: UInt32, limit: Int64, isSerial: Bool) {
+    /// Records that a call on a channel has not returned in time. Returns whether it is the first one there.
+    func lose(_ channel: UInt32, limit: Int64, isSerial: Bool) -> Bool {
         channels.withLock { channels in
             let known = channels.lost[channel] ?? Lost()
             channels.lost[channel] = Lost(
                 calls: known.calls + 1, limit: max(limit, known.limit), isSerial: isSerial || known.isSerial)
+            return known.calls == 0
         }
     }
 

@@ -33,6 +33,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
     /// The number of channels with calls of serial modules or targets that have not returned in time. No other such call
     /// begins while they may still run.
     let lostSerialCalls = Atomic<Int>(0)
+    let lateCalls = LateCalls()
     private let processID = Atomic<Int32>(0)
     private let isRestartAwaited = Atomic<Bool>(false)
 
@@ -71,6 +72,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
 
     var id: Int32 { processID.load(ordering: .relaxed) }
     var ending: String? { state.withLock { $0.ending } }
+    var hasLateCalls: Bool { lateCalls.areRunning }
     var awaitsRestart: Bool { isRestartAwaited.load(ordering: .acquiring) }
     /// The shared memory; `nil` after the end of the process.
     var link: WorkerLink? { state.withLock { $0.link } }
@@ -195,6 +197,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
             return (state.link, state.generation, state.isUnneeded)
         }
         outbox.close()
+        lateCalls.endAll()
         let generationOfModule = generation?.takeUnretainedValue()
         let next = isUnneeded ? nil : generationOfModule.flatMap(settings.hasCrashed)
         if let link { plugin_wire_end(link.wire) }

@@ -209,6 +209,6 @@ final class WorkerNumber: Sendable {
 
     static let destroy: @convention(c) (UnsafeMutableRawPointer?) -> Void = { data in
         let own = Unmanaged<WorkerNumber>.fromOpaque(data!).takeRetainedValue()
-        own.process.post(PLUGIN_WIRE_DESTROY, own.number)
+        own.process.lateCalls.whenOver { own.process.post(PLUGIN_WIRE_DESTROY, own.number) }
     }
 }

@@ -71,10 +71,12 @@ final class WorkerStub: Sendable {
     static let destroy: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void = {
         data, instance in
         let stub = of(data)
-        var message = plugin_wire_message()
-        (message.kind, message.a) = (PLUGIN_WIRE_UNMAKE.rawValue, stub.number)
-        message.token = UInt64(UInt(bitPattern: instance))
-        if stub.process.ask(&message) == .returned { plugin_wire_dispose(&message) }
+        let number = UInt64(UInt(bitPattern: instance))
+        stub.process.lateCalls.whenOver {
+            var message = plugin_wire_message()
+            (message.kind, message.a, message.token) = (PLUGIN_WIRE_UNMAKE.rawValue, stub.number, number)
+            if stub.process.ask(&message) == .returned { plugin_wire_dispose(&message) }
+        }
     }
 
     // MARK: Life

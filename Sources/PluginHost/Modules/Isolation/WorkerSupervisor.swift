@@ -209,7 +209,7 @@ final class WorkerSupervisor: Sendable {
             watched[index].servedChannels.insert(channel).inserted
         else { return process.doom("Its process sent a message that makes no sense, and was ended.") }
         guard let link = process.link else { return }
-        if DetachedThread.tryStart("pluginhost.serve", { process.serveRequests(link, channel) }) != 0 {
+        if DetachedThread.tryStart("pluginhost.asks", { process.serveRequests(link, channel) }) != 0 {
             process.doom("No thread can be started to serve its requests, and its process was ended.")
         }
     }

@@ -144,7 +144,9 @@ extension FileRecord {
         case .library(let owner): status.note = "needed by \(owner)"
         default: break
         }
-        if let served, status.error != nil || module !== served.module {
+        if let served, served.module.hasEnded {
+            status.note = "it has crashed, and waits until it is started again"
+        } else if let served, status.error != nil || module !== served.module {
             status.note = "the file has changed since it was loaded, and its new content is not served"
         }
         return status
