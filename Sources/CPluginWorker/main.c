@@ -128,7 +128,11 @@ static void describe(void) {
     message.a = module->magic == PLUGIN_ABI_MAGIC && module->size >= sizeof *module ? module->factory_count : 0;
     message.values = values;
     message.count = sizeof values / sizeof *values;
-    worker_ask(message);
+    uint32_t channel = worker_begin();
+    int is_too_large = worker_exchange(channel, &message);
+    worker_end(channel);
+    if (is_too_large) fail("", 4);
+    plugin_wire_dispose(&message);
 }
 
 static void open_module(const char *path) {

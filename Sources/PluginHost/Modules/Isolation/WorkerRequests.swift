@@ -76,6 +76,11 @@ extension WorkerProcess {
         switch code {
         case 1: PluginError(.openFailed, "\(file.original) cannot be opened: \(file.withOriginalPaths(reason)).")
         case 2: PluginError(.invalidFile, "\(file.original) does not export \(PLUGIN_ENTRY_SYMBOL).")
+        case 4:
+            PluginError(
+                .invalidDescription,
+                "The description of \(file.original) takes more than \(PLUGIN_WIRE_MAX_BYTES) bytes, which is the most "
+                    + "for a module in a process of its own.")
         default: PluginError(.invalidDescription, "The entry function of \(file.original) returned null.")
         }
     }
