@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,6 +52,11 @@ struct plugin_wire {
 /* -------------------------------------------------------------------------------------- memory */
 
 int plugin_wire_create(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < MEMORY_SIZE) {
+        errno = EFBIG; /* instead of the signal SIGXFSZ */
+        return -1;
+    }
     int descriptor = memfd_create("pluginhost.channels", MFD_ALLOW_SEALING | MFD_CLOEXEC);
     if (descriptor < 0) return -1;
     if (ftruncate(descriptor, (off_t)MEMORY_SIZE) == 0

@@ -154,6 +154,14 @@ static void open_module(const char *path) {
 /* Unlike SIG_IGN, a function is not inherited by programs that the module starts. */
 static void pass_over(int signal) { (void)signal; }
 
+/* Closes the descriptors that the host has not meant for the worker. */
+static void close_others(void) {
+    if (close_range(PLUGIN_WIRE_SOCKET + 1, ~0u, 0) == 0) return;
+    /* Kernels before 5.9, and some containers, do not have that. */
+    long end = sysconf(_SC_OPEN_MAX);
+    for (long descriptor = PLUGIN_WIRE_SOCKET + 1; descriptor < end; descriptor++) close((int)descriptor);
+}
+
 /* The process ends with the host, and otherwise only by it: not by what ends the host in an orderly way. */
 static void attach(const char *host) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -163,7 +171,7 @@ static void attach(const char *host) {
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
-    close_range(PLUGIN_WIRE_SOCKET + 1, ~0u, 0);
+    close_others();
     fcntl(PLUGIN_WIRE_SOCKET, F_SETFD, FD_CLOEXEC);
 }
 
