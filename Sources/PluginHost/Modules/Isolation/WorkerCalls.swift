@@ -77,8 +77,8 @@ extension WorkerProcess {
             limit = limit.adding(now - start)  // What others do meanwhile is not the module's time.
             let isLost = link.isLost(channel)
             guard isSound || isLost else { return doomForNonsense() }
-            // A module may ask so often that nothing is ever waited for.
-            if isLost || now >= (deadline == 0 ? limit : min(limit, deadline)) {
+            // A module may ask so often that nothing is ever waited for. A millisecond is for its reply.
+            if isLost || now - 1_000_000 >= (deadline == 0 ? limit : min(limit, deadline)) {
                 if link.lose(channel, limit: limit, isSerial: isSerial) { lateCalls.begin() }
                 return .late
             }
