@@ -120,6 +120,8 @@ static inline plugin_host_record *plugin_host_record_at(uint32_t index) {
 }
 /* The number of records. */
 uint32_t plugin_host_record_count(void);
+/* Returns the first record from `record` up to `end` that a call occupies; `end` if there is none. */
+plugin_host_record *plugin_host_record_find(plugin_host_record *record, const plugin_host_record *end);
 
 /* A pair of asymmetric fences (known from userspace RCU and C++'s P1202), for two sides, one of which runs many million
  * times as often as the other. Each side stores something, passes its fence, and reads what the other has stored; at

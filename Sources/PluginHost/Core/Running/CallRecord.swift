@@ -53,9 +53,6 @@ struct CallRecord {
         return (UnsafeMutableRawPointer(pointer) + offset).assumingMemoryBound(to: Atomic<T>.self)
     }
 
-    /// Whether a call occupies the record.
-    var isOccupied: Bool { endpointWord.pointee.load(ordering: .acquiring) != 0 }
-
     /// The endpoint that runs; `nil` if the record is free.
     var endpoint: Endpoint? { unretainedEndpoint?.takeUnretainedValue() }
 
