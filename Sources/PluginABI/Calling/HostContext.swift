@@ -95,8 +95,8 @@ extension HostContext {
         try await call(.url(url), parameters, origin: origin, timeout: timeout)
     }
 
-    /// Opens a URL whose action returns an object. The action gets the parameter `_object` with the value true, if it
-    /// declares it, and can thus see that the caller expects an object.
+    /// Opens a URL whose action returns an object. If the action declares a parameter `_object`, its value is true, and
+    /// the action can thus see that the caller expects an object.
     ///
     /// - Throws: The errors of `open`; ``PluginError/Code/invalidResult`` if the result is not an object.
     public func object(

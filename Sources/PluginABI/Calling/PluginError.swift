@@ -66,7 +66,7 @@ extension PluginError.Code {
     public static let unknownParameter: Self = "unknownParameter"
     /// A parameter's value is not of the declared type, and cannot be converted to it without loss.
     public static let mistypedParameter: Self = "mistypedParameter"
-    /// A value cannot cross the boundary: a string is not valid UTF-8, lists are nested too deeply, a kind does not
+    /// A value cannot cross the boundary: a string is not valid UTF-8, lists are nested too deeply, or a kind does not
     /// exist.
     public static let invalidValue: Self = "invalidValue"
     /// The action replied with a value that cannot be passed on.
@@ -77,7 +77,8 @@ extension PluginError.Code {
     /// A request from another program, other than a URL, names an action that is not declared `remote`. For URLs, see
     /// ``noRoute``.
     public static let notRemote: Self = "notRemote"
-    /// The program's guard refused a call that came from another program.
+    /// The program's guard refused a call that came from another program, or the posted event has a name that is
+    /// reserved for the host.
     public static let refused: Self = "refused"
     /// A URL from another program leads to nothing that other programs may open: to nothing at all, or to actions that
     /// are not declared `remote`. The error does not say which; the host's log does.
@@ -86,7 +87,7 @@ extension PluginError.Code {
     public static let asynchronousGuard: Self = "asynchronousGuard"
     /// A route leads to an action that nobody offers, or has groups or defaults that the action does not take.
     public static let deadRoute: Self = "deadRoute"
-    /// The configuration names an interceptor for the call that no module currently offers.
+    /// For this call, the configuration names an interceptor that no module currently offers.
     public static let interceptorMissing: Self = "interceptorMissing"
     /// The action failed with an error that has no code of its own.
     public static let actionFailed: Self = "actionFailed"

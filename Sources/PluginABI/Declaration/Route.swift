@@ -21,8 +21,8 @@ public struct Route: ManifestPart {
     ///   - action: The action, `target/action`, of this module.
     ///   - defaults: Values for parameters that neither the caller nor the URL gives.
     ///   - groups: The parameters for groups without a name (`*`, `(\d+)`), which are numbered from 0 through host and
-    ///     path: `[0: "path"]`. What a group without a name and without a parameter takes is in the rest of the action,
-    ///     under the number, or is ignored.
+    ///     path: `[0: "path"]`. The text of a group with neither a name nor a parameter is in the rest of the action,
+    ///     under the number of the group, or is ignored if the action takes no rest.
     public init(
         _ pattern: String, to action: String, defaults: [String: Value] = [:], groups: [Int: String] = [:]
     ) {

@@ -89,8 +89,8 @@ public struct ChainOutcome: Sendable, Hashable {
     public let result: Value
     /// The parameters at the end. Handlers that passed the event on may have changed them.
     public let parameters: [String: Value]
-    /// The errors of the handlers that failed; the source of each is the module. A handler that fails passes the event
-    /// on unchanged.
+    /// The errors of the handlers that failed; the source of each is the handler's module. A handler that fails passes
+    /// the event on unchanged.
     public let failures: [PluginError]
 
     package init(

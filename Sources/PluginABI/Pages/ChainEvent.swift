@@ -102,7 +102,7 @@ extension Action where Instance: Sendable {
     ///     }
     ///
     /// At each object, the handler of the event itself is asked first, then those with a prefix, longer ones first. This
-    /// makes an action named `handles.` and the prefix.
+    /// makes an action named `handles.` followed by the prefix.
     ///
     /// - Parameters:
     ///   - prefix: The beginning of the names. Default: all events.
