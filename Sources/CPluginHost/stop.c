@@ -142,7 +142,7 @@ static void ask(int number) {
 
 static void *watch(void *unused) {
     static const char message[] =
-        "pluginhost: the orderly end has not begun in time after the signal; the program ends at once\n";
+        "pluginhost: the orderly shutdown has not begun in time after the signal; the program ends immediately\n";
     (void)unused;
     pthread_setname_np(pthread_self(), "host.signals");
     wait_long(&signalled);

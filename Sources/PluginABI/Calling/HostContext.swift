@@ -1,8 +1,8 @@
 /// The host as seen from one call: an action calls other modules through it.
 ///
 /// An action gets it by declaring `.context()` among its inputs. The context can be kept, and used later and from any
-/// thread. The call that it belongs to is the parent of the calls made through it, so that errors and the status can
-/// show the whole chain of calls, and endless recursion is detected.
+/// thread. The call that it belongs to is the parent of the calls made through it: the host detects endless recursion
+/// and circular waits among them, and can show which action made a call.
 public struct HostContext: Sendable {
     /// The host's table, which lives as long as the process.
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>

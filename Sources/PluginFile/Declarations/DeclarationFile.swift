@@ -7,7 +7,7 @@ package struct DeclarationFile {
     package static let sizeLimit = 16 << 20
 
     let path: String
-    /// The code of errors.
+    /// The code of the errors that concern the file.
     let code: PluginError.Code
 
     /// Returns whether a file name is that of a route or service file, even if its format is not accepted.

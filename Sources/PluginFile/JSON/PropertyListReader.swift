@@ -236,7 +236,7 @@ struct PropertyListReader {
         throw failure("“\(end)” is missing")
     }
 
-    /// Reads a word if it comes next. Returns whether it did.
+    /// Reads the word if the next bytes are this word. Returns whether they were.
     private mutating func take(_ word: StaticString) -> Bool {
         guard word.withUTF8Buffer({ bytes[index...].starts(with: $0) }) else { return false }
         index += word.utf8CodeUnitCount
