@@ -115,8 +115,8 @@ typedef struct plugin_factory plugin_factory;
 typedef void (*plugin_invoke)(void *data, const plugin_call *call, const plugin_value *arguments,
                               uint32_t count);
 
-/* The function behind an entry of the manifest. Each entry of these kinds has exactly one function;
- * routes and services have none, because they lead to actions of targets.
+/* The function behind an entry of the manifest. Routes and services have none, because they lead to
+ * actions of targets. Each entry of the following kinds has exactly one:
  *     "Target/action"  an action of a target
  *     "Type#action"    an action of an object type
  *     "@setUp"         a lifecycle hook, see plugin_abi/hooks.h
@@ -276,9 +276,8 @@ struct plugin_host {
 
     /* Makes an object of a declared type; the caller is its first holder. The object owns
      * `instance` until it ends; then `destroy` (may be null) gets it back, once, on any thread,
-     * possibly within object_release: do not call that with a lock that `destroy` acquires. Returns
-     * 0, and owns nothing, if the manifest has no such type or too many objects exist.
-     * [any thread] */
+     * possibly within object_release: call that without a lock that `destroy` acquires. Returns 0,
+     * and owns nothing, if the manifest has no such type or too many objects exist. [any thread] */
     plugin_object (*object_create)(const plugin_host *host, plugin_string type, void *instance,
                                    void (*destroy)(void *instance));
     /* Makes a callback: an object with one action, "call", which gets its arguments by position,

@@ -38,9 +38,9 @@ public struct On: ManifestPart {
 
     /// The hook that hands over the module's state to the generation that replaces it.
     public enum Giving: String, Sendable {
-        /// Runs when a new file replaces the module, if the new generation has `resume` or one of the two is exclusive:
-        /// after the last call has ended, and before the `init` of the new generation. The result is the state. If the
-        /// hook fails, the module is not replaced.
+        /// Runs when a new file replaces the module, if the new generation has `resume` or either generation is
+        /// exclusive: after the last call has ended, and before the `init` of the new generation. The result is the
+        /// state. If the hook fails, the module is not replaced.
         case suspend
     }
 

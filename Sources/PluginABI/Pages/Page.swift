@@ -35,7 +35,7 @@ public struct Opening: Sendable {
     public let url: String?
     /// All parameters: from the caller, from the URL, and from the defaults of the route and of the action.
     public let parameters: [String: Value]
-    /// The context for calls that have the call of the page's action as their parent.
+    /// The context of the page's action, for calls to other modules.
     public let context: HostContext
 
     init(_ url: String?, _ parameters: [String: Value]?, _ context: HostContext) {
