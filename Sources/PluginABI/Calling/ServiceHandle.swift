@@ -81,9 +81,9 @@ public struct ServiceHandle: @unchecked Sendable {
     /// Calls a synchronous action of the service and returns its result.
     ///
     /// - Parameters:
-    ///   - action: The name of an action of the service: one that its interface declares or, if it has no interface, any
-    ///     of its target. Another name causes the error ``PluginError/Code/unknownAction``, even if the target has a
-    ///     fallback.
+    ///   - action: The name of an action of the service: one that its interface declares or, if it has no interface,
+    ///     any of its target. Another name causes the error ``PluginError/Code/unknownAction``, even if the target has
+    ///     a fallback.
     ///   - parameters: By name or by position.
     ///   - context: The context of the parent call. Default: the call of the action that runs on this thread, if any.
     ///   - timeout: The time that the call may take. Default: none.

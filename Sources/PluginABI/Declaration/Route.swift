@@ -36,7 +36,8 @@ public struct Route: ManifestPart {
     public func summary(_ text: String) -> Self { modified(self) { $0.summary = text } }
 
     /// Makes a URL from outside the program show the page that the action makes, if the program has a navigator for it.
-    /// With ``Transition/none``, the default, and for callers inside the program, opening the URL only returns the page.
+    /// With ``Transition/none`` (the default), and for callers inside the program, opening the URL only returns the
+    /// page.
     public func transition(_ transition: Transition) -> Self { modified(self) { $0.transition = transition } }
 
     public func add(to module: ModuleDescription) {
