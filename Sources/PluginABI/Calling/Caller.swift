@@ -49,10 +49,10 @@ extension Value {
     /// - Parameters:
     ///   - action: The action that returned the value, for the error message.
     ///   - type: The type; usually inferred.
-    /// - Throws: ``PluginError/Code/invalidResult`` if the value is of another type.
+    /// - Throws: ``PluginError/Code/invalidResult`` if the value is not of that type.
     public func result<T: ValueConvertible>(of action: String, as type: T.Type = T.self) throws(PluginError) -> T {
         do throws(PluginError) { return try T(self) } catch {
-            throw PluginError(.invalidResult, "\(action) returned a result of another type. \(error.message)")
+            throw PluginError(.invalidResult, "\(action) returned a result of the wrong type. \(error.message)")
         }
     }
 }

@@ -169,7 +169,7 @@ private struct ReceivedConfiguration {
     var entries: [String: Value] = [:]
 }
 
-/// The severity of a line in the log. The raw values are those of the binary interface.
+/// The severity of a line in the log. The raw values are the numbers in the binary interface.
 public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
     /// Information for the module author.
     case debug

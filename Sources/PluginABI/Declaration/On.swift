@@ -15,8 +15,8 @@
 ///
 /// During the hand-over no call of the module runs: the earlier ones have ended, and new ones wait.
 public struct On: ManifestPart {
-    /// The hooks of the start and the end of a module, and of a failed replacement. The raw values are those of the
-    /// manifest.
+    /// The hooks for the start and the end of a module, and for a failed replacement. The raw values are the names in
+    /// the manifest.
     public enum Hook: String, Sendable {
         /// Runs before the module's actions can be called and, if the module replaces another generation, before
         /// `suspend` of that generation. If the hook fails, the module is not activated.

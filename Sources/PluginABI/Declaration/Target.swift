@@ -100,7 +100,7 @@ public struct ObjectType<Instance: Sendable>: ManifestPart {
         module.types.append(json(module.add(actions, prefix: name + "#")))
     }
 
-    /// The declaration as JSON, with those of its actions.
+    /// The declaration as JSON, with the declarations of its actions.
     func json(_ actions: [String]) -> String {
         var entry = ManifestObject(name: name)
         entry.add("actions", actions)
