@@ -28,7 +28,7 @@ public struct Facade: Sendable {
         if let name, !SwiftNames.isPlain(name) {
             throw PluginError(
                 .invalidValue,
-                "“\(name.shortened)” is not a name for a Swift type: use letters, digits and _, and no digit first.")
+                "“\(name.shortened)” cannot name a Swift type: use letters, digits and _, and no digit first.")
         }
         if let name, SwiftNames.used.contains(name) {
             throw PluginError(

@@ -126,7 +126,7 @@ extension EncodedValues {
 
         private mutating func add(_ count: Int, _ what: String, structures: Int = 0, text: Int = 0) {
             if count > Int(UInt32.max) {
-                fail("\(what) of \(count) elements is longer than \(UInt32.max).")
+                fail("\(what) has \(count) bytes or elements; at most \(UInt32.max) are accepted.")
             }
             self.structures &+= structures
             self.text &+= text

@@ -52,7 +52,7 @@ struct PropertyListReader {
         case "dict": return .map(try map(tag))
         case "array": return .list(try list(tag))
         case "string": return .string(try text(of: tag))
-        case "integer": return try read(tag, Self.integer, else: "an <integer> is not a whole number of 64 bits")
+        case "integer": return try read(tag, Self.integer, else: "an <integer> is not a 64-bit integer")
         case "real": return try read(tag, Self.real, else: "a <real> is not a finite number")
         case "data": return try read(tag, Self.data, else: "a <data> is not base64")
         case "true", "false":

@@ -239,7 +239,7 @@ extension ModuleManifest.Parameter {
             return .bytes(bytes)
         case (.object, _): throw node.error("its type is object, and objects cannot have defaults")
         default:
-            throw node.error("its default is of type \(value.kind.rawValue), but it is declared \(type.rawValue)")
+            throw node.error("its default is of type \(value.kind.rawValue), but its type is \(type.rawValue)")
         }
     }
 }
