@@ -127,7 +127,7 @@ import Testing
             }
             let outcome = try host.wait()
             #expect(outcome.code == 128 + SIGTERM, "\(outcome)")
-            #expect(outcome.errors.contains("the orderly end has not begun in time") == (signals == 1))
+            #expect(outcome.errors.contains("the orderly shutdown has not begun in time") == (signals == 1))
         }
     }
 
