@@ -13,8 +13,7 @@ extension Checking {
         return program
     }
 
-    func check(_ file: String, _ options: String...) throws -> (outcome: ProgramProcess.Outcome, report: Value)
-    {
+    func check(_ file: String, _ options: String...) throws -> (outcome: ProgramProcess.Outcome, report: Value) {
         let outcome = try program().run(["check", file, "--json", "--trust", "--seed", "1"] + options)
         return (outcome, try Value(json: outcome.output))
     }
