@@ -248,10 +248,9 @@ struct plugin_host {
 
     /* Calls a synchronous action; an asynchronous one is an error, and so is a callback with
      * PLUGIN_OBJECT_ASYNC: use `call` for objects of unknown origin. `parent`, here and in `call`,
-     * is the call for which this one is made; 0 means the one that runs on this thread, if any. The
-     * host uses it to detect recursion and circular waits; its deadline is not passed on. Runs
-     * `completion` before this returns, on this or the replying thread. Borrows `request`.
-     * [any thread] */
+     * is the call for which this one is made; 0 means the one that runs on this thread, if any. It
+     * serves to detect recursion and circular waits; its deadline is not passed on. `completion`
+     * runs before this returns, on this or the replying thread. Borrows `request`. [any thread] */
     void (*perform)(const plugin_host *host, plugin_token parent, const plugin_request *request,
                     plugin_completion completion, void *data);
     /* Calls an action of either kind. `completion` runs on any thread, maybe before this returns.

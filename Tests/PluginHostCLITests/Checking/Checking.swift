@@ -1,4 +1,5 @@
 import PluginABI
+import PluginHost
 
 @testable import TestSupport
 
