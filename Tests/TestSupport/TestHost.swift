@@ -71,6 +71,17 @@ final class TestHost: Sendable {
         }
     }
 
+    /// Starts it on a thread of its own, so that other tests can use the threads of tasks meanwhile.
+    func startAside() async throws { try await onThread { [self] in try start() } }
+
+    /// Puts a file into the plugins folder at once, as a rename does.
+    func put(_ content: Data, _ name: String) throws {
+        let new = try folder.file(UUID().uuidString, content)
+        guard rename(new, "\(plugins)/\(name)") == 0 else { throw POSIXError(.EIO) }
+    }
+
+    func put(_ text: String, _ name: String) throws { try put(Data(text.utf8), name) }
+
     // MARK: - Reports
 
     var changes: [HostChange] { records.changes.withLock { $0 } }
