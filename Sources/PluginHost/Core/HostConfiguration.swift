@@ -11,8 +11,8 @@ public struct HostConfiguration: Sendable {
     /// tool writes one after another count as one change. At most 100 ms; the host begins at the latest 100 ms after
     /// the first change. Default: 5 ms.
     public var quietTime: Duration = .milliseconds(5)
-    /// A function that decides by its path whether a file in the folders is considered; `nil` if all are. For
-    /// `pluginhost check`.
+    /// A function that receives the path of a file in the folders and returns whether the file is considered; `nil` to
+    /// consider all files. For `pluginhost check`.
     package var takesFile: (@Sendable (String) -> Bool)?
     /// Whether to accept files and folders that users other than this one and root can write. Default: they are
     /// refused.

@@ -87,7 +87,7 @@ extension [ModuleManifest.Route] {
 }
 
 extension RoutePattern {
-    /// How many transitions between states the expressions of a module's or a file's routes may have together.
+    /// The maximum number of transitions between states in the expressions of all routes of a module or file.
     /// Registering more would delay all other changes.
     fileprivate static let mostTransitions = 2_000_000
 }

@@ -128,8 +128,8 @@ final class RestOfCall: Sendable {
         return error
     }
 
-    /// Returns the error that the interceptor has thrown or, if that is the error of the rest of the call passed on,
-    /// the original error.
+    /// Returns the original error of the rest of the call if the interceptor has passed it on; otherwise the error that
+    /// the interceptor has thrown.
     func original(_ error: PluginError) -> PluginError {
         let failure = failure.withLock { $0 }
         return failure?.code == error.code && failure?.message == error.message ? failure! : error

@@ -20,8 +20,8 @@ extension Calls {
         if let starting, !barrier.isOver {
             throw PluginError(
                 .circularWait,
-                "\(endpoint.title) waits until \(endpoint.generation.name) has handed over its state, and that "
-                    + "waits for the start of \(starting.name), which has made this call.")
+                "\(endpoint.title) waits until \(endpoint.generation.name) has handed over its state, and the "
+                    + "hand-over waits for the start of \(starting.name), which made this call.")
         }
         return barrier
     }
@@ -95,7 +95,10 @@ extension Calls {
             return .passUnretained(next)
         }
         if isOfObject, endpoint.generation.isRevoked.load(ordering: .relaxed) {
-            throw PluginError(.generationRetired, "\(endpoint.title) is retired.")
+            throw PluginError(
+                .generationRetired,
+                "\(endpoint.title) was called on an object of \(endpoint.generation.label), which was replaced or removed, "
+                    + "and the time limit for its objects has passed. Get a new object.")
         }
         guard let found else {
             guard let slash else { throw PluginError(.moduleUnavailable, "\(endpoint.title) no longer exists.") }

@@ -6,11 +6,11 @@ final class ObjectTypeEntry: Sendable {
     let name: String
     let actions: [String: Endpoint]
     let generation: Generation
-    /// Those of the actions that handle events of the chain by prefix, longer prefixes first.
+    /// The actions that handle events of the chain by prefix, longer prefixes first.
     let prefixHandlers: [PrefixHandler]
     /// Destroys the instances of objects that have no destroy function of their own.
     let instances: InstanceProvider?
-    /// Whether its objects are values that are passed to somebody, and not handlers that the host keeps.
+    /// Whether its objects are passed as values, rather than kept by the host as handlers.
     let isOfValues: Bool
 
     init(

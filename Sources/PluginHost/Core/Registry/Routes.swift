@@ -164,9 +164,9 @@ extension PluginError {
     }
 
     fileprivate static func tooMuchWork(_ steps: Int, _ other: RouteEntry?) -> String {
-        "finding the route of one URL could take \(steps) steps, and \(SearchWork.most) are allowed. "
-            + (other.map { "The URL may also have to be compared with others, among them \($0.title). " } ?? "")
-            + "Put a literal segment before its “*” or “(…)”, use fewer repetitions in its expressions, or register fewer such "
-            + "routes for one host."
+        "finding the route of one URL could take \(steps) steps, and at most \(SearchWork.most) are allowed. "
+            + (other.map { "The URL may also have to be compared with other routes, among them \($0.title). " } ?? "")
+            + "Put a literal segment before its “*” or “(…)”, use fewer repetitions in its expressions, or register "
+            + "fewer such routes for one host."
     }
 }
