@@ -70,8 +70,9 @@ public struct HostConfiguration: Sendable {
     /// The folder in which modules are staged. Default: `$XDG_RUNTIME_DIR/pluginhost`, or a folder of this user in the
     /// temporary folder.
     public var stagingFolder: String?
-    /// The folder in which the host records which modules are being started, to find out at the next start what killed
-    /// it, and keeps versions of modules. Default: `$XDG_STATE_HOME/pluginhost`, or `~/.local/state/pluginhost`.
+    /// The folder in which the host keeps versions of modules, and records which modules are being started, so that the
+    /// next host can find out what killed this one. Default: `$XDG_STATE_HOME/pluginhost`, or
+    /// `~/.local/state/pluginhost`.
     public var stateFolder: String?
     /// The maximum size of a module in bytes, including the libraries that it finds next to itself. A larger one is not
     /// read and is refused with ``/PluginABI/PluginError/Code/invalidFile``. Default: 256 MiB.

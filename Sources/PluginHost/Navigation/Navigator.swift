@@ -85,7 +85,7 @@ extension Navigator {
         try await open(.action(target, action), parameters, by: transition, in: host.program, onClose: onClose)
     }
 
-    /// Opens a page that the caller holds: the result of a call, or of ``PluginHost/object(for:_:origin:timeout:)``.
+    /// Opens a page that the caller holds, as the result of a call or of ``PluginHost/object(for:_:origin:timeout:)``.
     ///
     ///     let pear = try await host.object(for: "app://shop/article/pear")
     ///     try await navigator.open(page: pear, by: .present)

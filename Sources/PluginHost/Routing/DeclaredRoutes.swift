@@ -71,7 +71,8 @@ extension [ModuleManifest.Route] {
         for route in self {
             do throws(PluginError) {
                 let pattern = try RoutePattern(route.pattern, scheme: scheme, after: patterns.last)
-                // Transitions count again even if a host shares its automaton with the previous one.
+                // The transitions of a host are counted even if it shares its automaton with the host of the previous
+                // route.
                 transitions += (pattern.host?.transitions ?? 0) + (pattern.path?.transitions ?? 0)
                 guard transitions <= RoutePattern.mostTransitions else { throw .tooManyTransitions(route.pattern) }
                 patterns.append(try pattern.naming(route.groups))

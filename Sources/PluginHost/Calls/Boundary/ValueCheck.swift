@@ -136,7 +136,7 @@ extension plugin_request {
     func checkValues() throws(PluginError) {
         guard size >= Self.smallestSize else {
             throw PluginError(
-                .invalidValue, "A request of \(size) bytes was passed; \(Self.smallestSize) are needed.")
+                .invalidValue, "A request of \(size) bytes was passed; at least \(Self.smallestSize) are needed.")
         }
         if address != PLUGIN_ADDRESS_BOUND {
             if address == PLUGIN_ADDRESS_SERVICE { try version.check("The version of the service") }

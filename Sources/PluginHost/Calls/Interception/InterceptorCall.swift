@@ -5,8 +5,8 @@ import Synchronization
 // callback.
 
 extension Calls {
-    /// Calls the interceptor that a rule names, as it is in the current table. Returns `nil`, without calling the
-    /// receiver, if it does not exist.
+    /// Looks up the interceptor that a rule names in the current table, and calls it. Returns `nil`, without calling
+    /// the receiver, if it does not exist.
     func callInterceptor(_ rule: InterceptorRule, _ parameters: Parameters, _ call: Call) -> plugin_token? {
         inNextRecord(call.receiver) { (thread, record) throws(PluginError) in
             let found: Endpoint? = registry.read(thread) { table in

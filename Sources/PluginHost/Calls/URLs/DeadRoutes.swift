@@ -78,7 +78,7 @@ extension [DeadRoute] {
             problems.append(
                 PluginError(
                     .deadRoute,
-                    "\(count - Self.mostOfOneOwner) more routes of \(owner) are dead. The list of routes has them all.")
+                    "\(count - Self.mostOfOneOwner) more routes of \(owner) are dead. The route list names them all.")
             )
         }
         return problems

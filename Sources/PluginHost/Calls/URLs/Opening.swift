@@ -154,7 +154,8 @@ extension Calls {
         settings.log(
             LogEntry(
                 level: .debug, call: endpoint.name,
-                message: "Of the query of a URL, \(first)\(more) was dropped: \(endpoint.title) does not declare it."))
+                message: "These query items of a URL were dropped, because \(endpoint.title) does not declare them: "
+                    + "\(first)\(more)."))
     }
 
     /// The maximum number of dropped query items that are named in the log.

@@ -6,7 +6,8 @@ import Synchronization
 // Calls that wait until their module has handed over its state.
 
 extension Calls {
-    /// Returns the barrier that blocks a call; `nil` for a call that is part of one that the module is running.
+    /// Returns the barrier that blocks a call; `nil` if there is none, or if the call is part of a call that the module
+    /// is running.
     ///
     /// - Throws: `circularWait` for a call made by a module that is about to start, because the hand-over waits for
     ///   that start.

@@ -40,7 +40,7 @@ final class Endpoint: @unchecked Sendable {
     /// `_`.
     let asksAboutURL: Bool
 
-    /// The path of a call; see ``callPath``.
+    /// A path by which an endpoint can be called.
     enum CallPath {
         /// A call consists of nothing but the call of its function: see ``Calls/callFast(_:_:_:_:_:)``.
         case fast
