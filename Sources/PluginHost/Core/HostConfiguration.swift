@@ -7,9 +7,9 @@ public struct HostConfiguration: Sendable {
     /// Whether subfolders are searched as well, whatever their names, except hidden ones. Links to folders are
     /// followed. Default: no.
     public var includesSubfolders = false
-    /// How long nothing must have changed in the folders before the host handles their changes, so that files which a
-    /// tool writes one after another count as one change. At most 100 ms; the host begins at the latest 100 ms after
-    /// the first change. Default: 5 ms.
+    /// How long the folders must stay unchanged after a change before the host handles it, so that files which a tool
+    /// writes one after another count as one change. At most 100 ms; the host begins at the latest 100 ms after the
+    /// first change. Default: 5 ms.
     public var quietTime: Duration = .milliseconds(5)
     /// A function that receives the path of a file in the folders and returns whether the file is considered; `nil` to
     /// consider all files. For `pluginhost check`.
