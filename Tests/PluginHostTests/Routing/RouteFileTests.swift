@@ -286,7 +286,7 @@ import Testing
         let refusals = [problems.first, host.status("heavy.so")?.error?.message].map { $0 ?? "" }
         #expect(problems.count == 1 && refusals[0].contains("x.routes.json are not registered"), "\(problems)")
         for refusal in refusals {
-            #expect(refusal.contains("and \(SearchWork.most) are allowed"), "\(refusal)")
+            #expect(refusal.contains("at most \(SearchWork.most) are allowed"), "\(refusal)")
         }
     }
 

@@ -231,7 +231,7 @@ struct CallRecord {
         unretainedEndpoint?._withUnsafeGuaranteedRef { $0.generation === generation } ?? false
     }
 
-    /// Returns whether a generation has made the call.
+    /// Returns whether the code of this generation made the call.
     func isMade(by caller: Unmanaged<Generation>) -> Bool {
         callerWord.pointee.load(ordering: .relaxed) == UInt64(UInt(bitPattern: caller.toOpaque()))
     }
