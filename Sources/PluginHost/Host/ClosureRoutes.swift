@@ -85,6 +85,6 @@ extension PluginHost {
 }
 
 extension [Value] {
-    /// The parameters of a route's closure, of which a call passes a single argument.
+    /// The parameters of a route's closure, which a call passes as its single argument.
     fileprivate var parameters: [String: Value] { first?.map ?? [:] }
 }
