@@ -149,7 +149,7 @@ private final class OwnQueue: TaskExecutor {
 extension HostChange {
     func isAdded(_ name: String) -> Bool { if case .added(let status) = self { status.name == name } else { false } }
 
-    /// The file that it is about.
+    /// The file that the change concerns.
     var file: String? {
         switch self {
         case .added(let status), .replaced(let status, _), .failed(let status, _), .waiting(let status),
