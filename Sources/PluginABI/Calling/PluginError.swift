@@ -173,7 +173,7 @@ extension PluginError.Code {
     public static let required: Self = "required"
     /// There is no kept version of the module to roll back to.
     public static let noVersionKept: Self = "noVersionKept"
-    /// The file was being loaded when the host died, and has not changed since.
+    /// The file's module was being started when the host died, and the file has not changed since.
     public static let quarantined: Self = "quarantined"
 }
 
