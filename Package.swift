@@ -29,7 +29,7 @@ let package = Package(
         .target(name: "PluginABI", dependencies: ["CPluginABI"], swiftSettings: settings),
         .target(name: "CPluginHost"),
         .target(name: "CPluginWire", dependencies: ["CPluginABI"]),
-        // Without the Swift runtime, which SwiftPM links to programs in C as well: modules bring their own.
+        // Without the shared Swift runtime, which SwiftPM links to programs in C as well: modules bring their own.
         .executableTarget(
             name: "CPluginWorker", dependencies: ["CPluginWire", "CPluginABI"],
             linkerSettings: [.unsafeFlags(["-static-stdlib"])]),

@@ -93,7 +93,7 @@ fn greet(reply: Reply, arguments: &[Value]) {
     }
     let parameters = [Entry { key: Str::new("name"), value: arguments[0] }];
     let request = Request::action("Greeter", "greet", &parameters);
-    // The token is the parent of the call, so that the host can detect endless recursion and apply deadlines.
+    // The token is the parent of the call, so that the host can detect endless recursion and circular waits.
     unsafe { (host().perform)(host(), reply.0, &request, pass_on, reply.0 as *mut c_void) }
 }
 

@@ -10,7 +10,7 @@ enum ModuleBFacade {
     struct B: Sendable {
         /// The caller that makes the calls.
         let caller: any Caller
-        /// How long each call may take. Default: the timeout of the host.
+        /// How long each call may take. Default: the host's timeout for asynchronous actions.
         var timeout: Duration?
 
         init(_ caller: any Caller, timeout: Duration? = nil) {
@@ -80,7 +80,7 @@ enum ModuleBFacade {
     struct Basket: Sendable {
         /// The object that the calls go to.
         let object: Object
-        /// How long each call may take. Default: the timeout of the host.
+        /// How long each call may take. Default: the host's timeout for asynchronous actions.
         var timeout: Duration?
 
         init(_ object: Object, timeout: Duration? = nil) {
@@ -137,7 +137,7 @@ enum ModuleBFacade {
         /// - Parameters:
         ///   - caller: The caller that opens the URL.
         ///   - parameters: Values that override those of the URL, also of types that a URL cannot carry.
-        ///   - timeout: How long the call may take. Default: the timeout of the host.
+        ///   - timeout: How long the call may take. Default: the host's timeout for asynchronous actions.
         @discardableResult
         func open(_ caller: any Caller, _ parameters: Parameters = [:], timeout: Duration? = nil) async throws(PluginError) -> Value {
             try await caller.open(url(caller), parameters, origin: .local, timeout: timeout)

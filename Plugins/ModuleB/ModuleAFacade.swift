@@ -12,7 +12,7 @@ enum ModuleAFacade {
     struct A: Sendable {
         /// The caller that makes the calls.
         let caller: any Caller
-        /// How long each call may take. Default: the timeout of the host.
+        /// How long each call may take. Default: the host's timeout for asynchronous actions.
         var timeout: Duration?
 
         init(_ caller: any Caller, timeout: Duration? = nil) {
@@ -69,7 +69,7 @@ enum ModuleAFacade {
     struct Counter: Sendable {
         /// The caller that makes the calls.
         let caller: any Caller
-        /// How long each call may take. Default: the timeout of the host.
+        /// How long each call may take. Default: the host's timeout for asynchronous actions.
         var timeout: Duration?
 
         init(_ caller: any Caller, timeout: Duration? = nil) {
@@ -94,7 +94,7 @@ enum ModuleAFacade {
     struct Cursor: Sendable {
         /// The object that the calls go to.
         let object: Object
-        /// How long each call may take. Default: the timeout of the host.
+        /// How long each call may take. Default: the host's timeout for asynchronous actions.
         var timeout: Duration?
 
         init(_ object: Object, timeout: Duration? = nil) {
@@ -113,7 +113,7 @@ enum ModuleAFacade {
     struct Article: Sendable {
         /// The object that the calls go to.
         let object: Object
-        /// How long each call may take. Default: the timeout of the host.
+        /// How long each call may take. Default: the host's timeout for asynchronous actions.
         var timeout: Duration?
 
         init(_ object: Object, timeout: Duration? = nil) {
@@ -191,7 +191,7 @@ enum ModuleAFacade {
         func article(key: String, note: String?) throws(PluginError) -> Object
     }
 
-    /// Calls the service `HomeService` from version 1.2.0 on, independent of its module.
+    /// Calls the service `HomeService` from version 1.2.0 on, whichever module offers it.
     ///
     ///     let client = try caller.service(HomeServiceClient.self)
     struct HomeServiceClient: HomeService, ServiceClient {
@@ -199,7 +199,7 @@ enum ModuleAFacade {
         static let minimumVersion: String? = "1.2.0"
         /// The service that is called.
         let service: ServiceHandle
-        /// How long each call may take. Default: the timeout of the host.
+        /// How long each call may take. Default: the host's timeout for asynchronous actions.
         var timeout: Duration?
 
         init(_ service: ServiceHandle) {
@@ -290,7 +290,7 @@ enum ModuleAFacade {
         /// - Parameters:
         ///   - caller: The caller that opens the URL.
         ///   - parameters: Values that override those of the URL, also of types that a URL cannot carry.
-        ///   - timeout: How long the call may take. Default: the timeout of the host.
+        ///   - timeout: How long the call may take. Default: the host's timeout for asynchronous actions.
         @discardableResult
         func open(_ caller: any Caller, _ parameters: Parameters = [:], timeout: Duration? = nil) async throws(PluginError) -> Value {
             try await caller.open(url(caller), parameters, origin: .local, timeout: timeout)

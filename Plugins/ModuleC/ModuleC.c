@@ -19,13 +19,13 @@ static void add(void *data, const plugin_call *call, const plugin_value *argumen
     (void)data, (void)count;
     int64_t sum;
     if (__builtin_add_overflow(arguments[0].as.integer, arguments[1].as.integer, &sum)) {
-        plugin_fail(host, call, "overflow", "The sum does not fit 64 bits.");
+        plugin_fail(host, call, "overflow", "The sum does not fit into 64 bits.");
         return;
     }
     plugin_reply(host, call, plugin_value_int(sum));
 }
 
-/* Where the bytes lie, and how many there are: they were not copied on the way in. */
+/* Replies with the address and the number of the bytes, which are not copied on the way in. */
 static void measure(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
     (void)data, (void)count;
     const plugin_entry entries[] = {
@@ -40,7 +40,7 @@ static void pass_on(void *data, const plugin_value *value, const plugin_error *e
     plugin_pass_on(host, call->token, value, error);
 }
 
-/* Calls B by name, and answers with what B answers. */
+/* Calls B by name, and passes on its outcome. */
 static void relay(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
     (void)data, (void)count;
     plugin_entry name = {PLUGIN_STRING("name"), arguments[0]};
@@ -90,4 +90,4 @@ static const plugin_module module = {
 };
 
 PLUGIN_MODULE_EXPORT const plugin_module *plugin_module_entry(void) { return &module; }
-PLUGIN_MODULE_RECORD(plugin_module_entry); /* where it is a part of a program */
+PLUGIN_MODULE_RECORD(plugin_module_entry); /* for a program that this is linked into */

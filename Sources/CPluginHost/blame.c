@@ -83,7 +83,7 @@ static int find_bounds(struct dl_phdr_info *info, size_t size, void *data) {
     return 1;
 }
 
-/* Returns whether there is an image at the address. */
+/* Sets the bounds of the image that contains the address. Returns whether there is one. */
 static int bound(struct image *image, const void *address) {
 #if __GLIBC_PREREQ(2, 35)
     /* Does not search all images: there may be thousands. */

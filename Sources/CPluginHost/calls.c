@@ -48,6 +48,11 @@ uint32_t plugin_host_record_count(void) {
     return __atomic_load_n(&plugin_host_chunk_count, __ATOMIC_ACQUIRE) * PLUGIN_HOST_CHUNK;
 }
 
+plugin_host_record *plugin_host_record_find(plugin_host_record *record, const plugin_host_record *end) {
+    while (record != end && !__atomic_load_n(&record->endpoint, __ATOMIC_ACQUIRE)) record++;
+    return record;
+}
+
 plugin_host_thread *plugin_host_threads(void) { return __atomic_load_n(&threads, __ATOMIC_ACQUIRE); }
 
 static void give_thread_back(void *pointer) {

@@ -1,4 +1,4 @@
-/* The report of a dying host: which module, generation and action was running. Everything that runs in the handler is
+/* The report of a dying host: which module, generation and action were running. Everything that runs in the handler is
  * async-signal-safe: write(2), process_vm_readv(2), and memory that is never freed. */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -45,10 +45,10 @@ static const char *signal_name(int number) {
     switch (number) {
     case SIGSEGV: return "SIGSEGV (invalid memory reference)";
     case SIGBUS: return "SIGBUS (bus error)";
-    case SIGILL: return "SIGILL (illegal instruction; Swift's runtime errors end so)";
+    case SIGILL: return "SIGILL (illegal instruction, or a runtime error in Swift)";
     case SIGFPE: return "SIGFPE (arithmetic error)";
     case SIGABRT: return "SIGABRT (abort)";
-    case SIGTRAP: return "SIGTRAP (trap; Swift's runtime errors end so)";
+    case SIGTRAP: return "SIGTRAP (trap, or a runtime error in Swift)";
     case SIGSYS: return "SIGSYS (bad system call)";
     default: return "a fatal signal";
     }

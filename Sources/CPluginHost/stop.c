@@ -142,7 +142,7 @@ static void ask(int number) {
 
 static void *watch(void *unused) {
     static const char message[] =
-        "pluginhost: the orderly end has not begun in time after the signal; the program ends at once\n";
+        "pluginhost: the orderly shutdown has not begun in time after the signal; the program ends immediately\n";
     (void)unused;
     pthread_setname_np(pthread_self(), "host.signals");
     wait_long(&signalled);
@@ -202,7 +202,7 @@ _Noreturn void plugin_host_end(int code) {
     if (__asan_init || __tsan_init || __lsan_do_leak_check || __ubsan_handle_type_mismatch_v1
         || __llvm_profile_write_file || __gcov_dump)
         exit(code);
-    /* On a thread of its own: what a module has printed may go to a pipe that is not read. */
+    /* On a thread of its own, because what a module has printed may go to a pipe that is not read. */
     static sem_t flushed;
     sem_init(&flushed, 0, 0);
     pthread_t thread;

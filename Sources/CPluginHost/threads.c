@@ -113,7 +113,7 @@ __attribute__((constructor)) static void find_originals(void) {
 
 __attribute__((weak)) int pthread_create(
     pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *data) {
-    if (!__atomic_load_n(&original_create, __ATOMIC_ACQUIRE)) find_originals(); /* a library constructor calls */
+    if (!__atomic_load_n(&original_create, __ATOMIC_ACQUIRE)) find_originals(); /* in a library's constructor */
     create_thread *create = __atomic_load_n(&original_create, __ATOMIC_ACQUIRE);
     if (!create) return ENOSYS;
     struct beginning *memory =

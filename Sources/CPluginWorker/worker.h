@@ -2,7 +2,7 @@
  * worker.h - the process that runs one isolated module
  *
  * It opens the module and gives it a table of functions that ask the host, over shared memory. It trusts the host, and
- * the host does not trust it. Plain C without a Swift runtime, so that the module brings its own.
+ * the host does not trust it. Plain C without a shared Swift runtime, so that the module brings its own.
  *
  *  main.c        opens the file, describes it, and receives the one-way messages of the host
  *  exchange.c    channels: asking the host, and executing what it asks for meanwhile

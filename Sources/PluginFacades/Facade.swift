@@ -9,7 +9,7 @@ import PluginHost
 ///     print(facade.text)
 ///
 /// The file compiles in modules and in programs, because it calls through a ``/PluginABI/Caller``. The command
-/// `pluginhost facade` prints it. (CTMediator calls such a file a category, which is written by hand.)
+/// `pluginhost facade` prints it. (The counterpart in CTMediator is a category, which is written by hand.)
 public struct Facade: Sendable {
     /// The source code. Equal manifests result in equal text.
     public let text: String
@@ -28,13 +28,13 @@ public struct Facade: Sendable {
         if let name, !SwiftNames.isPlain(name) {
             throw PluginError(
                 .invalidValue,
-                "“\(name.shortened)” is not a name for a Swift type: use letters, digits and _, and no digit first.")
+                "“\(name.shortened)” cannot name a Swift type: use letters, digits and _, and no digit first.")
         }
         if let name, SwiftNames.used.contains(name) {
             throw PluginError(
                 .invalidValue, "“\(name.shortened)” is a type that the façade itself uses. Try “\(name)Facade”.")
         }
-        // Keys that this host does not know yet are skipped: a façade does not need them.
+        // Keys that this host does not know are skipped: a façade does not need them.
         let parsed = try Bytes(manifest.utf8).withUnsafeBytes { text throws(PluginError) in
             try ModuleManifest(parsing: text, abiMinor: .max)
         }

@@ -38,7 +38,7 @@ struct FacadeActions {
             for function in functions(target.actions) { function.declare(in: &source) }
         }
         source.declare(
-            "\(access)struct \(client): \(type), ServiceClient", "Calls \(title), independent of its module.",
+            "\(access)struct \(client): \(type), ServiceClient", "Calls \(title), whichever module offers it.",
             notes: ["    let client = try caller.service(\(client).self)"]
         ) { source in
             let version = SwiftSource.literal(service.version.description)
@@ -54,7 +54,7 @@ struct FacadeActions {
     ) {
         source.document(text)
         source.line("\(access)let \(name): \(type)")
-        source.document("How long each call may take. Default: the timeout of the host.")
+        source.document("How long each call may take. Default: the host's timeout for asynchronous actions.")
         source.line("\(access)var timeout: Duration?")
         source.line()
         let timeout = hasTimeout ? ", timeout: Duration? = nil" : ""

@@ -35,7 +35,7 @@ struct FacadeFunction {
     }
 
     private var returnsSomething: Bool { action.result != .null }
-    /// Whether the parameters of a call are not known beforehand, so that statements collect them.
+    /// Whether each call decides which parameters it passes, so that statements must collect them.
     private var needsStatements: Bool { rest != nil || parameters.contains(where: \.canBeMissing) }
 
     /// Writes the function or, without a body, a protocol requirement, which has no default arguments.

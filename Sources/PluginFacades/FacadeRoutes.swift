@@ -87,7 +87,7 @@ struct FacadeRoutes {
                 parameters: [
                     ("caller", "The caller that opens the URL."),
                     ("parameters", "Values that override those of the URL, also of types that a URL cannot carry."),
-                    ("timeout", "How long the call may take. Default: the timeout of the host."),
+                    ("timeout", "How long the call may take. Default: the host's timeout for asynchronous actions."),
                 ], isDiscardable: true
             ) { source in
                 source.line("try await caller.open(url(caller), parameters, origin: .local, timeout: timeout)")

@@ -2,7 +2,7 @@ import Synchronization
 
 /// A call that ``TestBench/record(_:)`` has recorded, with its outcome.
 public struct RecordedCall: Sendable {
-    /// The target; the type for a call to an object; empty for an event that a subscriber receives.
+    /// The target; for a call to an object, its type; for an event that a subscriber receives, an empty string.
     public let target: String
     /// The action, or the event.
     public let action: String

@@ -14,7 +14,8 @@ import Synchronization
 /// of its own, and shares only the process with other benches, so tests can run in parallel. A bench works in every
 /// test framework.
 public final class TestBench: Sendable {
-    /// The host, to call the module by ``/PluginHost/PluginHost/perform(_:_:_:timeout:)`` and all other functions.
+    /// The host. A test calls the module with ``/PluginHost/PluginHost/perform(_:_:_:timeout:)`` and the host's other
+    /// functions.
     public let host: PluginHost
     /// The name of the module under test, from its manifest.
     public let name: String

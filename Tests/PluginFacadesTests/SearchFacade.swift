@@ -10,7 +10,7 @@ enum SearchFacade {
     struct Open: Sendable {
         /// The caller that makes the calls.
         let caller: any Caller
-        /// How long each call may take. Default: the timeout of the host.
+        /// How long each call may take. Default: the host's timeout for asynchronous actions.
         var timeout: Duration?
 
         init(_ caller: any Caller, timeout: Duration? = nil) {

@@ -96,7 +96,7 @@ import Testing
         (52, 2, 1, "e_ehsize"), (54, 2, 0, "e_phentsize"), (54, 2, 57, "e_phentsize"), (56, 2, 0, "0 program headers"),
         (56, 2, 0xFFFF, "65535 program headers"), (32, 8, 0, "cannot begin"), (32, 8, 65, "cannot begin"),
         (32, 8, -8, "damaged"), (32, 8, 1 << 40, "cut short"), (40, 8, -1, "damaged"), (40, 8, 1 << 40, "cut short"),
-        (58, 2, 1, "e_shentsize"), (60, 2, 0xFEFF, "cut short"), (62, 2, 0xFEFF, "names of"),
+        (58, 2, 1, "e_shentsize"), (60, 2, 0xFEFF, "cut short"), (62, 2, 0xFEFF, "section names"),
     ])
     func `A header field out of range is named`(offset: Int, size: Int, value: Int, text: String) throws {
         var file = try bytes(CFixture.build(CFixture.entry))

@@ -57,9 +57,9 @@ import Testing
     }
 
     @Test(arguments: [
-        (#""type":"int","default":"x""#, "default is of type string, but it is declared int"),
+        (#""type":"int","default":"x""#, "default is of type string, but its type is int"),
         (#""type":"int","default":1.5"#, "double"), (#""type":"int","default":9223372036854775808"#, "double"),
-        (#""type":"bool","default":1"#, "declared bool"), (#""type":"string","default":null"#, "declared string"),
+        (#""type":"bool","default":1"#, "its type is bool"), (#""type":"string","default":null"#, "its type is string"),
         (#""type":"bytes","default":"*""#, "base64"), (#""type":"object","default":1"#, "objects cannot have defaults"),
         (#""type":"int","required":true,"default":1"#, "required and has a default"),
         (#""type":"integer""#, "unknown type"), (#""type":"null""#, "for results only"),

@@ -56,7 +56,7 @@ import Testing
         ("<dict><key>a</key><true/><key>a</key><true/></dict>", "the key “a” occurs twice"),
         ("<date>2000-01-01T00:00:00Z</date>", "a date"), ("<real>nan</real>", "finite"),
         ("<real>1e400</real>", "finite"),
-        ("<integer>9223372036854775808</integer>", "64 bits"), ("<integer></integer>", "64 bits"),
+        ("<integer>9223372036854775808</integer>", "64-bit integer"), ("<integer></integer>", "64-bit integer"),
         ("<data>*</data>", "base64"), ("<string>&nbsp;</string>", "an entity is unknown"),
         ("<string>&#xD800;</string>", "numeric entity"), ("<string>&#0;</string>", "numeric entity"),
         ("<string>&#99999999999999999999;</string>", "numeric entity"),

@@ -67,14 +67,16 @@ enum CFixture {
         return folder
     }
 
-    /// For sources that name a folder of a test, and so never occur again. Removed at exit.
+    /// The folder for sources that contain the path of a test's folder, and so never occur again. It is removed at
+    /// exit.
     private static let own: Result<TemporaryFolder, any Error> = Result {
         // A global is not deinitialized at exit.
         atexit { if let path = try? CFixture.own.get().path { try? FileManager.default.removeItem(atPath: path) } }
         return try TemporaryFolder()
     }
 
-    /// For all others: a folder of this user that is kept from run to run, so that most sources are compiled once.
+    /// The folder for all other sources. It belongs to this user and is kept from run to run, so that most sources are
+    /// compiled only once.
     private static let store: Result<String, any Error> = Result {
         let path = "\(NSTemporaryDirectory())/pluginhost-fixtures-\(geteuid())"
         mkdir(path, 0o700)

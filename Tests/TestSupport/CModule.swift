@@ -1,7 +1,7 @@
 import Foundation
 
-/// A module in C, generated while the tests run, of which a test states only what matters to it. By default it is a
-/// good one: a target with the module's name and one action, `answer`, that replies with a text.
+/// A module in C, generated while the tests run. A test states only what matters to it; everything else has a default
+/// that makes a valid module: a target with the module's name and one action, `answer`, which replies with a text.
 ///
 /// Bodies are C. Those of actions, hooks and events see `call`, `arguments`, `count`, and what `prelude` and `code`
 /// define.
@@ -24,13 +24,14 @@ struct CModule: Sendable {
     var code = ""
     /// The body of `activate`, which finally returns 0.
     var activate = ""
-    /// The bodies of `setUp` and `tearDown`, if it has these hooks; they finally resolve.
+    /// The bodies of `setUp` and `tearDown`, if the module has these hooks. Code that resolves is added at the end.
     var setUp: String?
     var tearDown: String?
-    /// The bodies of other hooks, by their names; they finally resolve unless they are asynchronous.
+    /// The bodies of other hooks, by name. Code that resolves is added at the end, unless the hook is asynchronous.
     var hooks: KeyValuePairs<String, String> = [:]
     var asyncHooks: Set<String> = []
-    /// Subscriptions: the event, additions to its manifest, and the body, which finally resolves unless asynchronous.
+    /// Subscriptions: the event, additions to its manifest, and the body. Code that resolves is added at the end,
+    /// unless the subscription is asynchronous.
     var events: [(name: String, manifest: String, body: String)] = []
     /// Targets instead of the one with `answer`. The bodies of their actions resolve themselves.
     var targets: [Target]?

@@ -5,7 +5,7 @@ import PluginHost
 /// The built program `pluginhost`, or another one beside the tests, in a process that ends when this object is
 /// deinitialized.
 ///
-/// Its output goes to files, so that it never waits for a reader.
+/// The output of the process goes to files, so that the process never waits for a reader.
 final class ProgramProcess {
     struct Outcome {
         /// The signal that ended it, or 0.
@@ -128,19 +128,19 @@ final class ProgramProcess {
 
     func signal(_ number: Int32) { kill(process, number) }
 
-    /// Whether it is stopped, as by SIGSTOP.
+    /// Whether the process is stopped, as by SIGSTOP.
     var isStopped: Bool {
         let text = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
         return text.split(separator: ")").last?.hasPrefix(" T") == true
     }
 
-    /// Keeps it from opening descriptors of that number or higher.
+    /// Keeps the process from opening descriptors with this number or a higher one.
     func limitDescriptors(to count: Int) throws { try limit("--nofile=\(count)") }
 
-    /// Limits the size of the files that it writes.
+    /// Limits the size of the files that the process writes.
     func limitFileSize(to bytes: Int) throws { try limit("--fsize=\(bytes)") }
 
-    /// Limits its address space to so many bytes more than it has mapped.
+    /// Limits the address space of the process to this many bytes more than it has mapped.
     func limitMemory(toFurther bytes: Int) throws {
         let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
         let size = status.split(separator: "\n").first { $0.hasPrefix("VmSize:") }?.split(separator: " ")

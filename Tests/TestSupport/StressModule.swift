@@ -3,14 +3,14 @@ import Foundation
 /// A module that is compiled once and then copied with other names and numbers in its bytes, so that thousands of
 /// versions need no compiler.
 ///
-/// Every answer contains the module's name, its number, and the sum of the number and the argument, which tell the
-/// module, the version and the call that it belongs to.
+/// Every answer contains the module's name, its number, and the sum of that number and the argument. These identify the
+/// module, the version and the call to which the answer belongs.
 struct StressModule: Hashable {
     /// The last part of the name and the targets; two digits.
     var place: Int
     /// The number of this version; the version is `1.NUMBER.0`.
     var number: Int
-    /// Where its route leads: to one of two actions, of which it has only that one.
+    /// Which of two actions the module has; its route leads to it.
     var isOdd = false
     /// Hands over its count to its successor.
     var keepsCount = false

@@ -75,6 +75,17 @@ final class TestHost: Sendable {
         }
     }
 
+    /// Starts it on a thread of its own, so that other tests can use the threads of tasks meanwhile.
+    func startAside() async throws { try await onThread { [self] in try start() } }
+
+    /// Puts a file into the plugins folder at once, as a rename does.
+    func put(_ content: Data, _ name: String) throws {
+        let new = try folder.file(UUID().uuidString, content)
+        guard rename(new, "\(plugins)/\(name)") == 0 else { throw POSIXError(.EIO) }
+    }
+
+    func put(_ text: String, _ name: String) throws { try put(Data(text.utf8), name) }
+
     // MARK: - Reports
 
     var changes: [HostChange] { records.changes.withLock { $0 } }
@@ -142,7 +153,7 @@ private final class OwnQueue: TaskExecutor {
 extension HostChange {
     func isAdded(_ name: String) -> Bool { if case .added(let status) = self { status.name == name } else { false } }
 
-    /// The file that it is about.
+    /// The file that the change concerns.
     var file: String? {
         switch self {
         case .added(let status), .restarted(let status), .replaced(let status, _), .failed(let status, _),

@@ -10,7 +10,7 @@ struct Tool {
 
     let path: String
 
-    /// Nil if there is none of that name.
+    /// Finds a program by its name; `nil` if there is none.
     init?(_ name: String) {
         let search = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
         let places = search.flatMap { folder -> [String] in
@@ -25,7 +25,7 @@ struct Tool {
     ///
     /// - Parameter input: Its standard input.
     /// - Returns: Its whole output.
-    /// - Throws: ``Failed`` with the same.
+    /// - Throws: ``Failed``, with the output, if the program fails.
     @discardableResult
     func run(_ arguments: [String], input: String = "") throws -> String {
         let folder = try TemporaryFolder()
@@ -41,7 +41,7 @@ struct Tool {
         return text
     }
 
-    /// Runs it until it ends on a separate thread, so that other tests can use the threads of tasks meanwhile.
+    /// Runs it on a separate thread until it ends, so that other tests can use the threads of tasks in the meantime.
     func runAside(_ arguments: [String]) async throws { try await onThread { [self] in _ = try run(arguments) } }
 }
 

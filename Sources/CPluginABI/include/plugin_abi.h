@@ -1,9 +1,9 @@
 /*
  * plugin_abi.h - the binary interface between a host and its modules
  *
- * A module is a shared library that exports one function, plugin_module_entry. It returns a static
- * description: a manifest in JSON, and the functions behind it. The host gives the module a table
- * of its own functions. Neither side links against the other. C11 and C++17.
+ * A module is a shared library that exports one function, plugin_module_entry, which returns a
+ * static description: a manifest in JSON, and the functions behind it. The host gives the module a
+ * table of its own functions. Neither side links against the other. This is C11, and also C++17.
  *
  *  - Strings are UTF-8 and have a length in bytes. They are not NUL-terminated; the pointer may be
  *    null if the length is 0.
@@ -115,8 +115,8 @@ typedef struct plugin_factory plugin_factory;
 typedef void (*plugin_invoke)(void *data, const plugin_call *call, const plugin_value *arguments,
                               uint32_t count);
 
-/* The function behind an entry of the manifest. Each entry of these kinds has exactly one, while
- * routes and services lead to actions of targets:
+/* The function behind an entry of the manifest. Routes and services have none, because they lead to
+ * actions of targets. Each entry of the following kinds has exactly one:
  *     "Target/action"  an action of a target
  *     "Type#action"    an action of an object type
  *     "@setUp"         a lifecycle hook, see plugin_abi/hooks.h
@@ -147,7 +147,7 @@ typedef struct plugin_module {
     /* Called after the last call, and after a failed start, even if `activate` has refused: stops
      * the module's threads and timers, and waits until they have ended. [one at a time] */
     void (*deactivate)(void *data);
-    /* Returns a static table, or null. The host does not ask for any yet. [any thread] */
+    /* Returns a static table, or null. Reserved: the host asks for no table. [any thread] */
     const void *(*get_extension)(void *data, plugin_string identifier);
 } plugin_module;
 
@@ -249,8 +249,8 @@ struct plugin_host {
     /* Calls a synchronous action; an asynchronous one is an error, and so is a callback with
      * PLUGIN_OBJECT_ASYNC: use `call` for objects of unknown origin. `parent`, here and in `call`,
      * is the call for which this one is made; 0 means the one that runs on this thread, if any. It
-     * serves to detect recursion and circular waits, and passes on no deadline. `completion` runs
-     * before this returns, on this or the replying thread. Borrows `request`. [any thread] */
+     * serves to detect recursion and circular waits; its deadline is not passed on. `completion`
+     * runs before this returns, on this or the replying thread. Borrows `request`. [any thread] */
     void (*perform)(const plugin_host *host, plugin_token parent, const plugin_request *request,
                     plugin_completion completion, void *data);
     /* Calls an action of either kind. `completion` runs on any thread, maybe before this returns.
@@ -275,8 +275,8 @@ struct plugin_host {
 
     /* Makes an object of a declared type; the caller is its first holder. The object owns
      * `instance` until it ends; then `destroy` (may be null) gets it back, once, on any thread,
-     * possibly within object_release: hold no lock there that `destroy` acquires. Returns 0, and
-     * owns nothing, if the manifest has no such type or too many objects exist. [any thread] */
+     * possibly within object_release: call that without a lock that `destroy` acquires. Returns 0,
+     * and owns nothing, if the manifest has no such type or too many objects exist. [any thread] */
     plugin_object (*object_create)(const plugin_host *host, plugin_string type, void *instance,
                                    void (*destroy)(void *instance));
     /* Makes a callback: an object with one action, "call", which gets its arguments by position,

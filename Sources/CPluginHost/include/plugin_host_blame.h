@@ -42,8 +42,8 @@ void plugin_host_remove_journal(int descriptor);
 /* Adds to the number of modules that are being started. While it is 0, exits are ignored. */
 void plugin_host_count_starts(int change);
 
-/* From now on, an exit by code of a module that is being started is reported on standard error, with the exit code
- * 70. */
+/* From now on, an exit by code of a module while a module is being started is reported on standard error, and the exit
+ * code is 70. */
 void plugin_host_report_exits(void);
 
 /* Returns whether the bytes can be read without a fault. If this cannot be determined, they count as readable. */

@@ -120,8 +120,10 @@ static inline plugin_host_record *plugin_host_record_at(uint32_t index) {
 }
 /* The number of records. */
 uint32_t plugin_host_record_count(void);
+/* Returns the first record from `record` up to `end` that a call occupies; `end` if there is none. */
+plugin_host_record *plugin_host_record_find(plugin_host_record *record, const plugin_host_record *end);
 
-/* A pair of asymmetric fences (known from userspace RCU and C++'s P1202), for two sides, one of which runs many million
+/* A pair of asymmetric fences (known from userspace RCU and C++'s P1202), for two sides, one of which runs millions of
  * times as often as the other. Each side stores something, passes its fence, and reads what the other has stored; at
  * least one of them sees the other's store. The light fence costs nothing, because the heavy one makes every running
  * thread of the process pass a barrier, with membarrier(2). If the kernel refuses that, both are fences of the
@@ -133,8 +135,8 @@ static inline void plugin_host_fence_light(void) {
 }
 void plugin_host_fence_heavy(void);
 
-/* Installs handlers of fatal signals that write to standard error which module and action was running. The process then
- * dies of the signal, through the handlers that were installed before. */
+/* Installs handlers of fatal signals, which write to standard error which module and action were running. The process
+ * then dies of the signal, through the handlers that were installed before. */
 void plugin_host_install_fatal_signal_report(void);
 
 #endif

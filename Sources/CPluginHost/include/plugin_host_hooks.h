@@ -1,5 +1,5 @@
-/* plugin_host_hooks.h - threads for code that may not return, and the owners of hooks, stored where no module can
- * reach. */
+/* plugin_host_hooks.h - threads for code that may never return, and the owners of hooks, stored where no module can
+ * reach them. */
 #ifndef PLUGIN_HOST_HOOKS_H
 #define PLUGIN_HOST_HOOKS_H
 

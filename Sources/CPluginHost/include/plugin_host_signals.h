@@ -21,7 +21,7 @@ int plugin_host_inbox_wait(plugin_host_inbox *inbox);
 /* Restores the previous handling of the signals, and ends the wait. */
 void plugin_host_inbox_close(plugin_host_inbox *inbox);
 
-/* --------------------------------------------------------------------------------------------- for programs alone -- */
+/* ---------------------------------------------------------------------------------- for the program `pluginhost` -- */
 
 /* Handles SIGINT and SIGTERM: the first signal requests the end; the second one ends the process with 128 + its number,
  * from inside the handler. A thread that is created here ends the process in the same way, without allocating, if the

@@ -1,4 +1,4 @@
-/// An action whose names are resolved once, for calls that are made many times.
+/// An action whose names are resolved once, for a caller that calls it many times.
 ///
 ///     let add = host.bind("Counter", "add")
 ///     let sum: Int = try add(5)
@@ -49,7 +49,7 @@ extension HostContext {
 // MARK: Calls with parameters by name or by position
 
 extension BoundAction {
-    /// Calls a synchronous action and returns its result.
+    /// Calls the action, which must be synchronous, and returns its result.
     ///
     /// - Parameters:
     ///   - parameters: By name or by position.
@@ -63,7 +63,7 @@ extension BoundAction {
         try HostContext(host: host, call: context?.call ?? 0).perform(address, parameters, timeout: timeout)
     }
 
-    /// Calls an action, synchronous or asynchronous, without blocking a thread.
+    /// Calls the action, synchronous or asynchronous, without blocking a thread.
     ///
     /// - Parameters:
     ///   - parameters: By name or by position.
@@ -83,9 +83,9 @@ extension BoundAction {
 // Scalar arguments and results need no memory allocation. For more parameters, use `perform`.
 
 extension BoundAction {
-    /// Calls a synchronous action without parameters.
+    /// Calls the action, which must be synchronous, without parameters.
     ///
-    /// - Returns: The result as the type that the caller expects.
+    /// - Returns: The result, converted to the type that the caller expects.
     /// - Throws: The errors of ``HostContext/perform(_:_:_:timeout:)``; ``PluginError/Code/invalidResult`` if the
     ///   result is not of that type.
     @inlinable
@@ -95,7 +95,7 @@ extension BoundAction {
         return try result(outcome)
     }
 
-    /// Calls a synchronous action with one parameter. See ``callAsFunction()``.
+    /// Calls the action with one parameter. See ``callAsFunction()``.
     @inlinable
     public func callAsFunction<A: ValueConvertible, R: ValueConvertible>(_ a: A) throws(PluginError) -> R {
         var outcome = BoundOutcome(host: host)
@@ -103,7 +103,7 @@ extension BoundAction {
         return try result(outcome)
     }
 
-    /// Calls a synchronous action with two parameters, in declared order. See ``callAsFunction()``.
+    /// Calls the action with two parameters, in declared order. See ``callAsFunction()``.
     @inlinable
     public func callAsFunction<A: ValueConvertible, B: ValueConvertible, R: ValueConvertible>(
         _ a: A, _ b: B
@@ -115,7 +115,7 @@ extension BoundAction {
         return try result(outcome)
     }
 
-    /// Calls a synchronous action with three parameters, in declared order. See ``callAsFunction()``.
+    /// Calls the action with three parameters, in declared order. See ``callAsFunction()``.
     @inlinable
     public func callAsFunction<A: ValueConvertible, B: ValueConvertible, C: ValueConvertible, R: ValueConvertible>(
         _ a: A, _ b: B, _ c: C
@@ -170,7 +170,7 @@ extension BoundAction {
 
     @usableFromInline
     func mistyped(_ error: PluginError) -> PluginError {
-        PluginError(.invalidResult, "\(target)/\(action) returned a result of another type. \(error.message)")
+        PluginError(.invalidResult, "\(target)/\(action) returned a result of the wrong type. \(error.message)")
     }
 }
 
@@ -188,7 +188,7 @@ extension BoundAction {
 
     mutating func set(_ outcome: Result<Value, PluginError>) { other = .passRetained(OtherOutcome(outcome)) }
 
-    /// Runs a step of the call. An error that it throws becomes the outcome.
+    /// Runs a step of the call. If the step throws an error, that error becomes the outcome.
     @usableFromInline mutating func attempt(_ step: (inout BoundOutcome) throws(PluginError) -> Void) {
         do throws(PluginError) { try step(&self) } catch { set(.failure(error)) }
     }

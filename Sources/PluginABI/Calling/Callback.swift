@@ -1,5 +1,5 @@
-/// A closure as a value. It is passed as a parameter, and can be called immediately or later, from any thread, any
-/// number of times.
+/// A closure as a value. It can be passed as a parameter, and called immediately or later, from any thread, any number
+/// of times.
 ///
 /// A callback is an ``Object`` with one action, `call`, and lives until its last holder releases it.
 ///
@@ -12,7 +12,7 @@ public struct Callback: Sendable, Hashable {
     /// Uses an object as a callback.
     public init(_ object: Object) { self.object = object }
 
-    /// Calls a synchronous closure. The arguments are as in a literal of ``Parameters``.
+    /// Calls the closure, which must be synchronous. The arguments are as in a literal of ``Parameters``.
     @discardableResult
     public func callAsFunction(_ arguments: (any ValueConvertible)?...) throws(PluginError) -> Value {
         try object.perform("call", Parameters(literal: arguments))

@@ -2,8 +2,8 @@
 public struct EventOutcome: Sendable, Hashable {
     /// The number of subscribers that received the event, including those that failed.
     public let delivered: Int
-    /// The errors of the subscribers that failed; the source of each is the module. A failure does not keep the event
-    /// from other subscribers.
+    /// The errors of the subscribers that failed; the source of each is the subscriber's module. A failure does not
+    /// keep the event from other subscribers.
     public let failures: [PluginError]
 
     package init(delivered: Int, failures: [PluginError]) {

@@ -1,8 +1,8 @@
 /// The host as seen from one call: an action calls other modules through it.
 ///
 /// An action gets it by declaring `.context()` among its inputs. The context can be kept, and used later and from any
-/// thread. The call that it belongs to is the parent of the calls made through it, so that errors and the status can
-/// show the whole chain of calls, and endless recursion is detected.
+/// thread. The call that it belongs to is the parent of the calls made through it: the host detects endless recursion
+/// and circular waits among them, and can show which action made a call.
 public struct HostContext: Sendable {
     /// The host's table, which lives as long as the process.
     @usableFromInline nonisolated(unsafe) let host: UnsafePointer<plugin_host>
@@ -95,8 +95,8 @@ extension HostContext {
         try await call(.url(url), parameters, origin: origin, timeout: timeout)
     }
 
-    /// Opens a URL whose action returns an object. The action gets the parameter `_object` with the value true, if it
-    /// declares it, and can thus see that the caller expects an object.
+    /// Opens a URL whose action returns an object. If the action declares a parameter `_object`, its value is true, and
+    /// the action can thus see that the caller expects an object.
     ///
     /// - Throws: The errors of `open`; ``PluginError/Code/invalidResult`` if the result is not an object.
     public func object(
@@ -169,7 +169,7 @@ private struct ReceivedConfiguration {
     var entries: [String: Value] = [:]
 }
 
-/// The severity of a line in the log. The raw values are those of the binary interface.
+/// The severity of a line in the log. The raw values are the numbers in the binary interface.
 public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
     /// Information for the module author.
     case debug

@@ -1,7 +1,7 @@
 /// A call as an interceptor sees it: the host has checked that the action exists and that the caller may call it, but
 /// has not checked the parameters yet.
 public struct InterceptedCall: Sendable {
-    /// The target; the type for a call to an object; empty for an event that a subscriber receives.
+    /// The target; for a call to an object, its type; for an event that a subscriber receives, an empty string.
     public let target: String
     /// The action, or the event.
     public let action: String

@@ -1,8 +1,8 @@
 import Dispatch
 import Synchronization
 
-/// A call whose outcome may arrive later. The code that starts it awaits it, and keeps it until the host has completed
-/// it, so the host's pointer to it is unretained.
+/// A call whose outcome may arrive later. The code that starts the call keeps this object until the host has completed
+/// the call, so the host's pointer to the object is unretained.
 ///
 /// `result` and `waiter` are each written once, before the state that announces them. Once the state is `finished`,
 /// only the waiting code uses the object, and may release it.
@@ -27,8 +27,8 @@ package final class PendingCall: @unchecked Sendable {
     private let state = Atomic(State.running)
     private var result: Result<Value, PluginError> = .success(.null)
     private var waiter: Waiter?
-    /// The token to cancel the call by; 0 if the call is over. Set before anything waits for it, and so before anything
-    /// cancels it.
+    /// The token to cancel the call by; 0 if the call is over. Set before anything waits for the call, and therefore
+    /// before anything cancels it.
     private let token = Atomic<plugin_token>(0)
 
     package init(host: UnsafePointer<plugin_host>) { self.host = host }
@@ -84,7 +84,7 @@ package final class PendingCall: @unchecked Sendable {
 
     private var isFinished: Bool { state.load(ordering: .acquiring) == .finished }
 
-    /// Returns the outcome when it has arrived, after `earlyOutcome` was `nil`.
+    /// Returns the outcome when it has arrived. For a caller that has found `earlyOutcome` to be `nil`.
     package func lateOutcome() async throws(PluginError) -> Value {
         await withTaskCancellationHandler {
             await withUnsafeContinuation { tell(.task($0)) }

@@ -55,7 +55,7 @@ extension PluginError.Code {
     public static let invalidPattern: Self = "invalidPattern"
     /// The object's module was replaced or removed, and the time limit for its objects has passed.
     public static let generationRetired: Self = "generationRetired"
-    /// The object no longer exists: its last holder has released it.
+    /// The object no longer exists, because its last holder has released it; or its type is not declared.
     public static let unknownObject: Self = "unknownObject"
 
     // Parameters and results
@@ -66,10 +66,10 @@ extension PluginError.Code {
     public static let unknownParameter: Self = "unknownParameter"
     /// A parameter's value is not of the declared type, and cannot be converted to it without loss.
     public static let mistypedParameter: Self = "mistypedParameter"
-    /// A value cannot cross the boundary: a string is not valid UTF-8, lists are nested too deeply, a kind does not
+    /// A value cannot cross the boundary: a string is not valid UTF-8, lists are nested too deeply, or a kind does not
     /// exist.
     public static let invalidValue: Self = "invalidValue"
-    /// The action replied with a value that cannot be passed on.
+    /// The action replied with a value that cannot be passed on, or that is not of the type that the caller expects.
     public static let invalidResult: Self = "invalidResult"
 
     // Calls
@@ -77,7 +77,8 @@ extension PluginError.Code {
     /// A request from another program, other than a URL, names an action that is not declared `remote`. For URLs, see
     /// ``noRoute``.
     public static let notRemote: Self = "notRemote"
-    /// The program's guard refused a call that came from another program.
+    /// The program's guard refused a call that came from another program, or the posted event has a name that is
+    /// reserved for the host.
     public static let refused: Self = "refused"
     /// A URL from another program leads to nothing that other programs may open: to nothing at all, or to actions that
     /// are not declared `remote`. The error does not say which; the host's log does.
@@ -86,7 +87,7 @@ extension PluginError.Code {
     public static let asynchronousGuard: Self = "asynchronousGuard"
     /// A route leads to an action that nobody offers, or has groups or defaults that the action does not take.
     public static let deadRoute: Self = "deadRoute"
-    /// The configuration names an interceptor for the call that no module currently offers.
+    /// For this call, the configuration names an interceptor that no module currently offers.
     public static let interceptorMissing: Self = "interceptorMissing"
     /// The action failed with an error that has no code of its own.
     public static let actionFailed: Self = "actionFailed"
@@ -106,7 +107,8 @@ extension PluginError.Code {
     public static let outOfResources: Self = "outOfResources"
     /// The caller cancelled the call.
     public static let cancelled: Self = "cancelled"
-    /// Calls are nested too deeply: modules call each other endlessly.
+    /// Calls are nested too deeply, because modules call each other endlessly, or too many asynchronous calls are in
+    /// flight.
     public static let recursionLimit: Self = "recursionLimit"
     /// The call would wait for a serial module or an instance that is itself waiting for this call.
     public static let circularWait: Self = "circularWait"
@@ -157,9 +159,10 @@ extension PluginError.Code {
     public static let invalidRouteFile: Self = "invalidRouteFile"
     /// A service file is neither JSON nor a property list, or one of its services is not valid.
     public static let invalidServiceFile: Self = "invalidServiceFile"
-    /// The module, route file or service file claims something that another one already has.
+    /// The module, route file or service file claims something that another one already has, or what was requested
+    /// contradicts the present state: for instance, a version to be put back would not serve.
     public static let conflict: Self = "conflict"
-    /// The module refused to be activated, or its `setUp` failed.
+    /// The module refused to be activated, or one of its hooks failed or took too long.
     public static let activationFailed: Self = "activationFailed"
     /// A module waits for another module, or for a service, that is missing.
     public static let missingRequirement: Self = "missingRequirement"
@@ -173,7 +176,7 @@ extension PluginError.Code {
     public static let required: Self = "required"
     /// There is no kept version of the module to roll back to.
     public static let noVersionKept: Self = "noVersionKept"
-    /// The file was being loaded when the host died, and has not changed since.
+    /// The file's module was being started when the host died, and the file has not changed since.
     public static let quarantined: Self = "quarantined"
 }
 

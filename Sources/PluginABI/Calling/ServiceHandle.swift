@@ -6,7 +6,7 @@ public struct ServiceInfo: Sendable, Hashable {
     public let version: String
     /// The module that offers the service.
     public let module: String
-    /// The target by which that module implements the service.
+    /// The target with which that module implements the service.
     public let target: String
     /// The priority: of equal versions, the one with the highest priority serves.
     public let priority: Int
@@ -81,8 +81,9 @@ public struct ServiceHandle: @unchecked Sendable {
     /// Calls a synchronous action of the service and returns its result.
     ///
     /// - Parameters:
-    ///   - action: The name of an action of the service: one that its interface declares or, if it has none, one of its
-    ///     target. Any other name is the error ``PluginError/Code/unknownAction``; there are no fallbacks.
+    ///   - action: The name of an action of the service: one that its interface declares or, if it has no interface,
+    ///     any of its target. Another name causes the error ``PluginError/Code/unknownAction``, even if the target has
+    ///     a fallback.
     ///   - parameters: By name or by position.
     ///   - context: The context of the parent call. Default: the call of the action that runs on this thread, if any.
     ///   - timeout: The time that the call may take. Default: none.
@@ -161,7 +162,7 @@ extension HostContext {
         return ServiceHandle(try answer.told(of: name), name, from: version, in: HostContext(host: host))
     }
 
-    /// Returns a service as a type of the caller's.
+    /// Returns a service as a type that the caller defines.
     ///
     /// - Throws: The errors of ``service(_:from:)``.
     public func service<Client: ServiceClient>(_ type: Client.Type) throws(PluginError) -> Client {
@@ -218,7 +219,8 @@ extension HostContext {
     private var services: UnsafePointer<plugin_services> {
         get throws(PluginError) {
             guard let services = plugin_services_of(host) else {
-                throw PluginError(.unknownService, "This host lacks the extension \(PLUGIN_SERVICES_EXTENSION).")
+                throw PluginError(
+                    .unknownService, "This host lacks the extension \(PLUGIN_SERVICES_EXTENSION). Use a newer host.")
             }
             return services
         }

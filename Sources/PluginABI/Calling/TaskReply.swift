@@ -14,7 +14,7 @@
     }
 
     /// Runs the closure and replies with its outcome. This function is inlined into the closure of the task, because
-    /// each function that awaits another one costs task memory, and each closure memory of its own.
+    /// each function that awaits another one uses task memory, and each closure uses memory of its own.
     @inlinable @inline(__always) func give<R: ActionResult>(_ body: () async throws -> R) async {
         do { host.resolve(call, try await body()) } catch { host.reject(call, error) }
     }

@@ -27,13 +27,13 @@ public struct Action<Instance>: Sendable {
     ///
     /// A program without a guard refuses such calls. Calls from within the program are not affected.
     ///
-    /// - Parameter demands: Words whose meaning the program decides, such as `login`. Each is a name.
+    /// - Parameter demands: Names whose meaning the program decides, such as `login`.
     public func remote(requires demands: String...) -> Self {
         modified(self) { ($0.declaration.isRemote, $0.declaration.demands) = (true, demands) }
     }
 
-    /// Makes the action handle all events that go up the chain and whose names begin with a prefix; all events if it is
-    /// empty. `Action.handle(prefix:)` is shorter if the parameters are not declared one by one.
+    /// Makes the action handle all events that go up the chain and whose names begin with a prefix; an empty prefix
+    /// means all events. `Action.handle(prefix:)` is shorter if the parameters are not declared one by one.
     public func handles(prefix: String) -> Self { modified(self) { $0.declaration.handledPrefix = prefix } }
 
     /// Adds one sentence about what the action does, for lists and generated code.
@@ -55,8 +55,8 @@ public struct ActionDeclaration: Sendable {
     /// What the action demands of other programs, which the program's guard checks.
     var demands: [String] = []
     var summary = ""
-    /// The beginning of the names of the events that the action handles; `nil` if its name is that of one event, or if
-    /// it handles none.
+    /// The prefix of the names of the events that the action handles; `nil` if the action handles only the event that
+    /// its own name contains, or none.
     var handledPrefix: String?
     /// Runs the closure on a call. An error that it throws becomes the reply.
     let run: @Sendable (Invocation) throws -> Void

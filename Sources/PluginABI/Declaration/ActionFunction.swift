@@ -1,5 +1,5 @@
-/// An action behind its C function. Its members do not change while it can be called, and a call does not retain it,
-/// which makes calls as cheap as possible.
+/// An action behind its C function. A call does not retain it, because calls must be cheap; its members do not change
+/// while it can be called.
 final class ActionFunction {
     private let run: @Sendable (Invocation) throws -> Void
     /// The host's table. Set on activation, before the first call.

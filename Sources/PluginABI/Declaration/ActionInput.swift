@@ -11,7 +11,7 @@ public protocol ActionInput<Instance, Output>: Sendable {
     static var isReply: Bool { get }
     /// The declaration for the manifest; `nil` if the input is not a parameter.
     var declaration: ParameterDeclaration? { get }
-    /// Reads the next input of a call. It does not use the declaration, so the action need not keep it.
+    /// Reads the next input of a call. Reading does not use the declaration, so the action need not keep it.
     static func read(from inputs: inout InvocationInputs) throws(PluginError) -> Output
 }
 
@@ -179,10 +179,10 @@ extension ActionInput {
     ///
     ///     Action("search", .required("text", String.self), .rest()) { text, filters in … }
     ///
-    /// Without a rest, a call that passes such a parameter is refused, and the query of a URL is relieved of it. A call
-    /// can also pass the rest by position, after all declared parameters, as a map, whose entries then count as if they
-    /// were passed by name. The names `_url`, `_pattern`, `_object`, `_event` and `_parameters`, which are reserved for
-    /// the host, are never in the rest.
+    /// Without a rest, a call that passes such a parameter is refused; if it is in the query of a URL, it is dropped
+    /// instead. A call can also pass the rest by position, after all declared parameters, as a map, whose entries then
+    /// count as if they were passed by name. The names `_url`, `_pattern`, `_object`, `_event` and `_parameters`, which
+    /// are reserved for the host, are never in the rest.
     @inlinable public static func rest<I>() -> Self where Self == RestInput<I> { Self() }
 }
 

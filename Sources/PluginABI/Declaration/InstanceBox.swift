@@ -20,7 +20,7 @@
         let box = Unmanaged<AnyInstanceBox>.fromOpaque(pointer).takeUnretainedValue()
         guard type(of: box) == InstanceBox<Instance>.self else {
             throw PluginError(
-                .instanceFailed, "The action needs an instance of \(Instance.self), but the object is of another type.")
+                .instanceFailed, "The action needs an instance of \(Instance.self), but was called with another type.")
         }
         return unsafeDowncast(box, to: InstanceBox<Instance>.self).instance
     }

@@ -9,8 +9,8 @@
 /// The interceptor has no effect until the host's configuration names it and the calls that it applies to. It runs on
 /// the thread of the call, possibly concurrently, unless the module is serial.
 public struct Intercept: ManifestPart {
-    /// The rest of a call: further interceptors, then the action. The interceptor may call it any number of times, or
-    /// not at all, until it ends.
+    /// The rest of a call: further interceptors, then the action. Until it returns, the interceptor may call this any
+    /// number of times, or not at all.
     public typealias Next = (InterceptedCall) throws -> Value
     /// The asynchronous form of ``Intercept/Next``.
     public typealias AsyncNext = (InterceptedCall) async throws -> Value

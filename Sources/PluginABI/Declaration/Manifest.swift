@@ -58,7 +58,7 @@ public enum Level: String, Sendable {
 public enum Concurrency: String, Sendable {
     /// Any number of calls run at the same time, on any threads.
     case concurrent
-    /// One call runs at a time; others wait. A circular wait is the error ``PluginError/Code/circularWait``.
+    /// One call runs at a time; others wait. A circular wait ends with the error ``PluginError/Code/circularWait``.
     case serial
 }
 

@@ -15,21 +15,21 @@
 ///
 /// During the hand-over no call of the module runs: the earlier ones have ended, and new ones wait.
 public struct On: ManifestPart {
-    /// The hooks of the start and the end of a module, and of a failed replacement. The raw values are those of the
-    /// manifest.
+    /// The hooks for the start and the end of a module, and for a failed replacement. The raw values are the names in
+    /// the manifest.
     public enum Hook: String, Sendable {
         /// Runs before the module's actions can be called and, if the module replaces another generation, before
-        /// `suspend` of that generation. An error refuses the activation.
+        /// `suspend` of that generation. If the hook fails, the module is not activated.
         case setUp
         /// Runs when all new modules have been set up. They can call each other; no other module or program can call
-        /// them yet. Asynchronous hooks of several modules overlap. An error refuses the module.
+        /// them yet. Asynchronous hooks of several modules overlap. If the hook fails, the module does not start.
         case initialize = "init"
         /// Runs when all new modules have been initialised. An error is logged.
         case didStart
-        /// Runs before the module ends, while calls continue: because a new version serves, because the module is being
-        /// removed, or because the host stops.
+        /// Runs before the module ends because a new version serves, the module is being removed, or the host stops.
+        /// Calls continue meanwhile.
         case willStop
-        /// Runs after the last call has ended, when the module was replaced or removed, or the host stops.
+        /// Runs after the last call has ended, if the module was replaced or removed, or the host stops.
         case tearDown
         /// Runs after `suspend`, if the replacement has failed for any reason: the module continues as before, and gets
         /// the calls that were waiting. The hook acquires again what `suspend` released.
@@ -38,15 +38,16 @@ public struct On: ManifestPart {
 
     /// The hook that hands over the module's state to the generation that replaces it.
     public enum Giving: String, Sendable {
-        /// Runs when a new file replaces the module, after its last call has ended and before the `init` of the new
-        /// generation. The result is the state. An error refuses the replacement.
+        /// Runs when a new file replaces the module, if the new generation has `resume` or either generation is
+        /// exclusive: after the last call has ended, and before the `init` of the new generation. The result is the
+        /// state. If the hook fails, the module is not replaced.
         case suspend
     }
 
     /// The hook that receives the state of the previous generation.
     public enum Taking: String, Sendable {
-        /// Runs in the new generation, before its `init`, if the previous one has handed over a state. An error refuses
-        /// the replacement, as does a state of another type than the declared one.
+        /// Runs in the new generation, before its `init`, if the previous one has handed over a state. If the hook
+        /// fails, or the state is not of the declared type, the module is not replaced.
         case resume
     }
 
@@ -60,8 +61,8 @@ public struct On: ManifestPart {
         self.init(Action("@" + hook.rawValue, .context(), body))
     }
 
-    /// Runs `body` at a point in the module's life and awaits its end. When the host's deadline passes, its task is
-    /// cancelled, and the hook has failed.
+    /// Runs `body` at a point in the module's life and awaits its end. If the host's deadline passes first, the task of
+    /// `body` is cancelled, and the hook has failed.
     public init(_ hook: Hook, _ body: @escaping @Sendable (HostContext) async throws -> Void) {
         self.init(Action("@" + hook.rawValue, .context(), body))
     }

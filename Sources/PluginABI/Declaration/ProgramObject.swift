@@ -1,7 +1,7 @@
 /// The instance behind an object of the program, with the actions of its type.
 ///
-/// An object of a module has its actions in the function table of the module. The program has none, so each of its
-/// objects brings them along; the host keeps only what the actions declare.
+/// The actions of a module's object are in the function table of the module. The program has no function table, so each
+/// of its objects has its own actions, and the host keeps only their declarations.
 package final class ProgramObject: Sendable {
     private let type: ObjectTypeDeclaration
     // Immutable, and the host's table lives as long as the process.
@@ -21,7 +21,7 @@ package final class ProgramObject: Sendable {
     /// The declaration of the type as JSON, as in a manifest.
     package var declaration: String { type.json(type.actions.map { $0.json(showsResult: true) }) }
 
-    /// Runs the action with this number, in the order of the declaration. It replies like the function of a module.
+    /// Runs the action with this number, in the order of the declaration. The action replies like one of a module.
     package func run(
         _ number: Int, _ call: UnsafePointer<plugin_call>, _ arguments: UnsafePointer<plugin_value>?, _ count: UInt32
     ) {

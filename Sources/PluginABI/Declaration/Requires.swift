@@ -4,8 +4,8 @@
 ///     Requires(service: "Login", ">=1.0 <3.0")
 ///     Requires(service: "Printing").optional()
 ///
-/// A module waits, visibly in the status, until its requirements are met, and starts after the modules that meet them.
-/// When one of these is removed, the module stops first. Version ranges have the syntax of npm: `1.2.3`, `>=1.0 <2.0`,
+/// A module waits until its requirements are met, which its status shows, and starts after the modules that meet them.
+/// When one of those is removed, the module stops first. Version ranges have the syntax of npm: `1.2.3`, `>=1.0 <2.0`,
 /// `^1.2` (up to the next major version), `~1.2` (up to the next minor version), `1.x`, `1.2 - 1.4`, and `||` between
 /// alternatives.
 public struct Requires: ManifestPart {
@@ -37,8 +37,8 @@ public struct Requires: ManifestPart {
     /// module, and its error states the reason.
     public init(abiMinor: Int) { (subject, versions) = (.abiMinor(abiMinor), "*") }
 
-    /// Makes the requirement optional: the module starts even if it is missing, and after it if it is present in time.
-    /// Has no effect for the binary interface.
+    /// Makes the requirement optional: the module starts even if the required module or service is missing, but after
+    /// it if it is present in time. Has no effect on a requirement of the binary interface.
     public func optional() -> Self { modified(self) { $0.isOptional = true } }
 
     public func add(to module: ModuleDescription) {

@@ -21,8 +21,8 @@ public struct Route: ManifestPart {
     ///   - action: The action, `target/action`, of this module.
     ///   - defaults: Values for parameters that neither the caller nor the URL gives.
     ///   - groups: The parameters for groups without a name (`*`, `(\d+)`), which are numbered from 0 through host and
-    ///     path: `[0: "path"]`. What a group without a name and without a parameter takes is in the rest of the action,
-    ///     under the number, or is ignored.
+    ///     path: `[0: "path"]`. The text of a group with neither a name nor a parameter is in the rest of the action,
+    ///     under the number of the group, or is ignored if the action takes no rest.
     public init(
         _ pattern: String, to action: String, defaults: [String: Value] = [:], groups: [Int: String] = [:]
     ) {
@@ -36,7 +36,8 @@ public struct Route: ManifestPart {
     public func summary(_ text: String) -> Self { modified(self) { $0.summary = text } }
 
     /// Makes a URL from outside the program show the page that the action makes, if the program has a navigator for it.
-    /// With ``Transition/none``, the default, and for callers inside the program, opening the URL only returns the page.
+    /// With ``Transition/none`` (the default), and for callers inside the program, opening the URL only returns the
+    /// page.
     public func transition(_ transition: Transition) -> Self { modified(self) { $0.transition = transition } }
 
     public func add(to module: ModuleDescription) {

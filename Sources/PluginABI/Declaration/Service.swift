@@ -23,8 +23,8 @@ public struct Service: ManifestPart {
     ///   - target: The target that implements the service.
     ///   - priority: The priority: of equal versions, the one with the highest priority serves. Equal versions with
     ///     equal priorities in two modules are a conflict.
-    ///   - singleton: Whether all callers share the target's instance. Otherwise each ``HostContext/service(_:from:)``
-    ///     gets one of its own, if the target has instances.
+    ///   - singleton: Whether all callers share the target's instance. Otherwise, if the target has instances, each
+    ///     call of ``HostContext/service(_:from:)`` gets one of its own.
     public init(_ name: String, version: String, target: String, priority: Int = 0, singleton: Bool = false) {
         (self.name, self.version, self.target, self.priority) = (name, version, target, priority)
         isSingleton = singleton
@@ -33,7 +33,7 @@ public struct Service: ManifestPart {
     /// Adds one sentence about what the service does.
     public func summary(_ text: String) -> Self { modified(self) { $0.summary = text } }
 
-    /// Declares the interface: the actions that callers may use, and no others of the target.
+    /// Declares the interface: the only actions of the target that callers may use.
     ///
     /// The host checks the target against the interface when the service is registered: each action must exist, accept
     /// the parameters at the same positions, require no others, and have a result of the declared kind. Other
@@ -41,7 +41,7 @@ public struct Service: ManifestPart {
     /// major version (for 0.x, the same minor version).
     public func interface(_ actions: ServiceAction...) -> Self { modified(self) { $0.interface = actions } }
 
-    /// Declares the interface by a list that several services share.
+    /// Declares the interface as a list, which several services can share.
     public func interface(_ actions: [ServiceAction]) -> Self { modified(self) { $0.interface = actions } }
 
     public func add(to module: ModuleDescription) { module.services.append(json) }

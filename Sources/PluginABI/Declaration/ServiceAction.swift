@@ -17,7 +17,7 @@ public struct ServiceAction: Sendable {
         self.init(name, parameters, .any, isAsync, hasRest)
     }
 
-    /// Declares an action with a type of result.
+    /// Declares an action whose result is of a certain type.
     ///
     /// - Parameters:
     ///   - name: The name of the action.
@@ -43,7 +43,7 @@ public struct ServiceAction: Sendable {
 }
 
 extension ParameterDeclaration {
-    /// Declares a parameter of an action in a service's interface, which callers must pass.
+    /// For an action in a service's interface: declares a parameter that callers must pass.
     ///
     /// - Parameters:
     ///   - name: The name of the parameter.
@@ -53,7 +53,7 @@ extension ParameterDeclaration {
         Self(name: name, kind: T.kind, isRequired: true, defaultValue: .null, summary: summary)
     }
 
-    /// Declares a parameter of an action in a service's interface, which callers may omit.
+    /// For an action in a service's interface: declares a parameter that callers may omit.
     public static func optional<T: ActionParameter>(_ name: String, _ type: T.Type, summary: String = "") -> Self {
         Self(name: name, kind: T.kind, isRequired: false, defaultValue: .null, summary: summary)
     }

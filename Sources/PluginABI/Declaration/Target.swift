@@ -2,8 +2,8 @@
 public struct Target<Instance: Sendable>: ManifestPart {
     @usableFromInline private(set) var declaration: TargetDeclaration
 
-    /// Declares a target whose actions get an instance, as `.instance()`. It is made once, on first use, and shared by
-    /// all calls, which may run concurrently.
+    /// Declares a target whose actions get an instance, as `.instance()`. The instance is made once, on first use, and
+    /// shared by all calls, which may run concurrently.
     ///
     /// - Parameters:
     ///   - name: The name of the target, `[A-Za-z_][A-Za-z0-9_.-]*`, unique in a host.
@@ -100,7 +100,7 @@ public struct ObjectType<Instance: Sendable>: ManifestPart {
         module.types.append(json(module.add(actions, prefix: name + "#")))
     }
 
-    /// The declaration as JSON, with those of its actions.
+    /// The declaration as JSON, with the declarations of its actions.
     func json(_ actions: [String]) -> String {
         var entry = ManifestObject(name: name)
         entry.add("actions", actions)

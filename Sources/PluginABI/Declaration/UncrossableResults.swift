@@ -1,5 +1,5 @@
-// The initialisers of `Action` for closures whose results cannot cross the boundary. They turn a mistake that would lose
-// the result into a compile error: `Action` without `try` does not compile, and the deprecation says what to do.
+// The initialisers of `Action` for closures whose results cannot cross the boundary. They turn a mistake that would
+// lose the result into a compile error: `Action` without `try` does not compile, and the deprecation says what to do.
 //
 // Swift lets a closure of one line drop its result where `Void` is expected. An overload that is unavailable would
 // therefore lose against the initialisers for closures without a result; one that is deprecated wins.

@@ -67,7 +67,8 @@ extension Object {
     ///   chain; ``PluginError/Code/unknownObject`` if the object or the parent no longer exists.
     public func setParent(_ parent: Object?) throws(PluginError) {
         guard let chain = HostContext(host: host).chain else {
-            throw PluginError(.unknownObject, "This host lacks the extension \(PLUGIN_CHAIN_EXTENSION).")
+            throw PluginError(
+                .unknownObject, "This host lacks the extension \(PLUGIN_CHAIN_EXTENSION). Use a newer host.")
         }
         switch chain.pointee.set_parent(host, handle, parent?.handle ?? 0) {
         case PLUGIN_PARENT_SET: break
@@ -89,8 +90,8 @@ public struct ChainOutcome: Sendable, Hashable {
     public let result: Value
     /// The parameters at the end. Handlers that passed the event on may have changed them.
     public let parameters: [String: Value]
-    /// The errors of the handlers that failed; the source of each is the module. A handler that fails passes the event
-    /// on unchanged.
+    /// The errors of the handlers that failed; the source of each is the handler's module. A handler that fails passes
+    /// the event on unchanged.
     public let failures: [PluginError]
 
     package init(

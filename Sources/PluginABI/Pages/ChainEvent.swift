@@ -101,8 +101,8 @@ extension Action where Instance: Sendable {
     ///         return .passedOn
     ///     }
     ///
-    /// At each object, the handler of the event itself is asked first, then those with a prefix, longer ones first. This
-    /// makes an action named `handles.` and the prefix.
+    /// At each object, the handler of the event itself is asked first, then those with a prefix, longer ones first.
+    /// This makes an action named `handles.` followed by the prefix.
     ///
     /// - Parameters:
     ///   - prefix: The beginning of the names. Default: all events.

@@ -1,7 +1,8 @@
 /// An object type whose objects are pages, which a navigator can show.
 ///
-/// An action of a target makes the page and returns it; the page is opened by calling that action, by name or by URL. A
-/// page is operated by actions of its type with the names below. Each of them is optional, and there may be others.
+/// An action of a target makes the page and returns it; the page is opened by calling that action, by name or by URL.
+/// The navigator and the presenter call the actions of the page that have the names below. Each of these actions is
+/// optional, and there may be others.
 ///
 ///     Target("Shop") {
 ///         Action("article", .context(), .required("key", String.self)) { context, key in
@@ -34,7 +35,7 @@ public struct Opening: Sendable {
     public let url: String?
     /// All parameters: from the caller, from the URL, and from the defaults of the route and of the action.
     public let parameters: [String: Value]
-    /// The context for calls that have this one as their parent.
+    /// The context of the page's action, for calls to other modules.
     public let context: HostContext
 
     init(_ url: String?, _ parameters: [String: Value]?, _ context: HostContext) {
@@ -43,13 +44,13 @@ public struct Opening: Sendable {
 }
 
 extension Action where Instance: Sendable {
-    /// Declares a property of a page. It is set from the parameter of this name before the page is asked whether it
-    /// should open. Only properties are set; ``Opening/parameters`` has all parameters.
+    /// Declares a property of a page. The navigator sets it from the parameter of this name before it asks the page
+    /// whether to open. Parameters without a property are only in ``Opening/parameters``.
     ///
     /// - Parameters:
     ///   - name: The name of the parameter.
-    ///   - type: The type to which the value is converted if nothing is lost. With a value of another type, opening the
-    ///     page fails.
+    ///   - type: The type to which the value is converted. If it cannot be converted without loss, opening the page
+    ///     fails.
     ///   - set: The closure that sets the value. If it throws, opening the page fails.
     public static func property<Property: ActionParameter>(
         _ name: String, _ type: Property.Type, _ set: @escaping @Sendable (Instance, Property) throws -> Void

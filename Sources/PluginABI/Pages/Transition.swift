@@ -1,4 +1,4 @@
-/// How a page is shown. The raw values are those of manifests, of route files, and of a navigator's actions.
+/// How a page is shown. The raw values are the words in manifests, in route files, and in a navigator's actions.
 public enum Transition: String, Sendable, CaseIterable, ValueConvertible {
     /// Shows the page on top of the visible page, in its stack.
     case push

@@ -12,7 +12,7 @@ public struct Bytes: Sendable, Hashable {
 
     let storage: Storage
 
-    /// Makes `count` bytes, at least 0, and lets `fill` write them. Bytes that it does not write are zero.
+    /// Makes `count` zero bytes, and lets `fill` change them. `count` must not be negative.
     public init(count: Int, fill: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {
         storage = Storage(count: count)
         storage.buffer.initializeMemory(as: UInt8.self, repeating: 0)

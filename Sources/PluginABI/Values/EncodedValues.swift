@@ -126,7 +126,7 @@ extension EncodedValues {
 
         private mutating func add(_ count: Int, _ what: String, structures: Int = 0, text: Int = 0) {
             if count > Int(UInt32.max) {
-                fail("\(what) of \(count) elements is longer than \(UInt32.max).")
+                fail("\(what) has \(count) bytes or elements; at most \(UInt32.max) are accepted.")
             }
             self.structures &+= structures
             self.text &+= text
@@ -226,7 +226,7 @@ extension EncodedValues {
 }
 
 extension UnsafeMutableRawPointer {
-    /// Copies a text. Names and words are short, and are copied without a function call: by two words that overlap.
+    /// Copies text. Up to 16 bytes, enough for most names, are copied without a function call, in overlapping units.
     @inline(__always)
     fileprivate func copyText(from source: UnsafeRawPointer, _ count: Int) {
         func copy<Word: BitwiseCopyable>(_ type: Word.Type, at offset: Int) {

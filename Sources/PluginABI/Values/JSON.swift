@@ -59,9 +59,8 @@ extension Value {
         text += "\""
     }
 
-    /// Returns the scalar that begins at an index, and its length in bytes, if it must be escaped, because JSON does
-    /// not allow it, or because it must not reach a terminal that shows the JSON
-    /// (``Swift/Unicode/Scalar/isTerminalControl``).
+    /// Returns the scalar that begins at an index, and its length in bytes, if it must be escaped: JSON does not allow
+    /// it, or it must not reach a terminal that shows the JSON (``Swift/Unicode/Scalar/isTerminalControl``).
     private static func scalarToEscape(
         _ bytes: UnsafeBufferPointer<UInt8>, _ index: Int
     ) -> (scalar: UInt32, length: Int)? {

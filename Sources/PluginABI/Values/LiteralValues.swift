@@ -108,8 +108,8 @@ extension EncodedValues.Writer {
 extension UnsafePointer<LiteralValue> {
     /// The type and the memory of the value; `nil` for `nil`.
     ///
-    /// Sound for the types above, which fit into the three words with which an existential begins; its type follows, and
-    /// is zero in an optional without a value (docs/ABI/TypeLayout.rst of the Swift project; a test checks it).
+    /// Sound for the types above, which fit into the three words with which an existential begins; its type follows,
+    /// and is zero in an optional without a value (docs/ABI/TypeLayout.rst of the Swift project; a test checks it).
     @inline(__always)
     fileprivate var content: (type: Any.Type, memory: UnsafeRawPointer)? {
         let memory = UnsafeRawPointer(self)

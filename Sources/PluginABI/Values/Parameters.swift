@@ -3,9 +3,9 @@
 ///     try host.perform("A", "fetchDetail", ["key": key, "page": page + 1])
 ///     try host.perform("A", "fetchDetail", [key, 1])
 ///
-/// A literal takes expressions of any type that is ``ValueConvertible``, optionals of such types, `nil` and values that
-/// are ready (`.string(key)`), in any mixture. A list or map inside it whose elements are of several types is written as
-/// a ``Value``: `["tags": ["red", 5] as Value]`.
+/// A literal takes expressions of any type that is ``ValueConvertible``, optionals of such types, `nil` and ready-made
+/// values (`.string(key)`), in any mixture. A list or map inside it whose elements are of several types is written as a
+/// ``Value``: `["tags": ["red", 5] as Value]`.
 ///
 /// Parameters are laid out for the boundary when they are made. For many calls with equal parameters, make them once.
 /// Copying them copies a reference. A value that cannot cross the boundary, such as a `UInt` above `Int.max`, makes the
@@ -48,7 +48,7 @@ extension Parameters: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral 
     }
 }
 
-/// Ready values in a literal of ``Parameters``: `["key": .string(key), "page": .null]`.
+/// Ready-made values in a literal of ``Parameters``: `["key": .string(key), "page": .null]`.
 extension Optional where Wrapped == any ValueConvertible {
     /// No value.
     @inlinable public static var null: Self { Value.null }

@@ -67,7 +67,7 @@ public enum Value: Sendable, Hashable {
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
     /// The integer; `nil` for another kind, including doubles.
     public var int: Int? { if case .int(let value) = self { value } else { nil } }
-    /// The number, also of an int; `nil` for another kind, and for an int that is not exactly a double.
+    /// The number, of a double or an int; `nil` for another kind, and for an int that no double represents exactly.
     public var double: Double? {
         switch self {
         case .double(let value): value

@@ -39,7 +39,7 @@ extension Value {
 
     /// Reads the value as a type. A number is converted to another kind of number if nothing is lost.
     ///
-    /// - Throws: ``PluginError/Code/mistypedParameter`` if the value is of another type;
+    /// - Throws: ``PluginError/Code/mistypedParameter`` if the value is not of that type;
     ///   ``PluginError/Code/invalidValue`` if a number is out of range.
     public func get<T: ValueConvertible>(_ type: T.Type = T.self) throws(PluginError) -> T { try T(self) }
 }

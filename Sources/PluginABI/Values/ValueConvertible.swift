@@ -36,7 +36,7 @@ public protocol ActionResult: SendableMetatype {
 /// Lists and maps conform if their elements are of one such type. A list or map of several types is written as a
 /// ``Value``: `["red", 5] as Value`.
 public protocol ValueConvertible: ActionParameter, ActionResult {
-    /// Reads a value; throws ``PluginError/Code/mistypedParameter`` if the value is of another type.
+    /// Reads a value; throws ``PluginError/Code/mistypedParameter`` if the value is not of this type.
     init(_ value: Value) throws(PluginError)
     /// The value in the form in which it crosses the boundary; throws an error if it cannot be expressed.
     var value: Value { get throws(PluginError) }
@@ -53,7 +53,7 @@ extension ValueConvertible {
 }
 
 extension PluginError {
-    /// Returns the error for a value of another type than expected.
+    /// Returns the error for a value that is not of the expected type.
     @usableFromInline static func mistyped(_ value: Value, expected: String) -> PluginError {
         PluginError(.mistypedParameter, "A value of type \(value.kind) was given where \(expected) was expected.")
     }

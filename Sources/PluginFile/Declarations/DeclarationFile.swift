@@ -7,15 +7,15 @@ package struct DeclarationFile {
     package static let sizeLimit = 16 << 20
 
     let path: String
-    /// The code of errors.
+    /// The code of the errors that concern the file.
     let code: PluginError.Code
 
-    /// Returns whether a file name is that of a route or service file, even if its format is not accepted.
+    /// Returns whether this is the name of a route or service file, even of one whose format is not accepted.
     package static func isNamed(_ name: String) -> Bool {
         RouteFile.isNamed(name) || ServiceFile.isNamed(name) || otherFormat(name) != nil
     }
 
-    /// Checks that the extension of a route or service file is that of a format that is accepted.
+    /// Checks that the extension of a route or service file stands for an accepted format.
     ///
     /// - Throws: `invalidRouteFile` or `invalidServiceFile`.
     package static func checkFormat(of path: String) throws(PluginError) {

@@ -11,7 +11,7 @@ package import PluginABI
 package enum ServiceFile {
     static let serviceLimit = 10_000
 
-    /// Returns whether a file name, or the path of a file, is that of a service file.
+    /// Returns whether this is the name or the path of a service file.
     package static func isNamed(_ name: String) -> Bool {
         DeclarationFile.isNamed(name, "services") || name == ofBeeHive || name.hasSuffix("/\(ofBeeHive)")
     }

@@ -34,8 +34,8 @@ package struct ELFBytes {
     /// Returns whether the `size` bytes at `offset` are inside the file.
     func contains(_ offset: UInt64, _ size: UInt64) -> Bool { offset <= count && size <= count - offset }
 
-    /// Returns the integer, or structure of integers, at `offset`, in the byte order of this machine. Throws if the file
-    /// ends before it.
+    /// Returns the integer, or structure of integers, at `offset`, in the byte order of this machine. Throws if it is
+    /// not completely inside the file.
     func read<Plain: BitwiseCopyable>(_ type: Plain.Type, at offset: UInt64) throws(PluginError) -> Plain {
         let size = UInt64(MemoryLayout<Plain>.size)
         try check(contains(offset, size), else: "it refers to byte \(offset), but has only \(count) bytes")

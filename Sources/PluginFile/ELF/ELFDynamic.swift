@@ -137,7 +137,7 @@ struct ELFDynamic {
         return try name(at: offset)
     }
 
-    /// Returns the folders in which needed libraries are searched: those of DT_RUNPATH or, without one, of DT_RPATH.
+    /// Returns the folders that are searched for needed libraries: those of DT_RUNPATH or, without one, of DT_RPATH.
     func runpath() throws(PluginError) -> [String] {
         guard let offset = values[.runpath] ?? values[.rpath] else { return [] }
         return try name(at: offset).split(separator: ":").map(String.init)

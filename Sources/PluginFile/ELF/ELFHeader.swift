@@ -64,7 +64,7 @@ struct ELFHeader {
         let names = UInt64(try file.read(UInt16.self, at: 62))
         try file.check(
             names < sectionHeaderCount || names >= 0xff00,
-            else: "section \(names) should contain the names of \(sectionHeaderCount) sections")
+            else: "its section names should be in section \(names), but it has only \(sectionHeaderCount) sections")
         for index in 0..<sectionHeaderCount {
             let section = sectionHeaders + index * 64
             let type = try file.word(at: section + 4)

@@ -4,14 +4,14 @@ package import PluginABI
 ///
 /// The dynamic linker trusts the tables of a file, and crashes if they are wrong. Therefore this type first checks
 /// everything that the linker will follow: that the file is complete, that it is for this machine, and that each table,
-/// name, symbol and relocation is at a valid position. A file that passes can still be wrong; it must be trusted as
-/// code is.
+/// name, symbol and relocation is at a valid position. A file that passes can still be wrong, and must be trusted like
+/// any other code.
 package struct ELFImage: Sendable {
     /// DT_SONAME: the name under which other libraries need this one.
     package private(set) var soname: String?
     /// DT_NEEDED: the names of the libraries that it needs, in order.
     package private(set) var needed: [String] = []
-    /// The folders in which needed libraries are searched. `$ORIGIN` is not replaced.
+    /// The folders that are searched for needed libraries. `$ORIGIN` is not replaced.
     package private(set) var runpath: [String] = []
     /// Whether it exports the entry function of a module.
     package private(set) var exportsEntry = false

@@ -67,7 +67,7 @@ struct ELFRelocations {
     }
 
     private mutating func check(_ table: ELFDynamic.Table, relativeCount: UInt64) throws(PluginError) {
-        // Constants outside of the loop, because a large module has ten thousands of relocations.
+        // Constants outside of the loop, because a large module has tens of thousands of relocations.
         let (file, segments, relocatesText) = (dynamic.file, dynamic.segments, dynamic.relocatesText)
         let (relative, indirect, functionArrays) = (Self.relative, Self.indirect, functionArrays)
         var symbolCount: UInt64 = 0

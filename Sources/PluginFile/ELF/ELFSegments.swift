@@ -67,7 +67,7 @@ struct ELFSegments {
         try ELFHeader.checkEnd(file, saturating(1, times: load.fileSize, plus: load.offset))
         try file.check(
             saturating(1, times: load.memorySize, plus: load.address) < UInt64(Int64.max),
-            else: "a segment at address \(load.address) is \(load.memorySize) bytes long")
+            else: "a segment of \(load.memorySize) bytes at address \(load.address) exceeds the address space")
         // 4096 is the smallest page size of all supported machines.
         let alignment = load.alignment
         try file.check(

@@ -19,7 +19,7 @@ package struct FileIdentity: Hashable, Sendable, Codable {
         changed = Self.nanoseconds(status.st_ctim)
     }
 
-    /// An identity that no file has: of a module that comes from no file.
+    /// An identity that no file has, for a module that does not come from a file.
     package static let none = FileIdentity(stat())
 
     /// Reads the identity of the file at a path, links followed; `nil` if it cannot be read.

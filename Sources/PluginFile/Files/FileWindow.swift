@@ -32,7 +32,7 @@ package final class FileWindow {
         }
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
         guard let address = mmap(nil, size, PROT_READ | PROT_WRITE, flags, -1, 0), address != MAP_FAILED else {
-            throw PluginError(.stagingFailed, "There is no memory to read \(path): \(describe(errno: errno)).")
+            throw PluginError(.stagingFailed, "There is not enough memory to read \(path): \(describe(errno: errno)).")
         }
         // Sound: this object owns the memory, which lives as long as the object.
         bytes = UnsafeRawBufferPointer(start: address, count: size)

@@ -2,8 +2,8 @@ package import PluginABI
 
 extension Bytes {
     /// Decodes base64 or base64url (RFC 4648, sections 4 and 5). The padding can be left out of base64url. Nothing else
-    /// is accepted: no blanks, no mixture of the two alphabets, no padding in the middle, and no bits behind the last
-    /// byte, so that different texts are different bytes.
+    /// is accepted: no blanks, no mixture of the two alphabets, no padding in the middle, and no bits other than zero
+    /// after the last byte.
     ///
     /// - Returns: `nil` if the text is not valid.
     package init?(base64 text: String) {

@@ -1,7 +1,7 @@
 import PluginABI
 
-/// Reads a JSON text (RFC 8259) into a value, in one pass and in linear time for any text. All JSON that
-/// the host has not written itself is read with it.
+/// Reads a JSON text (RFC 8259) into a value, in one pass and in linear time for any text. It reads all JSON that the
+/// host has not written itself.
 ///
 /// A number that is whole and fits into 64 bits is an int. This is decided from its digits: `1e2` and `3.0` are ints.
 package struct JSONReader {
@@ -210,14 +210,14 @@ package struct JSONReader {
         return nil
     }
 
-    /// Reads a byte, and white space before it, if it comes next. Returns whether it did.
+    /// Reads white space and, if the next byte is this one, that byte. Returns whether it was.
     private mutating func take(_ byte: UInt8) -> Bool {
         guard next() == byte else { return false }
         index += 1
         return true
     }
 
-    /// Reads a byte if it comes next, without white space before it. Returns whether it did.
+    /// Reads the next byte if it is this one. Returns whether it was.
     private mutating func accept(_ byte: UInt8) -> Bool {
         guard index < bytes.count, bytes[index] == byte else { return false }
         index += 1

@@ -1,7 +1,7 @@
 package import PluginABI
 
 extension Value {
-    /// Reads a message of another program from the bytes of a line. The message can contain values of the maximum
+    /// Reads a message from another program, given the bytes of a line. The message can contain values of the maximum
     /// depth.
     package init(jsonMessage bytes: [UInt8]) throws(PluginError) {
         self = try bytes.span.withUnsafeBytes { bytes throws(PluginError) in
@@ -19,7 +19,7 @@ extension Value {
     }
 }
 
-/// Reads JSON that the host has not written itself: manifests, files, and messages of other programs.
+/// Reads JSON that the host has not written itself: manifests, files, and messages from other programs.
 package enum JSONText {
     /// Reads a text.
     ///

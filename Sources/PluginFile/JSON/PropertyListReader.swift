@@ -52,7 +52,7 @@ struct PropertyListReader {
         case "dict": return .map(try map(tag))
         case "array": return .list(try list(tag))
         case "string": return .string(try text(of: tag))
-        case "integer": return try read(tag, Self.integer, else: "an <integer> is not a whole number of 64 bits")
+        case "integer": return try read(tag, Self.integer, else: "an <integer> is not a 64-bit integer")
         case "real": return try read(tag, Self.real, else: "a <real> is not a finite number")
         case "data": return try read(tag, Self.data, else: "a <data> is not base64")
         case "true", "false":
@@ -236,7 +236,7 @@ struct PropertyListReader {
         throw failure("“\(end)” is missing")
     }
 
-    /// Reads a word if it comes next. Returns whether it did.
+    /// Reads the word if the next bytes are this word. Returns whether they were.
     private mutating func take(_ word: StaticString) -> Bool {
         guard word.withUTF8Buffer({ bytes[index...].starts(with: $0) }) else { return false }
         index += word.utf8CodeUnitCount

@@ -59,7 +59,7 @@ package struct ModuleManifest: Sendable, Equatable {
         package var isAsync = false
         /// Whether other programs may call it.
         package var isRemote = false
-        /// What the action demands of other programs, which the program's guard checks: words such as `login`.
+        /// The demands on other programs that call the action: names such as `login`, which the program's guard checks.
         package var demands: [String] = []
         package var parameters: [Parameter] = []
         /// Whether it takes parameters that it does not declare.
@@ -239,7 +239,7 @@ extension ModuleManifest.Parameter {
             return .bytes(bytes)
         case (.object, _): throw node.error("its type is object, and objects cannot have defaults")
         default:
-            throw node.error("its default is of type \(value.kind.rawValue), but it is declared \(type.rawValue)")
+            throw node.error("its default is of type \(value.kind.rawValue), but its type is \(type.rawValue)")
         }
     }
 }

@@ -47,7 +47,7 @@ extension ManifestNode {
 }
 
 extension Value {
-    /// The map of a route from groups without a name to parameters, such as `{"0": "path"}`; `nil` if it is none.
+    /// A route's map from groups without a name to parameters, such as `{"0": "path"}`; `nil` if this is no such map.
     var routeGroups: [Int: String]? {
         guard let map else { return nil }
         var groups: [Int: String] = [:]

@@ -60,9 +60,9 @@ package struct ServiceOffer: Sendable {
         actions = service.interface ?? target?.actions
     }
 
-    /// Returns why callers of one implementation could fail with the other one, which can serve in its place because it
-    /// has the same version, or a higher one with the same major version; `nil` if they could not. Either may be the
-    /// higher one.
+    /// Returns why callers of the lower version could fail if the higher one served in its place; `nil` if they could
+    /// not, or if the versions do not stand for the same interface. Either implementation may be the higher one; if the
+    /// versions are equal, each can serve in place of the other.
     package func conflict(with other: ServiceOffer) -> String? {
         let (own, others) = (service.version, other.service.version)
         guard own.hasInterface(of: others) else { return nil }

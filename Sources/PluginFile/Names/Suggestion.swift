@@ -2,9 +2,10 @@ import PluginABI
 
 /// Returns the candidate that is nearest to a misspelt word; `nil` if none is near.
 ///
-/// A candidate is near if at most a third of the letters, and at most three, are wrong, missing, superfluous or
-/// swapped. Case is ignored. If no candidate is near, one that begins with the word is returned, provided that the word
-/// has more than three letters. No candidate is near to a word of more than 64 bytes, which bounds the work.
+/// A candidate is near if at most three letters, and at most a third of all (but at least one), are wrong, missing,
+/// superfluous or swapped. Case is ignored. If no candidate is near, one that begins with the word is returned,
+/// provided that the word has more than three letters. To bound the work, the result for a word of more than 64 bytes
+/// is `nil`, and longer candidates are ignored, unless they begin with the word.
 package func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
     guard word.utf8.count <= 64 else { return nil }
     let letters = Array(word.lowercased().utf8)

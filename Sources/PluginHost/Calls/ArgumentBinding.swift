@@ -1,8 +1,8 @@
 import PluginABI
 
 extension Endpoint {
-    /// Puts the parameters of a request into declared order: by name or position, converted without loss, with
-    /// defaults.
+    /// Assigns the parameters of a request, by name or position, to the declared parameters in their order. Converts
+    /// values where nothing is lost, and fills in defaults.
     ///
     /// - Parameters:
     ///   - entries: The parameters as given. If a name occurs more than once, the first entry is used, so a parameter

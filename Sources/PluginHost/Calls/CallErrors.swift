@@ -9,8 +9,8 @@ extension PluginError {
         guard ThreadContext.current != nil else {
             return PluginError(
                 .outOfResources,
-                "There is no memory for the calls of another thread, or 65,536 threads are already making calls. Limits: "
-                    + "\(ProcessLimits.ofMemory).")
+                "This thread can make no calls: there is no memory for them, or 65,536 other threads already make calls. "
+                    + "Limits: \(ProcessLimits.ofMemory).")
         }
         return PluginError(
             .recursionLimit,
@@ -104,7 +104,7 @@ extension PluginError {
     static func mistypedRest(_ value: plugin_value, _ endpoint: Endpoint) -> PluginError {
         PluginError(
             .mistypedParameter,
-            "By position, the rest of \(endpoint.title) is a map after its \(endpoint.parameters.count) parameters; "
+            "After its \(endpoint.parameters.count) parameters, \(endpoint.title) takes its rest by position, as one map; "
                 + "\(value.description) was given.")
     }
 }

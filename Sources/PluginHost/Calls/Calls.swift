@@ -180,7 +180,8 @@ struct Calls: Sendable {
         }
     }
 
-    /// Ends a call that was not begun. If its action was found, the call is counted there and its object is released.
+    /// Ends a call that was not begun. If its action was found, the call counts as one of the action that ended with an
+    /// error, and the object that the call retains is released.
     func refuse(_ error: PluginError, _ receiver: Receiver, _ thread: ThreadContext, _ record: CallRecord) {
         var object: plugin_object = 0
         if let endpoint = record.endpoint {

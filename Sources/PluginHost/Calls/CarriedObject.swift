@@ -1,11 +1,11 @@
 import PluginABI
 
-// Endpoints of the host itself that get an object of the host as their only argument: the number of its address.
+// Endpoints of the host itself whose only argument is the address of one of the host's objects, passed as a number.
 
 extension Calls {
     /// Calls an endpoint of the host itself that takes over an object with ``takeCarried(_:_:)``.
     ///
-    /// - Throws: The errors of a call that does not reach the endpoint. Then the object is released.
+    /// - Throws: The error of a call that does not reach the endpoint; the object is then released.
     func invoke(
         _ endpoint: Endpoint, carrying object: some AnyObject, _ call: Call, _ thread: ThreadContext,
         _ record: CallRecord
@@ -22,7 +22,7 @@ extension Calls {
         }
     }
 
-    /// Returns the object that is the only argument of such an endpoint.
+    /// Returns the object whose address is the only argument of such an endpoint, and takes over its ownership.
     static func takeCarried<Carried: AnyObject>(
         _ type: Carried.Type, _ arguments: UnsafePointer<plugin_value>?
     ) -> Carried {

@@ -32,7 +32,8 @@ enum Deadlines {
     }
 
     private static func endOverdue(_ noted: Int64) {
-        // If another deadline is the next one, it is earlier and was recorded later, and its search covers this one.
+        // If another deadline is the next one by now, it was recorded later and is earlier, and its search covers this
+        // one.
         let isNext = next.withLock { next in
             guard next == noted else { return false }
             next = .max

@@ -5,7 +5,7 @@ import PluginABI
 
 extension Calls {
     /// Answers a call with a result; `nil` for none. For most calls only the address of the module is used, not its
-    /// contents: with many modules few of them are in the CPU cache.
+    /// contents, because with many modules, the contents of few are in the CPU cache.
     static func resolve(
         _ token: plugin_token, _ result: UnsafePointer<plugin_value>?, from module: Generation
     ) -> Int32 {

@@ -4,7 +4,8 @@ import PluginABI
 // the action does not declare, never null.
 
 extension Endpoint {
-    /// Puts the parameters of a request into declared order, as ``bind(_:to:)`` does, and collects the others in the rest.
+    /// Assigns the parameters of a request to the declared ones, as ``bind(_:to:)`` does, and collects the others in
+    /// the rest.
     ///
     /// - Parameter arguments: Uninitialised memory for the declared parameters and the rest.
     /// - Returns: The memory of the rest, which must be deallocated after the call; `nil` if the rest is empty.
@@ -26,7 +27,8 @@ extension Endpoint {
                 position += 1
             } else {
                 guard position == parameters.count else { throw .tooManyArguments(entries.count, self) }
-                // Of equal keys of a map the last one counts, of parameters the first one.
+                // Of entries with equal keys in a map, the last one counts; of parameters with equal names, the first
+                // one.
                 for entry in try entry.value.entriesOfRest(of: self).reversed() {
                     try bind(entry, near: 0, to: arguments, or: &rest, isNested: true)
                 }
@@ -44,7 +46,7 @@ extension Endpoint {
 
     /// Binds a named parameter to its argument, or adds it to the rest. A parameter that was given before is ignored.
     ///
-    /// - Parameter isNested: Whether the parameter comes from a map already.
+    /// - Parameter isNested: Whether the parameter is an entry of a map that was passed as the rest.
     private func bind(
         _ entry: plugin_entry, near index: Int, to arguments: UnsafeMutableBufferPointer<plugin_value>,
         or rest: inout [plugin_entry], isNested: Bool

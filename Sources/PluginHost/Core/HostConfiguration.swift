@@ -7,17 +7,17 @@ public struct HostConfiguration: Sendable {
     /// Whether subfolders are searched as well, whatever their names, except hidden ones. Links to folders are
     /// followed. Default: no.
     public var includesSubfolders = false
-    /// How long nothing must have changed in the folders before the host handles their changes, so that files which a
-    /// tool writes one after another count as one change. At most 100 ms; the host begins at the latest 100 ms after
-    /// the first change. Default: 5 ms.
+    /// How long the folders must stay unchanged after a change before the host handles it, so that files which a tool
+    /// writes one after another count as one change. At most 100 ms; the host begins at the latest 100 ms after the
+    /// first change. Default: 5 ms.
     public var quietTime: Duration = .milliseconds(5)
-    /// A function that decides by its path whether a file in the folders is considered; `nil` if all are. For
-    /// `pluginhost check`.
+    /// A function that receives the path of a file in the folders and returns whether the file is considered; `nil` to
+    /// consider all files. For `pluginhost check`.
     package var takesFile: (@Sendable (String) -> Bool)?
     /// Whether to accept files and folders that users other than this one and root can write. Default: they are
     /// refused.
     public var trustsEveryone = false
-    /// Whether to load files again that were being loaded when a host died.
+    /// Whether to load files again whose modules were being started when a host died.
     public var retriesQuarantined = false
     /// Whether to accept modules that were built by a Swift toolchain other than the host's. They share the host's
     /// runtime, and behave unpredictably where the two toolchains differ.
@@ -72,8 +72,9 @@ public struct HostConfiguration: Sendable {
     /// The folder in which modules are staged. Default: `$XDG_RUNTIME_DIR/pluginhost`, or a folder of this user in the
     /// temporary folder.
     public var stagingFolder: String?
-    /// The folder in which the host records which modules are being started, to find out at the next start what killed
-    /// it, and keeps versions of modules. Default: `$XDG_STATE_HOME/pluginhost`, or `~/.local/state/pluginhost`.
+    /// The folder in which the host keeps versions of modules, and records which modules are being started, so that the
+    /// next host can find out what killed this one. Default: `$XDG_STATE_HOME/pluginhost`, or
+    /// `~/.local/state/pluginhost`.
     public var stateFolder: String?
     /// The maximum size of a module in bytes, including the libraries that it finds next to itself. A larger one is not
     /// read and is refused with ``/PluginABI/PluginError/Code/invalidFile``. Default: 256 MiB.

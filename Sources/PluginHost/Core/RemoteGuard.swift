@@ -39,7 +39,7 @@ public enum RemoteDecision: Sendable {
 
 /// The final decision about a remote call, by the asynchronous form of a guard.
 public enum RemoteAnswer: Sendable {
-    /// Make the call. It can still reach remote actions only.
+    /// Make the call. It still reaches only actions that are declared remote.
     case pass
     /// End it with ``/PluginABI/PluginError/Code/refused`` and this message.
     case refuse(String)

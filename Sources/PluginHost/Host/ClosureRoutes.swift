@@ -20,7 +20,7 @@ extension PluginHost {
     ///   - isRemote: Whether other programs may open the route.
     ///   - demands: What the route demands of other programs, such as `login`; the guard checks it. Only for remote
     ///     routes.
-    ///   - body: The closure. Its result, or the error that it throws, is that of the opening.
+    ///   - body: The closure. Its result, or the error that it throws, is the outcome of opening the URL.
     /// - Throws: The errors of ``addRoute(_:to:name:summary:defaults:transition:groups:)``.
     public func addRoute(
         _ pattern: String, name: String? = nil, summary: String = "", defaults: [String: Value] = [:],
@@ -85,6 +85,6 @@ extension PluginHost {
 }
 
 extension [Value] {
-    /// The parameters of a route's closure, of which a call passes a single argument.
+    /// The parameters of a route's closure, which a call passes as its single argument.
     fileprivate var parameters: [String: Value] { first?.map ?? [:] }
 }

@@ -1,8 +1,8 @@
 public import PluginABI
 
 extension PluginHost {
-    /// Emits an event up the chain: to an object, its parent, that object's parent and so on, then to the module that
-    /// made the object, then to the program, until a handler handles it.
+    /// Emits an event up the chain until a handler handles it: to an object, its parent, the parent's parent and so on,
+    /// then to the module that made the first object, then to the program.
     ///
     /// - Parameters:
     ///   - event: A name, such as `shop.choose`.

@@ -24,8 +24,8 @@ extension PluginHost {
     ///
     /// - Parameters:
     ///   - scope: The calls to intercept.
-    ///   - priority: Interceptors of higher priority are further out; among those of equal priority, the one that was
-    ///     added first.
+    ///   - priority: Interceptors of higher priority are further out; at equal priority, those that were added earlier
+    ///     are.
     ///   - body: The interceptor. It gets the call and the rest of the call; its result or error is the outcome of the
     ///     call.
     /// - Returns: An object that can remove the interceptor. The interceptor stays if that object is released.

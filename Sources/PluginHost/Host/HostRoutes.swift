@@ -165,13 +165,14 @@ extension PluginHost {
         (try? calls.checkOpen(url, parameters, isRemote: origin == .remote)) != nil
     }
 
-    /// Explains what a URL leads to: which action, by which route, with which parameters; or why it leads to none; and
-    /// which other routes match it, and by which rule they are preceded. Calls nothing; the guard is not asked either.
+    /// Explains what a URL leads to: which action, by which route and with which parameters, or why to none. Also lists
+    /// the other routes that match the URL, each with the rule by which another one precedes it. Calls no action, and
+    /// does not ask the guard.
     ///
     /// - Parameters:
     ///   - url: A URL as for `open`.
     ///   - parameters: Parameters as for `open`.
-    ///   - origin: Whether it is explained for a remote caller, for whom only remote actions exist.
+    ///   - origin: Whether the URL is opened by a remote caller, for whom only remote actions exist.
     public func resolve(
         _ url: String, _ parameters: Parameters = [:], origin: CallOrigin = .local
     ) -> URLExplanation {

@@ -9,8 +9,8 @@ extension PluginHost {
     ///     print(try host.remove("Accounts", dryRun: true))
     ///     try host.remove("Accounts")
     ///
-    /// Either all of this is done or none of it. Modules that can serve in its place (a version of it that is linked
-    /// into the program), or that can start only without it, do so.
+    /// A removal is carried out completely or not at all. A version of the module that is linked into the program then
+    /// serves instead, and modules that could not start because of the removed one are started.
     ///
     /// - Parameters:
     ///   - name: The name of a module in a plugins folder.

@@ -1,8 +1,8 @@
 public import PluginABI
 
 extension PluginHost {
-    /// A context for calls to fresh instances: each call that is made through it gets an instance of the target of its
-    /// own, whatever the manifest declares. The instance is destroyed when the call has ended.
+    /// A context for calls to fresh instances: each call made through it gets its own instance of the target, whatever
+    /// the manifest declares. The instance is destroyed when the call has ended.
     ///
     ///     try host.fresh.perform("Counter", "add", ["n": 1])
     public var fresh: HostContext { program.fresh }

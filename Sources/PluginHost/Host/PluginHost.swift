@@ -190,9 +190,9 @@ extension PluginHost {
 // MARK: Modules
 
 extension PluginHost {
-    /// Every file in the folders, sorted by path: whether it is active, and if not, why. They are preceded by the modules
-    /// that the program has registered, whose file is `(program)`, and those that are linked into the program, whose
-    /// file is `(linked) NAME`.
+    /// The status of every module file. First come the modules that the program has registered, whose file is
+    /// `(program)`, and those that are linked into it, whose file is `(linked) NAME`; then the files in the folders,
+    /// sorted by path.
     public var modules: [ModuleStatus] { lifecycle.modules }
 
     /// The problems with the folders, and with the resources that the host itself needs.
@@ -228,8 +228,8 @@ extension PluginHost {
     /// memory until the sequence is released.
     public var changes: AsyncStream<HostChange> { lifecycle.announcements.changes() }
 
-    /// Installs a report for fatal signals: if this program crashes, it writes to standard error which module and action
-    /// was running before the process dies. For programs; call it once, early.
+    /// Installs a report for fatal signals: if this program crashes, the report on standard error names the module and
+    /// action that were running. For programs; call this once, early.
     public static func installFatalSignalReport() {
         plugin_host_install_fatal_signal_report()
         plugin_host_report_exits()

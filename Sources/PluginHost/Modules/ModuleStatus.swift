@@ -44,7 +44,7 @@ public struct ModuleStatus: Sendable {
         case waiting
         /// The module could not be loaded or started, or claims a name that belongs to another module.
         case failed
-        /// A host died while the module was being loaded.
+        /// A host died while the module was being started.
         case quarantined
         /// The file is not a module, but a library that a module finds through `$ORIGIN`.
         case library

@@ -23,7 +23,7 @@ public final class Navigator: Sendable {
     private let turn = AsyncMutex()
     private let state = Mutex<[PageLayer]>([])
 
-    /// The number of open pages from which on URLs from outside show no more of them.
+    /// The number of open pages at which URLs from outside stop opening more.
     static let mostPages = 1000
 
     /// Makes a navigator without pages.
@@ -32,8 +32,8 @@ public final class Navigator: Sendable {
     ///   - host: The host whose modules make the pages.
     ///   - presenter: The presenter that shows them.
     ///   - showsRoutes: Whether the navigator shows the pages of URLs from outside whose routes declare a transition
-    ///     (``/PluginABI/Route/transition(_:)``). If a host has several such navigators, the first one that still exists
-    ///     does.
+    ///     (``/PluginABI/Route/transition(_:)``). If a host has several such navigators, the first one that still
+    ///     exists shows them.
     public init(_ host: PluginHost, presenter: any Presenter, showsRoutes: Bool = true) {
         (self.host, self.presenter) = (host, presenter)
         if showsRoutes { host.core.routeNavigators.add(self) }
@@ -61,8 +61,8 @@ extension Navigator {
     ///   - transition: How the page is shown.
     ///   - origin: ``/PluginABI/CallOrigin/remote`` for a URL from outside the program: it reaches remote actions only,
     ///     and the program's guard is asked.
-    ///   - onClose: The completion that receives the page's back data once, when the page is closed. It is not called for
-    ///     ``/PluginABI/Transition/none``, because that page is never closed.
+    ///   - onClose: The completion that receives the page's back data once, when the page is closed. It is not called
+    ///     for ``/PluginABI/Transition/none``, because a page that is not shown is never closed.
     /// - Throws: ``/PluginABI/PluginError/Code/noStack``; ``/PluginABI/PluginError/Code/pageRefused``;
     ///   ``/PluginABI/PluginError/Code/pageOpen`` for an object that is already open;
     ///   ``/PluginABI/PluginError/Code/invalidResult`` if the action does not return an object;
@@ -85,7 +85,7 @@ extension Navigator {
         try await open(.action(target, action), parameters, by: transition, in: host.program, onClose: onClose)
     }
 
-    /// Opens a page that the caller holds: the result of a call, or of ``PluginHost/object(for:_:origin:timeout:)``.
+    /// Opens a page that the caller holds, as the result of a call or of ``PluginHost/object(for:_:origin:timeout:)``.
     ///
     ///     let pear = try await host.object(for: "app://shop/article/pear")
     ///     try await navigator.open(page: pear, by: .present)
@@ -107,8 +107,8 @@ extension Navigator {
         try await open(.page(page), parameters, by: transition, in: host.program, onClose: onClose)
     }
 
-    /// Opens a page that was opened before, by ``/PluginABI/Transition/none`` or until it was closed, with the same URL
-    /// and parameters. See ``open(page:_:by:onClose:)``.
+    /// Opens a page that was opened before and is not shown (it was opened by ``/PluginABI/Transition/none``, or was
+    /// closed), with the same URL and parameters. See ``open(page:_:by:onClose:)``.
     @discardableResult
     public func open(
         page: OpenPage, by transition: Transition = .push, onClose: Completion? = nil
@@ -147,8 +147,8 @@ extension Navigator {
         guard type.generation.core === host.core else {
             throw PluginError(
                 .unknownObject,
-                "The \(type.name) of \(type.generation.name) belongs to another host: a navigator opens pages of its own."
-            )
+                "The \(type.name) of \(type.generation.name) belongs to another host: a navigator opens only "
+                    + "pages of its own host.")
         }
         if transition != .none { try layers.checkClosed(object, type.name, of: type.generation.name) }
     }
@@ -302,7 +302,8 @@ extension Navigator: RouteNavigator {
         guard count < Self.mostPages else {
             throw PluginError(
                 .overloaded,
-                "\(count) pages are open. A URL from outside opens no more than \(Self.mostPages): close some of them.")
+                "\(count) pages are open. URLs from outside can open a page only while there are fewer than "
+                    + "\(Self.mostPages): close some of them.")
         }
         let address = PageAddress.url(url, .remote, isAdmitted: true)
         return try await open(address, parameters, by: transition, in: context, onClose: nil).object

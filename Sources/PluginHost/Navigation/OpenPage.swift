@@ -3,8 +3,8 @@ public import PluginABI
 /// A page that a navigator has opened: an object of a module, and how it was opened.
 ///
 /// The page retains the object, and with it the generation of the module that made it: a page that is shown keeps
-/// working when its module is replaced or removed. If ``PluginHost/HostConfiguration/objectTimeout`` is set, its actions
-/// end with `generationRetired` after that time, but it can still be closed.
+/// working when its module is replaced or removed. If ``PluginHost/HostConfiguration/objectTimeout`` is set, actions of
+/// the page end with `generationRetired` after that time, but the page can still be closed.
 public struct OpenPage: Sendable {
     /// The object behind the page. All its actions can be performed.
     public let object: Object

@@ -5,7 +5,7 @@ public import PluginABI
 /// ## Implementation requirements
 ///
 /// The functions are called one at a time, in the order in which the pages open and close. They must not open or close
-/// pages themselves, or wait for code that does: that ends with the error `circularWait`.
+/// pages themselves, or wait for code that does: such a call ends with the error `circularWait`.
 ///
 ///     struct Printer: Presenter {
 ///         func opened(_ page: OpenPage, by transition: Transition, in layers: [PageLayer]) async throws {

@@ -140,9 +140,9 @@ struct Automaton: Sendable {
         if mayBeMissing { program[skip] = .split(skip + 1, program.count) }
     }
 
-    /// Compiles an expression so that it cannot match nothing, since JavaScript skips an optional group rather than let
-    /// it match nothing. The expression is compiled twice: for the state before a scalar is consumed, which ends in
-    /// `fail`, and for the state afterwards.
+    /// Compiles an expression so that it cannot match the empty text, since JavaScript skips an optional group rather
+    /// than let it match that. The expression is compiled twice: for the state before a scalar is consumed, which ends
+    /// in `fail`, and for the state afterwards.
     private mutating func emitNotEmpty(_ expression: Expression, _ pattern: String) throws(PluginError) {
         let first = program.count
         try emit(expression, pattern)
@@ -216,7 +216,7 @@ extension Automaton.Instruction {
 }
 
 extension Expression {
-    /// Whether the expression can match nothing, possibly only at the beginning or end of the input.
+    /// Whether the expression can match the empty text, possibly only at the beginning or end of the input.
     fileprivate var canBeEmpty: Bool {
         switch self {
         case .empty, .start, .end: true

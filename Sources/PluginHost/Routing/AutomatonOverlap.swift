@@ -25,9 +25,9 @@ private struct OverlapSearch {
     private let one: Automaton
     private let other: Automaton
     private let words: Int
-    /// The positions of the other automaton that were found, by position of the one.
+    /// For each position of `one`, the positions of `other` that were found.
     private var found: [UInt64]
-    /// The found positions that were not followed yet.
+    /// For each position of `one`, the found positions that were not followed yet.
     private var fresh: [UInt64]
     private var waiting: [Int] = []
     private var isWaiting: [Bool]

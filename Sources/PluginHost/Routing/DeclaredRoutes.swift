@@ -71,7 +71,8 @@ extension [ModuleManifest.Route] {
         for route in self {
             do throws(PluginError) {
                 let pattern = try RoutePattern(route.pattern, scheme: scheme, after: patterns.last)
-                // Transitions count again even if a host shares its automaton with the previous one.
+                // The transitions of a host are counted even if it shares its automaton with the host of the previous
+                // route.
                 transitions += (pattern.host?.transitions ?? 0) + (pattern.path?.transitions ?? 0)
                 guard transitions <= RoutePattern.mostTransitions else { throw .tooManyTransitions(route.pattern) }
                 patterns.append(try pattern.naming(route.groups))
@@ -87,7 +88,7 @@ extension [ModuleManifest.Route] {
 }
 
 extension RoutePattern {
-    /// How many transitions between states the expressions of a module's or a file's routes may have together.
+    /// The maximum number of transitions between states in the expressions of all routes of a module or file.
     /// Registering more would delay all other changes.
     fileprivate static let mostTransitions = 2_000_000
 }

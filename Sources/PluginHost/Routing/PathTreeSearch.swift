@@ -22,8 +22,8 @@ extension PathTree {
         /// The variant of the path that matches.
         fileprivate let variant: Int
 
-        /// Returns whether this is more specific than another entry that matches the same URL, or equally specific with a
-        /// text that sorts first.
+        /// Returns whether this entry is more specific than another that matches the same URL, or is equally specific
+        /// and has the text that sorts first.
         func precedes(_ other: Found) -> Bool {
             let (mine, others) = (entry.takeUnretainedValue().pattern, other.entry.takeUnretainedValue().pattern)
             guard let path = mine.path, let otherPath = others.path else { return false }
@@ -33,8 +33,8 @@ extension PathTree {
             return (mine.host?.text ?? "", path.text) < (others.host?.text ?? "", otherPath.text)
         }
 
-        /// Returns whether nothing that is as specific up to the end of the URL can precede this, provided that its text
-        /// does not sort before `text`.
+        /// Returns whether this entry precedes every other that is equally specific up to the end of the URL and whose
+        /// text does not sort before `text`.
         fileprivate func precedesAll(from text: String) -> Bool {
             let pattern = entry.takeUnretainedValue().pattern
             guard let path = pattern.path, pattern.host?.names.isEmpty != false else { return false }

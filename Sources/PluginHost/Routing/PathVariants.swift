@@ -70,9 +70,10 @@ extension PathPattern {
         return variants.reduce(0) { $0 + ($1.automaton?.work.perScalar ?? 0) }
     }
 
-    /// Returns how specific a variant is: of two that match a component, the one that precedes lexicographically is the
-    /// more specific one. The ranks of the segments come first; then the end of a pattern without optional groups
-    /// precedes that of one with such groups, which precedes what can have any number of segments.
+    /// Returns how specific a variant is: of two variants that match a component, the one whose bytes precede
+    /// lexicographically is the more specific one. The ranks of the segments come first; then the end of a pattern
+    /// without optional groups precedes that of one with such groups, which precedes what can have any number of
+    /// segments.
     func specificity(ofVariant number: Int) -> [UInt8] {
         func byte(_ rank: PathSegment.Rank) -> UInt8 { UInt8(rank.rawValue) + 2 }
         let ranks = segments(ofVariant: number).map { byte($0.rank) }

@@ -3,7 +3,7 @@
 /// simulation.)
 ///
 /// The input is read from its end, so that the state before each scalar contains exactly the positions from which the
-/// end can be reached. The captures of the groups are decided by these.
+/// end can be reached. These positions decide the captures of the groups.
 struct PositionSets: Sendable {
     /// The instruction of each position, as an index in the program.
     private(set) var instructions: [Int] = []

@@ -23,7 +23,8 @@ final class RoutePattern: Sendable {
     /// Whether all groups are whole segments of the path.
     let capturesWholeSegments: Bool
 
-    /// Stands for the first scheme of the program where that is not known and does not matter. No text has it.
+    /// Stands for the program's first scheme where that is unknown and does not matter. No URL or pattern can be
+    /// written with it.
     static let unknownScheme = "?"
 
     /// How many segments a path may have. Each may be a node, and the search of nodes recurses on the caller's stack.

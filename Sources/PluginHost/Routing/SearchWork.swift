@@ -19,8 +19,8 @@ struct SearchWork: Equatable, Sendable {
     static let move = 20
     /// The steps for a position that may follow a scalar during a walk.
     static let following = 4
-    /// The length of URLs for which the limit is meant. It is the default of the program's setting; with another
-    /// setting the time grows in proportion.
+    /// The length of URLs for which the limit is meant: the default of ``HostConfiguration/maximumURLLength``. With
+    /// another setting, the time changes in proportion.
     static let scalars = 16_384
     /// How many steps a search may take. The route of a URL must be decided within 20 ms; see `Benchmarks/README.md`
     /// for the times of the slowest URLs of full tables.

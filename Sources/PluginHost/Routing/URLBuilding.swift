@@ -80,8 +80,7 @@ extension RoutePattern {
         }
     }
 
-    /// Returns the items of a list, each of which becomes an item of the query, or the only one of which is the value of
-    /// a group.
+    /// Returns the strings of a list: for the query, each becomes an item; for a group, the only one becomes its value.
     ///
     /// - Throws: `mistypedParameter` if opening the URL would not yield the same list.
     private static func texts(

@@ -59,8 +59,8 @@ public struct URLPattern: Sendable {
             guard !url.contains("://") else {
                 throw PluginError(
                     .invalidURL,
-                    "“\(url.shortened)” has a scheme, and the pattern “\(path.text.shortened)” has none, so that it "
-                        + "matches plain paths. Write scheme://host/path in the pattern, or //host/path for any scheme."
+                    "“\(url.shortened)” has a scheme, but the pattern “\(path.text.shortened)” has none and matches "
+                        + "only plain paths. Write scheme://host/path in the pattern, or //host/path for any scheme."
                 )
             }
             return path.match(PathScalars.withoutDots(try PathScalars.decode(url)))

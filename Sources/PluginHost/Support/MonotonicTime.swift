@@ -17,8 +17,8 @@ private func now(_ clock: clockid_t) -> Int64 {
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 
-/// The maximum time by which CLOCK_MONOTONIC_COARSE is behind CLOCK_MONOTONIC, in nanoseconds: one tick, at 100 or more
-/// per second. It is several times faster to read.
+/// The maximum time by which CLOCK_MONOTONIC_COARSE is behind CLOCK_MONOTONIC, in nanoseconds: one tick, of which there
+/// are 100 or more per second. CLOCK_MONOTONIC_COARSE is several times faster to read.
 private let coarseError: Int64 = 10_000_000
 
 /// Returns the time of CLOCK_MONOTONIC at which a timeout has passed; 0, which means never, if there is no timeout. A

@@ -28,7 +28,7 @@ package final class SerialThread: Sendable {
         /// The delayed work, the earliest first.
         var delayed: [Delayed] = []
         var lastNumber = 0
-        /// Whether a thread has the queue, and which one, once that thread has noticed.
+        /// Whether a thread has the queue. `holder` is that thread, once it has noticed.
         var isTaken = false
         var holder: pthread_t = 0
         var hasThread = false

@@ -1,8 +1,8 @@
 import Dispatch
 import Synchronization
 
-/// A pool of threads for work that may block. Each piece of work gets an idle thread or a new one; beyond the limit it
-/// waits for one. An idle thread ends after a second.
+/// A pool of threads for work that may block. Each piece of work gets an idle thread or a new one; if the limit is
+/// reached, it waits until a thread is idle. An idle thread ends after a second.
 package final class ThreadPool: Sendable {
     /// The pool for code of modules that has no thread of its own: steps of asynchronous interceptors, and calls that
     /// had to wait for a gate or a barrier.

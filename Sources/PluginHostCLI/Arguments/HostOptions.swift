@@ -10,7 +10,7 @@ extension OptionSpecification {
     static let trust = OptionSpecification(
         name: "--trust", help: "Also load files that other users could have written.")
     static let retry = OptionSpecification(
-        name: "--retry", help: "Also load files that were being loaded when a host died.")
+        name: "--retry", help: "Also load files whose modules were being started when a host died.")
     static let maxFileSize = OptionSpecification(
         name: "--max-file-size", value: "bytes",
         help: "The maximum size of a module together with the libraries beside it. (default: 268435456)")

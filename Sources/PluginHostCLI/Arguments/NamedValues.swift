@@ -24,9 +24,9 @@ struct NamedValues: Sendable {
     /// How values are read, for help pages.
     static let help =
         "A value is converted to the declared type: a parameter that is declared string gets the text as it stands. "
-        + "Bytes are written 'icon=@FILE', for the content of a file, or 'icon=base64:TEXT'. Where no type is declared, "
-        + "or any, a value is read as JSON if it is valid JSON, otherwise as text; 'key=\"2\"' (with the quotes) is a "
-        + "text there."
+        + "Bytes are written 'icon=@FILE', for the content of a file, or 'icon=base64:TEXT'. If no type is declared, "
+        + "or the type any, a value is read as JSON if it is valid JSON, otherwise as text; to pass the text 2, write "
+        + "'key=\"2\"' with the quotes."
 
     var isEmpty: Bool { texts.isEmpty }
 

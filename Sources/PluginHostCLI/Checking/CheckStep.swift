@@ -38,7 +38,7 @@ enum CheckStep: String, CaseIterable, Codable, Sendable {
         case .hostile: "Numbers, strings and bytes can have any value and any length that their types allow."
         case .concurrent:
             "Actions run on several threads at once: guard what they share, or declare \"concurrency\": \"serial\"."
-        case .replies: "Each call must be answered, also a failing one."
+        case .replies: "Answer every call, even one that fails."
         case .objects: "An object's 'destroy' is called once, on any thread."
         }
     }

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The output of a module to standard output, which belongs to the program.
+/// What a module writes to standard output, which belongs to the program.
 struct CheckedOutput {
     private let descriptor: CInt
 

@@ -40,7 +40,7 @@ struct LifecycleCheck {
         let growth = descriptors[Self.rounds - 1] - descriptors[2]
         if growth >= Self.rounds - 3 {
             result.warn(
-                "Each time, it leaves a file, a socket or the like open. Close in 'tearDown' what was opened before.")
+                "Each time, it leaves a file, a socket or the like open. Close in 'tearDown' what it has opened.")
         }
     }
 

@@ -9,8 +9,8 @@ enum Remove: Question {
         name: "remove",
         overview: "Move a module out of its folder into the version store.",
         discussion:
-            "The command is refused, with the reason, while other modules depend on the module. Either all of it is "
-            + "done or none of it. 'rollback' puts the module back.",
+            "The command is refused, with the reason, while other modules depend on the module. A removal is carried "
+            + "out completely or not at all. 'rollback' puts the module back.",
         arguments: [ArgumentSpecification(name: "name", help: "The name of the module.")],
         options: OptionSpecification.hosting + [force, dryRun, .attach, .json])
 

@@ -12,10 +12,10 @@ enum Resolve: Question {
     static let specification = CommandSpecification(
         name: "resolve",
         overview: "Explain what a URL leads to, and why, without calling anything.",
-        discussion: "Shows the action, the route and the parameters, or why the URL leads nowhere; and which other "
-            + "routes match it, and by which rule they are preceded. As for 'open', the caller is remote unless '--local' "
-            + "is given. With '--pattern', if neither the pattern nor the URL has a scheme, they are plain paths. The "
-            + "exit code is 0 whatever the answer is.",
+        discussion: "Shows the action, the route and the parameters, or why the URL leads nowhere; then the "
+            + "other routes that match it, each with the reason why it does not win. As for 'open', the caller is "
+            + "remote unless '--local' is given. With '--pattern', if neither the pattern nor the URL has a scheme, "
+            + "they are plain paths. The exit code is 0 whatever the answer is.",
         arguments: [
             ArgumentSpecification(name: "url", help: "The URL, for instance 'app://shop/detail/42'.")
         ],

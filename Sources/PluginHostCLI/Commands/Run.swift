@@ -25,7 +25,7 @@ enum Run: Command {
     static let navigate = OptionSpecification(
         name: "--navigate",
         help:
-            "Read commands from standard input that open and close pages of the modules, and show the pages. (at the "
+            "Show pages of the modules, and read commands that open and close them from standard input. (at the "
             + "prompt: help)")
 
     static let specification = CommandSpecification(

@@ -5,7 +5,7 @@ enum Versions: Question {
     static let specification = CommandSpecification(
         name: "versions",
         overview: "Show the kept versions of a module, the newest first.",
-        discussion: "They were replaced, removed or rolled back. 'rollback' puts one back.",
+        discussion: "A version is kept when it is replaced, removed or rolled back. 'rollback' puts one back.",
         arguments: [ArgumentSpecification(name: "name", help: "The name of the module.")],
         options: OptionSpecification.hosting + [.attach, .json])
 

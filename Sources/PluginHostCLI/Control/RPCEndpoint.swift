@@ -46,7 +46,7 @@ struct RPCEndpoint: Sendable {
     private func answerText(of answer: Value) -> String {
         var (answer, reserved) = (answer, answer.leastJSONBytes)
         do throws(RPCError) { try load?.reserve(reserved) } catch {
-            // Sent regardless of its length: the line with this id was accepted, so its length is limited.
+            // Sent regardless of its length: the id is no longer than the line that contained it, which was accepted.
             (answer, reserved) = (error.response(id: answer["id"] ?? .null), 0)
         }
         let text = LongTexts.work(longTexts, reserved) { answer.json }

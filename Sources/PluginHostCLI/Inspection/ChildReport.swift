@@ -2,7 +2,7 @@ internal import CPluginHost
 internal import Glibc
 internal import PluginABI
 
-/// The report of a ``ChildProcess`` that runs code of modules to its parent: a value on each line.
+/// The report that a ``ChildProcess`` which runs code of modules sends to its parent: a value on each line.
 enum ChildReport {
     /// Prepares this process for reporting.
     ///

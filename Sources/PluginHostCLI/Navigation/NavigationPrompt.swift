@@ -2,7 +2,7 @@ internal import PluginABI
 internal import PluginFile
 internal import PluginHost
 
-/// The prompt that reads commands which open and close pages from standard input, for the host of this process.
+/// The prompt for commands that open and close pages of the host of this process. It reads them from standard input.
 struct NavigationPrompt: Sendable {
     private static let text = "navigate> "
 

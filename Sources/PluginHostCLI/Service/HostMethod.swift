@@ -2,7 +2,8 @@ internal import PluginABI
 internal import PluginHost
 
 /// A method of a host that commands call, directly or over the control socket. A method has the name of its command,
-/// and returns the JSON that the command prints with `--json`. Only `types`, which other commands use, has none.
+/// and returns the JSON that the command prints with `--json`. Only `types`, which other commands use, has no command
+/// of its name.
 struct HostMethod: Sendable {
     let name: String
     let parameters: [String]

@@ -29,7 +29,7 @@ struct LocalHost: HostService {
         do throws(RPCError) { return try await answer(method, .map(parameters)) } catch { throw error.reported }
     }
 
-    /// Answers a request, whose parameters can have any form, as those from the control socket do.
+    /// Answers a request. Its parameters may have any form, since a client of the control socket can send anything.
     func answer(_ method: String, _ parameters: Value?) async throws(RPCError) -> Value {
         guard let found = HostMethod.named[method] else {
             let close = didYouMean(method, HostMethod.all.map(\.name))

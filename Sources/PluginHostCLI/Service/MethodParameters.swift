@@ -30,7 +30,7 @@ struct MethodParameters {
             var values = try map("parameters")
             for (name, text) in try map("bytes") {
                 guard let text = text.string, let bytes = Value(text: text, as: .bytes) else {
-                    throw .invalidParameters("The param 'bytes' must be an object of base64 strings.")
+                    throw .invalidParameters("The parameter 'bytes' must be an object of base64 strings.")
                 }
                 values[name] = bytes
             }

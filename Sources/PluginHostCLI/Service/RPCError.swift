@@ -17,7 +17,7 @@ struct RPCError: Error, Sendable {
         return RPCError(code: -32000, message: error.message, data: data)
     }
 
-    /// Makes the error for a limit of the control socket that is reached.
+    /// Makes the error for a limit of the control socket that was reached.
     static func overloaded(_ message: String) -> RPCError { .host(PluginError(.overloaded, message)) }
 
     /// The error that commands report: that of the host or of the module, if there is one.

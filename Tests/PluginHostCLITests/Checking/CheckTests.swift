@@ -5,41 +5,7 @@ import Testing
 
 @testable import TestSupport
 
-@Suite(.timeLimit(.minutes(30))) struct CheckTests {
-    /// The built program, without a plugins folder in its arguments.
-    private func program() throws -> HostProgram {
-        var program = try HostProgram()
-        program.namesFolder = false
-        return program
-    }
-
-    private func check(_ file: String, _ options: String...) throws -> (outcome: ProgramProcess.Outcome, report: Value)
-    {
-        let outcome = try program().run(["check", file, "--json", "--trust", "--seed", "1"] + options)
-        return (outcome, try Value(json: outcome.output))
-    }
-
-    private func result(_ name: String, of report: Value) -> Value? {
-        report["checks"]?.list?.first { $0["check"]?.string == name }
-    }
-
-    @Test(arguments: BadModule.all) func `a module that breaks a rule is caught`(bad: BadModule) throws {
-        let folder = try TemporaryFolder()
-        let (outcome, report) = try check(bad.make(folder), "--timeout", "\(bad.deadline)")
-        let found = try #require(result(bad.check, of: report), "\(report)")
-        #expect(found["outcome"]?.string == (bad.isFailure ? "failure" : "warning"), "\(report)")
-        let said = (found["findings"]?.list ?? []).compactMap { $0["message"]?.string }.joined(separator: "\n")
-        for word in bad.words { #expect(said.contains(word), "\(said)") }
-        #expect(outcome.signal == 0 && outcome.code == (bad.isFailure ? 65 : 0), "\(report)")
-        #expect(report["passed"]?.bool == !bad.isFailure)
-    }
-
-    @Test func `every check has a bad module that it must find`() throws {
-        let good = try check(CModule().build()).report
-        let names = (good["checks"]?.list ?? []).compactMap { $0["check"]?.string }
-        #expect(Set(names) == Set(BadModule.all.map(\.check)))
-    }
-
+@Suite(.timeLimit(.minutes(30))) struct CheckTests: Checking {
     @Test(arguments: ["ModuleA", "ModuleB", "ModuleC"]) func `the samples pass every check`(module: String) throws {
         let (outcome, report) = try check(built("lib\(module).so"))
         #expect(outcome.code == 0 && report["module"]?.string == module)

@@ -6,22 +6,20 @@ import Testing
 @testable import TestSupport
 
 /// The examples in other languages pass, if there is a compiler for them.
-@Suite(.timeLimit(.minutes(30))) struct CheckedSamplesTests {
-    private func check(_ compiler: String, _ arguments: [String]) throws {
+@Suite(.timeLimit(.minutes(30))) struct CheckedSamplesTests: Checking {
+    private func checkSample(_ compiler: String, _ arguments: [String]) throws {
         let folder = try TemporaryFolder()
         let library = "\(folder.path)/libSample.so"
         try #require(Tool(compiler)).run(arguments + ["-o", library])
-        var program = try HostProgram()
-        program.namesFolder = false
-        let outcome = try program.run("check", library, "--json", "--trust", "--seed", "1")
+        let (outcome, report) = try check(library)
         #expect(outcome.code == 0)
-        for result in try Value(json: outcome.output)["checks"]?.list ?? [] {
+        for result in report["checks"]?.list ?? [] {
             #expect(result["outcome"] == "pass", "\(result)")
         }
     }
 
     @Test(.enabled(if: Tool("g++") != nil)) func `the example in C++ passes every check`() throws {
-        try check(
+        try checkSample(
             "g++",
             ["-std=c++20", "-O2", "-shared", "-fPIC", "-fvisibility=hidden"]
                 + ["-I", headers]
@@ -29,7 +27,7 @@ import Testing
     }
 
     @Test(.enabled(if: Tool("rustc") != nil)) func `the example in Rust passes every check`() throws {
-        try check(
+        try checkSample(
             "rustc",
             ["--edition", "2021", "-O", "--crate-type", "cdylib", "\(repository)/Examples/Rust/tally.rs"])
     }

@@ -127,7 +127,7 @@ import Testing
             }
             let outcome = try host.wait()
             #expect(outcome.code == 128 + SIGTERM, "\(outcome)")
-            #expect(outcome.errors.contains("the orderly end has not begun in time") == (signals == 1))
+            #expect(outcome.errors.contains("the orderly shutdown has not begun in time") == (signals == 1))
         }
     }
 
@@ -246,7 +246,7 @@ import Testing
         #expect(
             eventually {
                 large = client.ask("list")?["result"]?.list?.first { $0["file"]?.string?.hasSuffix("Large.so") == true }
-                return large != nil
+                return large?["state"] == "failed"
             })
         let message = large?["error"]?["message"]?.string ?? ""
         for word in ["vm.max_map_count", "RLIMIT_AS", "Restart the host"] {

@@ -165,7 +165,7 @@ import Testing
         // Handlers that post within each other are counted without their interceptors.
         host.intercept(.all) { call, next in try next(call) }
         let error = #expect(throws: PluginError.self) { try post("fixture.again") }
-        #expect(error?.message.contains("8 times") == true)
+        #expect(error?.message.contains("within 8 nested handlers") == true)
     }
 
     @Test func `An interceptor can retry a call`() throws {

@@ -103,8 +103,8 @@ import Testing
         for (what, bound) in [
             ("names of libraries that a file needs", ELFDynamic.neededLimit),
             ("libraries that a module finds beside itself", Companions.libraryLimit),
-            ("names of libraries that it and they need", Companions.needLimit),
-            ("paths that are looked at for them", Companions.lookupLimit),
+            ("names of libraries that the module and those libraries need", Companions.needLimit),
+            ("paths at which these libraries are looked for", Companions.lookupLimit),
         ] {
             let row = "| \(what) | \(bound.formatted(.number.locale(Locale(identifier: "en_US")))) |"
             #expect(article.contains(row), "\(row)")

@@ -15,21 +15,6 @@ import Testing
         try CModule().build(into: host.plugins, as: "good.so")
     }
 
-    private func start() async throws {
-        let host = host
-        try await onThread { try host.start() }
-    }
-
-    /// Puts a file into the folder at once, as a rename does.
-    private func put(_ text: String, _ name: String) throws {
-        try put(Data(text.utf8), name)
-    }
-
-    private func put(_ data: Data, _ name: String) throws {
-        let new = try host.folder.file(UUID().uuidString, data)
-        guard rename(new, "\(host.plugins)/\(name)") == 0 else { throw POSIXError(.EIO) }
-    }
-
     private var owners: [String: String] {
         Dictionary(host.host.routes.map { ($0.pattern, ($0.owner as NSString).lastPathComponent) }) { $1 }
     }
@@ -41,12 +26,12 @@ import Testing
     }
 
     @Test func `both forms of a route lead to the action, in JSON and in a property list`() async throws {
-        try put(
+        try host.put(
             """
             {"app://a/:key": "Good/answer",
              "app://b": {"action": "Good/answer", "name": "b", "summary": "Two", "defaults": {"n": 1.5, "l": [true]}}}
             """, "x.routes.json")
-        try put(
+        try host.put(
             """
             <?xml version="1.0" encoding="UTF-8"?>
             <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
@@ -56,7 +41,7 @@ import Testing
                 <dict><key>n</key><integer>3</integer><key>b</key><true/></dict></dict>
             </dict></plist>
             """, "y.routes.plist")
-        try await start()
+        try await host.startAside()
         #expect(problems == [])
         let routes = Dictionary(host.host.routes.map { ($0.pattern, $0) }) { $1 }
         #expect(routes.count == 4)
@@ -68,11 +53,11 @@ import Testing
     }
 
     @Test func `files can be added, changed and removed while the host runs`() async throws {
-        try await start()
+        try await host.startAside()
         #expect(!opens("app://a"))
-        try put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
+        try host.put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
         #expect(await becomesTrue { opens("app://a") })
-        try put(#"{"app://b": "Good/answer"}"#, "x.routes.json")
+        try host.put(#"{"app://b": "Good/answer"}"#, "x.routes.json")
         #expect(await becomesTrue { opens("app://b") })
         #expect(!opens("app://a"))
         try FileManager.default.removeItem(atPath: host.plugins + "/x.routes.json")
@@ -81,11 +66,11 @@ import Testing
     }
 
     @Test func `a file is read when its writer closes it`() async throws {
-        try await start()
+        try await host.startAside()
         let path = host.plugins + "/x.routes.json"
         let writer = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
         _ = #"{"app://a": "Go"#.withCString { write(writer, $0, strlen($0)) }
-        try put(#"{"app://marker": "Good/answer"}"#, "y.routes.json")
+        try host.put(#"{"app://marker": "Good/answer"}"#, "y.routes.json")
         #expect(await becomesTrue { opens("app://marker") })
         #expect(problems == [])
         _ = #"od/answer"}"#.withCString { write(writer, $0, strlen($0)) }
@@ -96,31 +81,31 @@ import Testing
     @Test func `Expressions that are cheap one by one and expensive together are refused, with the limit`()
         async throws
     {
-        try await start()
+        try await host.startAside()
         func routes(_ count: Int) -> String {
             let routes = (0..<count).map { #""app://x\#($0)/:a((?:[ab]{0,10}){0,20}c)": "Good/answer""# }
             return "{\(routes.joined(separator: ", "))}"
         }
-        try put(routes(1), "x.routes.json")
+        try host.put(routes(1), "x.routes.json")
         #expect(await becomesTrue { host.host.routes.count == 1 })
         #expect(problems == [])
-        try put(routes(1000), "x.routes.json")
+        try host.put(routes(1000), "x.routes.json")
         #expect(await becomesTrue { !problems.isEmpty })
         #expect(problems.first?.contains("together have more than 2000000") == true, "\(problems)")
         #expect(host.host.routes.count == 1)
     }
 
     @Test func `a broken file changes nothing, and is reported once, with what is wrong and where`() async throws {
-        try put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
-        try await start()
-        try put(#"{"app://b": "Good/answer", }{"#, "x.routes.json")
+        try host.put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
+        try await host.startAside()
+        try host.put(#"{"app://b": "Good/answer", }{"#, "x.routes.json")
         #expect(await becomesTrue { toldProblems.count == 1 })
         #expect(opens("app://a") && !opens("app://b"))
         #expect(problems.count == 1 && problems[0].contains("x.routes.json is not valid JSON: "))
-        try put(#"{"app://m": "Good/answer"}"#, "y.routes.json")
+        try host.put(#"{"app://m": "Good/answer"}"#, "y.routes.json")
         #expect(await becomesTrue { opens("app://m") })
         #expect(toldProblems.count == 1)
-        try put(#"{"app://b": "Good/answer"}"#, "x.routes.json")
+        try host.put(#"{"app://b": "Good/answer"}"#, "x.routes.json")
         #expect(await becomesTrue { opens("app://b") })
         #expect(problems == [])
     }
@@ -128,10 +113,10 @@ import Testing
     @Test func `of two files with one pattern, the one whose name sorts first wins, whichever was added first`()
         async throws
     {
-        try put(#"{"app://a/:x": "Good/answer", "app://second": "Good/answer"}"#, "b.routes.json")
-        try await start()
+        try host.put(#"{"app://a/:x": "Good/answer", "app://second": "Good/answer"}"#, "b.routes.json")
+        try await host.startAside()
         #expect(opens("app://second"))
-        try put(#"{"app://a/:y": "Good/answer", "app://first": "Good/answer"}"#, "a.routes.json")
+        try host.put(#"{"app://a/:y": "Good/answer", "app://first": "Good/answer"}"#, "a.routes.json")
         #expect(await becomesTrue { opens("app://first") })
         #expect(!opens("app://second"))
         #expect(owners == ["app://a/:y": "a.routes.json", "app://first": "a.routes.json"])
@@ -143,9 +128,9 @@ import Testing
     }
 
     @Test func `a later module and the program displace a file, which is used again after them`() async throws {
-        try put(#"{"app://a": "Good/answer", "app://mine": "Good/answer"}"#, "x.routes.json")
-        try put(#"{"app://p": "Good/answer"}"#, "y.routes.json")
-        try await start()
+        try host.put(#"{"app://a": "Good/answer", "app://mine": "Good/answer"}"#, "x.routes.json")
+        try host.put(#"{"app://p": "Good/answer"}"#, "y.routes.json")
+        try await host.startAside()
         #expect(owners["app://a"] == "x.routes.json")
         let manifest = """
             {"name": "R", "version": "1.0.0", "targets": [{"name": "R", "actions": [{"name": "answer"}]}],
@@ -166,8 +151,8 @@ import Testing
     }
 
     @Test func `a route of a file can be removed and updated like any other`() async throws {
-        try put(#"{"app://a": "Good/answer", "app://b": "Good/answer"}"#, "x.routes.json")
-        try await start()
+        try host.put(#"{"app://a": "Good/answer", "app://b": "Good/answer"}"#, "x.routes.json")
+        try await host.startAside()
         #expect(host.host.removeRoute("app://a"))
         #expect(owners == ["app://b": "x.routes.json"])
         try host.host.updateRoute("app://b", to: "Good/answer", summary: "mine")
@@ -190,9 +175,9 @@ import Testing
 
     @Test func `a removed route of a module returns with the next generation`() async throws {
         try module("1.0.0").build(into: host.plugins, as: "r-1.0.0.so")
-        try await start()
+        try await host.startAside()
         #expect(host.host.removeRoute("app://b") && owners == ["app://a/:x": "module R"])
-        try put(#"{"app://m": "Good/answer"}"#, "m.routes.json")
+        try host.put(#"{"app://m": "Good/answer"}"#, "m.routes.json")
         #expect(await becomesTrue { owners["app://m"] != nil })
         #expect(owners["app://b"] == nil)
         try await replace(with: "2.0.0")
@@ -201,7 +186,7 @@ import Testing
 
     @Test func `a module's route that the program updates belongs to the program until it removes it`() async throws {
         try module("1.0.0").build(into: host.plugins, as: "r-1.0.0.so")
-        try await start()
+        try await host.startAside()
         try host.host.updateRoute("app://a/:y", to: "Good/answer")
         try await replace(with: "2.0.0")
         #expect(owners == ["app://a/:y": "the program", "app://b": "module R"] && problems == [])
@@ -211,18 +196,19 @@ import Testing
     }
 
     @Test func `a file's route that the program updates stays the program's when the file changes`() async throws {
-        try put(#"{"app://a": "Good/answer", "app://b": "Good/answer"}"#, "x.routes.json")
-        try await start()
+        try host.put(#"{"app://a": "Good/answer", "app://b": "Good/answer"}"#, "x.routes.json")
+        try await host.startAside()
         try host.host.updateRoute("app://b", to: "Good/answer", summary: "mine")
-        try put(#"{"app://a": "Good/answer", "app://b": "Good/answer", "app://c": "Good/answer"}"#, "x.routes.json")
+        try host.put(
+            #"{"app://a": "Good/answer", "app://b": "Good/answer", "app://c": "Good/answer"}"#, "x.routes.json")
         #expect(await becomesTrue { opens("app://c") })
         #expect(owners["app://b"] == "the program" && problems == [])
     }
 
     @Test func `a file that others can write is not used`() async throws {
-        try put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
+        try host.put(#"{"app://a": "Good/answer"}"#, "x.routes.json")
         chmod(host.plugins + "/x.routes.json", 0o666)
-        try await start()
+        try await host.startAside()
         #expect(!opens("app://a") && host.host.problems.map(\.code) == [.untrusted])
         chmod(host.plugins + "/x.routes.json", 0o644)
         #expect(await becomesTrue { opens("app://a") })
@@ -271,14 +257,14 @@ import Testing
     @Test func `a route file in another format is a problem that says what is taken, as long as it is there`()
         async throws
     {
-        try put("app://a: Good/answer", "x.routes.yaml")
-        for name in ["x.routes.json~", "x.routes.json.bak", ".x.routes.yaml", "routes.yaml"] { try put("", name) }
-        try await start()
+        try host.put("app://a: Good/answer", "x.routes.yaml")
+        for name in ["x.routes.json~", "x.routes.json.bak", ".x.routes.yaml", "routes.yaml"] { try host.put("", name) }
+        try await host.startAside()
         #expect(host.host.problems.map(\.code) == [.invalidRouteFile])
         for word in ["/x.routes.yaml is not read", ".routes.json", ".routes.plist"] {
             #expect(problems.first?.contains(word) == true, "\(problems)")
         }
-        try put("", "y.routes.JSON")
+        try host.put("", "y.routes.JSON")
         #expect(await becomesTrue { problems.count == 2 })
         for name in ["x.routes.yaml", "y.routes.JSON"] { unlink("\(host.plugins)/\(name)") }
         #expect(await becomesTrue { problems.isEmpty })
@@ -290,25 +276,25 @@ import Testing
             (0..<60).map { "app://\(host)/:x(q\($0)?(?:(?:[ab]{0,20}){0,20})*)" }
         }
         let inFile = patterns("a").map { "\"\($0)\": \"Good/answer\"" }.joined(separator: ",")
-        try put("{\(inFile)}", "x.routes.json")
+        try host.put("{\(inFile)}", "x.routes.json")
         let inModule = patterns("b").map { "{\"pattern\": \"\($0)\", \"action\": \"Heavy/answer\"}" }
         var heavy = CModule(name: "Heavy")
         heavy.moreManifest = "\"routes\": [\(inModule.joined(separator: ","))], "
         try heavy.build(into: host.plugins, as: "heavy.so")
-        try await start()
+        try await host.startAside()
         #expect(host.answer() == "yes" && owners.isEmpty)
         let refusals = [problems.first, host.status("heavy.so")?.error?.message].map { $0 ?? "" }
         #expect(problems.count == 1 && refusals[0].contains("x.routes.json are not registered"), "\(problems)")
         for refusal in refusals {
-            #expect(refusal.contains("and \(SearchWork.most) are allowed"), "\(refusal)")
+            #expect(refusal.contains("at most \(SearchWork.most) are allowed"), "\(refusal)")
         }
     }
 
     @Test func `files that are too large or have too many routes are refused, quickly`() async throws {
         let many = (0...RouteFile.routeLimit).map { "\"app://a/\($0)\":\"Good/answer\"" }.joined(separator: ",")
-        try put("{\(many)}", "many.routes.json")
-        try put(Data(count: DeclarationFile.sizeLimit + 1), "large.routes.json")
-        try await start()
+        try host.put("{\(many)}", "many.routes.json")
+        try host.put(Data(count: DeclarationFile.sizeLimit + 1), "large.routes.json")
+        try await host.startAside()
         #expect(problems.count == 2)
         #expect(problems[0].contains("at most \(DeclarationFile.sizeLimit)") && problems[1].contains("at most 100000"))
     }

@@ -15,17 +15,6 @@ import Testing
         try CModule().build(into: host.plugins, as: "good.so")
     }
 
-    private func start() async throws {
-        let host = host
-        try await onThread { try host.start() }
-    }
-
-    /// Puts a file into the folder at once, as a rename does.
-    private func put(_ text: String, _ name: String) throws {
-        let new = try host.folder.file(UUID().uuidString, Data(text.utf8))
-        guard rename(new, "\(host.plugins)/\(name)") == 0 else { throw POSIXError(.EIO) }
-    }
-
     private func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: "\(host.plugins)/\(name)") }
 
     /// The answer of a service; nil when there is none.
@@ -36,10 +25,10 @@ import Testing
     private var problems: [String] { host.host.problems.map(\.message) }
 
     @Test func `a service leads to its target, in JSON and in a property list`() async throws {
-        try put(
+        try host.put(
             #"{"One": {"target": "Good", "version": "1.2.0", "priority": 3, "singleton": true, "summary": "First"}}"#,
             "x.services.json")
-        try put(
+        try host.put(
             """
             <?xml version="1.0" encoding="UTF-8"?>
             <plist version="1.0"><dict><key>Two</key><array>
@@ -47,7 +36,7 @@ import Testing
               <dict><key>target</key><string>Good</string><key>version</key><string>1.0.0</string></dict>
             </array></dict></plist>
             """, "y.services.plist")
-        try await start()
+        try await host.startAside()
         #expect(problems == [])
         #expect(answer("One") == "yes" && answer("Two", from: "1.5.0") == "yes" && answer("Two", from: "3.0.0") == nil)
         let one = try host.host.serviceInfo("One")
@@ -60,7 +49,7 @@ import Testing
 
     @Test(arguments: ["BHService.plist", "x.services.plist"])
     func `the property list of BeeHive is a service file, whose classes are targets`(name: String) async throws {
-        try put(
+        try host.put(
             """
             <?xml version="1.0" encoding="UTF-8"?>
             <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
@@ -69,13 +58,13 @@ import Testing
               <dict><key>service</key><string>Later</string><key>impl</key><string>Mine</string></dict>
             </array></plist>
             """, name)
-        try await start()
+        try await host.startAside()
         #expect(problems == [])
         #expect(answer("HomeServiceProtocol", from: "1.0.0") == "yes" && answer("Later") == nil)
         #expect(try host.host.serviceInfo("HomeServiceProtocol").version == "1.0.0")
         try host.host.register(mine())
         #expect(answer("Later") == "mine")
-        try put("<plist><array/></plist>", name)
+        try host.put("<plist><array/></plist>", name)
         #expect(await becomesTrue { answer("Later") == nil })
         #expect(problems == [])
     }
@@ -83,9 +72,9 @@ import Testing
     @Test func `a service file in another format is a problem that says what is taken, as long as it is there`()
         async throws
     {
-        try put("S:\n  target: Good\n", "x.services.yaml")
-        for name in ["x.services.json~", "x.services.json.bak", "services.txt", "x.services"] { try put("", name) }
-        try await start()
+        try host.put("S:\n  target: Good\n", "x.services.yaml")
+        for name in ["x.services.json~", "x.services.json.bak", "services.txt", "x.services"] { try host.put("", name) }
+        try await host.startAside()
         #expect(host.host.problems.map(\.code) == [.invalidServiceFile])
         for word in ["/x.services.yaml is not read", ".services.json", ".services.plist"] {
             #expect(problems.first?.contains(word) == true, "\(problems)")
@@ -96,13 +85,13 @@ import Testing
     }
 
     @Test func `files can be added, changed and removed while the host runs`() async throws {
-        try await start()
+        try await host.startAside()
         #expect(answer("S") == nil)
-        try put(#"{"S": {"target": "Good", "version": "1.0.0"}}"#, "x.services.json")
+        try host.put(#"{"S": {"target": "Good", "version": "1.0.0"}}"#, "x.services.json")
         #expect(await becomesTrue { answer("S") == "yes" })
-        try put(#"{"T": {"target": "Good", "version": "1.0.0"}}"#, "x.services.json")
+        try host.put(#"{"T": {"target": "Good", "version": "1.0.0"}}"#, "x.services.json")
         #expect(await becomesTrue { answer("T") == "yes" && answer("S") == nil })
-        try put(#"{"T": {"target": "Good"}}"#, "x.services.json")
+        try host.put(#"{"T": {"target": "Good"}}"#, "x.services.json")
         #expect(await becomesTrue { problems.count == 1 })
         #expect(problems[0].contains("x.services.json, service T: the key \"version\" is missing"))
         #expect(answer("T") == "yes")
@@ -114,8 +103,8 @@ import Testing
     }
 
     @Test func `a service exists as long as its target does`() async throws {
-        try put(#"{"S": {"target": "Mine", "version": "1.0.0"}}"#, "x.services.json")
-        try await start()
+        try host.put(#"{"S": {"target": "Mine", "version": "1.0.0"}}"#, "x.services.json")
+        try await host.startAside()
         #expect(answer("S") == nil && problems == [])
         try host.host.register(mine())
         #expect(answer("S") == "mine")
@@ -124,11 +113,11 @@ import Testing
     }
 
     @Test func `a service of a file has instances like one of a manifest`() async throws {
-        try put(
+        try host.put(
             #"{"Shared": {"target": "Counter", "version": "1.0.0", "singleton": true}, "#
                 + #""Own": {"target": "Counter", "version": "1.0.0"}}"#, "x.services.json")
         try copyFile(built("libModuleA.so"), to: "\(host.plugins)/a.so")
-        try await start()
+        try await host.startAside()
         func count(_ service: ServiceHandle) throws -> Int? { try service.perform("add", ["n": 1]).int }
         let (one, two) = (try host.host.service("Own"), try host.host.service("Own"))
         #expect(try count(one) == 1 && count(one) == 2 && count(two) == 1)
@@ -148,9 +137,9 @@ import Testing
         let manifest = #""services": [{"name": "S", "version": "1.0.0", "target": "Good"}], "#
         try CModule(moreManifest: manifest).build(into: host.plugins, as: "good.so")
         let service = #"{"target": "Good", "version": "1.0.0"}"#
-        try put("{\"S\": \(service), \"A\": \(service)}", "a.services.json")
-        try put("{\"P\": \(service), \"B\": \(service)}", "b.services.json")
-        try await start()
+        try host.put("{\"S\": \(service), \"A\": \(service)}", "a.services.json")
+        try host.put("{\"P\": \(service), \"B\": \(service)}", "b.services.json")
+        try await host.startAside()
         #expect(answer("S") == "yes" && answer("A") == nil && answer("P") == "yes" && answer("B") == "yes")
         let refused = try #require(problems.first)
         for word in ["a.services.json", "module Good", "S 1.0.0"] { #expect(refused.contains(word)) }
@@ -166,14 +155,14 @@ import Testing
 
     @Test func `of two files, the one whose name sorts first has a service, whichever was added first`() async throws {
         let service = #"{"target": "Good", "version": "1.0.0"}"#
-        try put("{\"S\": \(service), \"B\": \(service)}", "b.services.json")
-        try await start()
+        try host.put("{\"S\": \(service), \"B\": \(service)}", "b.services.json")
+        try await host.startAside()
         #expect(answer("B") == "yes")
-        try put("{\"S\": \(service), \"A\": \(service)}", "a.services.json")
+        try host.put("{\"S\": \(service), \"A\": \(service)}", "a.services.json")
         #expect(await becomesTrue { answer("A") == "yes" })
         #expect(answer("B") == nil && problems.count == 1)
         #expect(problems[0].contains("a.services.json") && problems[0].contains("b.services.json"))
-        try put("{\"S\": {\"target\": \"Good\", \"version\": \"2.0.0\"}, \"B\": \(service)}", "b.services.json")
+        try host.put("{\"S\": {\"target\": \"Good\", \"version\": \"2.0.0\"}, \"B\": \(service)}", "b.services.json")
         #expect(await becomesTrue { answer("B") == "yes" })
         #expect(problems == [] && answer("S", from: "2.0.0") == "yes")
     }
@@ -186,8 +175,8 @@ import Testing
             .instancePerCall()
         }
         try host.host.register(target)
-        try put(#"{"S": {"target": "PerCall", "version": "1.0.0", "singleton": true}}"#, "x.services.json")
-        try await start()
+        try host.put(#"{"S": {"target": "PerCall", "version": "1.0.0", "singleton": true}}"#, "x.services.json")
+        try await host.startAside()
         #expect(problems.count == 1 && problems[0].contains("S is a singleton"))
     }
 

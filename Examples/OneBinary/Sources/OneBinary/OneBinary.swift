@@ -24,7 +24,7 @@ struct OneBinary {
         await show("app://shop/detail/lamp/3") { try await host.open("app://shop/detail/lamp/3", origin: .remote) }
         await show("HomeService") { try host.service("HomeService").perform("fetchDetail", ["key": "lamp"]) }
         await show("B/slowly") { try await host.call("B", "slowly", ["text": "stressed"]) }
-        await show("A/buy, an event that B and C hear") { try host.perform("A", "buy", ["key": "apple"]) }
+        await show("A/buy, which posts an event to B and C") { try host.perform("A", "buy", ["key": "apple"]) }
         await show("C/sold") { try host.perform("C", "sold") }
         await show("C/add") { try host.perform("C", "add", ["a": 40, "b": 2]) }
         await show("A/nativeSecret from outside") { try await host.open("app://A/nativeSecret", origin: .remote) }

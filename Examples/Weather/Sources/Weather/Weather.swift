@@ -16,7 +16,7 @@ struct Weather: Module {
                 let greeting = try context.perform("B", "greet", ["name": .string(name)]).get(String.self)
                 return greeting + " Take an umbrella."
             }
-            .summary("Calls a module that was loaded before.")
+            .summary("Greets through B, a target of another module.")
         }
     }
 }

@@ -1,4 +1,4 @@
-/* bound.h - an extension: names that are resolved once, for calls that are made many times
+/* bound.h - an extension: names that are resolved once, for an action that is called many times
  *
  * A bound action is a number. A request with the address PLUGIN_ADDRESS_BOUND and that number as
  * its object is the same call as one by target and action, with the same checks and errors, but
@@ -27,9 +27,9 @@ typedef struct plugin_bound {
      * Borrows the names. [any thread] */
     plugin_bound_action (*bind)(const plugin_host *host, plugin_string target,
                                 plugin_string action);
-    /* Calls a synchronous bound action with `count` arguments in declared order, then the rest, if
-     * it has one: a map, which can be left out. This has the effect of host->perform with such a
-     * request and 0 as the parent, but takes the least time.
+    /* Calls a synchronous bound action with `count` arguments in declared order, followed by the
+     * rest, if the action has one: a map, which can be left out. This has the effect of
+     * host->perform with such a request and 0 as the parent, but is faster.
      *
      * Returns 1 if the result is in `result`: null, a bool, an int or a double. Returns 0 if
      * `completion` has received the outcome instead, of any kind, as for host->perform; `result` is

@@ -8,10 +8,10 @@
  *
  * A handler is an action "handle.EVENT" of the object's type, or of a target of the module; or an
  * action of any name whose declaration has "handles": "PREFIX", which handles all events that begin
- * with the prefix, all events if it is empty. The handler of the event itself is asked first, then
- * longer prefixes before shorter ones. A handler gets the parameters of the event that it declares.
- * If it declares "_event" (string) or "_parameters" (map), it gets the name of the event, or all
- * parameters. It replies with
+ * with the prefix; an empty one means all events. The handler of the event itself is asked first,
+ * then longer prefixes before shorter ones. A handler gets those parameters of the event that it
+ * declares. If it declares "_event" (string) or "_parameters" (map), it gets the name of the event,
+ * or all parameters. It replies with
  *  - null or true: it has handled the event, and no other handler is asked;
  *  - false: the next handler is asked;
  *  - a map with any of "handled" (bool; default false), "result" (any) and "parameters" (map;

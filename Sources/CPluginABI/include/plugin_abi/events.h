@@ -1,8 +1,8 @@
 /* events.h - events, which are delivered to all their subscribers
  *
  * Subscribing: the manifest lists the event under "events", and the function "!EVENT" is called
- * like an action, with those parameters of the event that the manifest declares, and a map of the
- * others with "rest": true. Its reply is ignored unless it is an error.
+ * like an action, with those parameters of the event that the manifest declares and, with
+ * "rest": true, a map of the others. Its reply is ignored unless it is an error.
  *
  *     "events": [{"name": "shop.sold", "parameters": [{"name": "item", "type": "string"}]}]
  *

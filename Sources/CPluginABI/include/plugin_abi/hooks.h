@@ -30,10 +30,11 @@
 /* Runs after the last call has ended. */
 #define PLUGIN_HOOK_TEAR_DOWN "@tearDown"
 
-/* Runs in the old module if the new one has @resume, or if one of them is "exclusive". It has ended
- * before @init of the new one begins. It replies with the state (any value), and from then on must
- * not use what the state represents. If the manifest declares "exclusive", the hook releases what
- * only one module can have, such as a port. If it fails, the module is not replaced. */
+/* Runs in the old module if the new one has @resume, or if either is "exclusive". It has ended
+ * before @init of the new one begins. It replies with the state (any value). After that, the old
+ * module must not use what the state represents. If the manifest declares "exclusive", the hook
+ * releases what only one module can have, such as a port. If it fails, the module is not replaced.
+ */
 #define PLUGIN_HOOK_SUSPEND "@suspend"
 
 /* Runs in the new module before its @init, if there is a state: not at the start of the host, nor

@@ -13,8 +13,8 @@
 
 #include "../plugin_abi.h"
 
-#define PLUGIN_INTERCEPTED_TARGET "target" /* string; the type for an object, empty for an event */
-#define PLUGIN_INTERCEPTED_ACTION "action" /* string; the name for an event */
+#define PLUGIN_INTERCEPTED_TARGET "target" /* string; an object's type, or empty for an event */
+#define PLUGIN_INTERCEPTED_ACTION "action" /* string; the name of the action or event */
 #define PLUGIN_INTERCEPTED_PARAMETERS "parameters" /* map, as given, without defaults */
 #define PLUGIN_INTERCEPTED_REMOTE "remote" /* bool: whether another program calls */
 #define PLUGIN_INTERCEPTED_ROUTE "route"   /* string, the pattern of the URL's route; or null */

@@ -26,10 +26,10 @@ typedef struct plugin_services {
     void (*info)(const plugin_host *host, plugin_string name, plugin_string version,
                  plugin_completion completion, void *data);
     /* Also makes an instance. The last entry of the map is "object": it performs the actions of the
-     * service's target on an instance of its own, which ends with it. The object is borrowed:
-     * retain it to keep it. The entry is null for a singleton and for a target without instances,
-     * which are called by PLUGIN_ADDRESS_SERVICE. `parent` as for host->perform. `completion` runs
-     * once, on this thread and before this returns. [any thread] */
+     * service's target on an instance of its own, which lives as long as the object. The object is
+     * borrowed: retain it to keep it. The entry is null for a singleton and for a target without
+     * instances, which are called by PLUGIN_ADDRESS_SERVICE. `parent` as for host->perform.
+     * `completion` runs once, on this thread and before this returns. [any thread] */
     void (*request)(const plugin_host *host, plugin_token parent, plugin_string name,
                     plugin_string version, plugin_completion completion, void *data);
     /* Describes the implementation of a service as soon as there is one, or passes the error

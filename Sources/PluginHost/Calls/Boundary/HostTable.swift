@@ -72,8 +72,8 @@ enum HostTable {
             return caller(host)._withUnsafeGuaranteedRef(dispatch)
         }
 
-    /// Lends the request. If it is too short, lends a copy that is filled up with zeros; `plugin_request.checkValues`
-    /// then refuses it.
+    /// Lends the request. If it is too short, lends a copy that is padded with zeros; `plugin_request.checkValues` then
+    /// refuses it.
     @inline(__always)
     static func withWhole<Result>(
         _ request: UnsafePointer<plugin_request>, _ body: (UnsafePointer<plugin_request>) -> Result
@@ -108,8 +108,8 @@ enum HostTable {
             caller(host)._withUnsafeGuaranteedRef { $0.calls.reject(call, error?.pointee, from: $0) }
         }
 
-    /// Stores the cancel handler of a call. If the call is over or is not one of an asynchronous action, calls the
-    /// handler immediately.
+    /// Stores the cancel handler of a call. Calls the handler immediately if the caller no longer waits, or if the
+    /// handler cannot be stored: the call is over or not asynchronous, belongs to another module, or has a handler.
     @inline(__always)
     private static func keep(
         _ handler: @escaping @convention(c) (UnsafeMutableRawPointer?, Int32) -> Void, _ data: UnsafeMutableRawPointer?,

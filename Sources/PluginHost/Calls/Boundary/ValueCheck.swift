@@ -13,7 +13,7 @@ extension plugin_value {
         try checkContents(depth: 0)
     }
 
-    /// Does the same for a value that is inside of `depth` lists and maps.
+    /// Checks a value that is nested in `depth` lists and maps, and everything that it contains.
     func checkContents(depth: Int) throws(PluginError) {
         guard depth < PLUGIN_DEPTH_MAX || (kind != PLUGIN_KIND_LIST && kind != PLUGIN_KIND_MAP) else {
             throw PluginError(.invalidValue, "Lists and maps are nested more than \(PLUGIN_DEPTH_MAX) levels deep.")
@@ -109,7 +109,7 @@ extension plugin_request {
         return true
     }
 
-    /// Whether the request passes all checks, except, for a call by target and action or of a bound action, those of
+    /// Whether the request passes all checks; for a call by target and action, or of a bound action, all but those of
     /// the names. A target and action that are found are names that a module has declared, and so are the names of
     /// parameters that match the declaration. Code that does not find the action checks everything (``checkValues()``),
     /// and code that accepts other parameters checks their names (``checkKeys()``).
@@ -136,7 +136,7 @@ extension plugin_request {
     func checkValues() throws(PluginError) {
         guard size >= Self.smallestSize else {
             throw PluginError(
-                .invalidValue, "A request of \(size) bytes was passed; \(Self.smallestSize) are needed.")
+                .invalidValue, "A request of \(size) bytes was passed; at least \(Self.smallestSize) are needed.")
         }
         if address != PLUGIN_ADDRESS_BOUND {
             if address == PLUGIN_ADDRESS_SERVICE { try version.check("The version of the service") }

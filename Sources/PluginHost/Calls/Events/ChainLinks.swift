@@ -24,11 +24,11 @@ enum ChainLink: Sendable {
     }
 }
 
-/// The handlers of an event, from its origin up to the program: objects, the module, the program. Those of an object
-/// are looked up when the object below has passed the event on: the handler of the event itself, then the handlers of
-/// prefixes of its name, longer ones first.
+/// The handlers of an event, from its origin up to the program: objects, the module, the program. The handlers of an
+/// object are looked up only when the object below has passed the event on: first the handler of the event itself, then
+/// those of prefixes of its name, longer prefixes first.
 ///
-/// The chain is finite: an object cannot be above itself, and a parent without a holder ends the objects' part.
+/// The chain is finite: no object can be above itself, and the objects end at a parent without a holder.
 struct ChainLinks: Sequence, IteratorProtocol, Sendable {
     private let event: String
     private let action: String
@@ -36,7 +36,7 @@ struct ChainLinks: Sequence, IteratorProtocol, Sendable {
     private let program: Generation
     /// The next object to look at. It is retained, so a handler that closes its own page does not end the chain.
     private var object: Object?
-    /// The handlers that were looked up and not asked yet.
+    /// The handlers that were looked up but not asked yet.
     private var ready: ArraySlice<ChainLink> = []
     /// Whether the handlers after the objects were looked up.
     private var isPastObjects = false
@@ -80,8 +80,8 @@ struct ChainLinks: Sequence, IteratorProtocol, Sendable {
         return Object(retaining: handle, host: program.hostTable)
     }
 
-    /// The module in the generation that serves now: the first of its targets, in the order of the manifest, that
-    /// handles the event itself, then those that handle it by a prefix.
+    /// The handlers in the generation of the module that serves now: that of the first target, in the order of the
+    /// manifest, that handles the event itself, then those that handle it by a prefix.
     private var moduleLinks: [ChainLink] {
         guard !module.isEmpty,
             let generation = program.calls.registry.table.generations.first(where: { $0.name == module }),

@@ -185,8 +185,9 @@ extension Calls {
         }
     }
 
-    /// - Throws: `recursionLimit` if handlers keep emitting events whose handlers emit events. If each emits two, the
-    ///   number of calls would double at each step, long before they are nested too deeply.
+    /// - Throws: `recursionLimit` if handlers keep emitting events whose handlers emit events. If each handler emits
+    ///   two, the number of calls doubles at each level, and becomes too large long before the calls are nested too
+    ///   deeply.
     private func checkNesting(of event: String, below parent: plugin_token) throws(PluginError) {
         let emission = core.ownActions.emission
         let count = CallChain(from: parent).count { call in

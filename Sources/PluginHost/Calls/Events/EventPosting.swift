@@ -32,7 +32,8 @@ extension Calls {
 
     /// Returns the subscribers: the modules in their order, then the program.
     ///
-    /// - Parameter number: The number of a sticky event; newcomers that receive it as such are left out.
+    /// - Parameter number: The number of a sticky event. Subscribers that were added so late that they receive it as a
+    ///   sticky event are left out.
     func subscribers(of event: String, number: Int? = nil, in table: Table) -> [Subscriber] {
         var modules = table.moduleSubscribers(of: event).map(Subscriber.module)
         let handlers = core.events.handlers(of: event, number: number)
@@ -40,7 +41,7 @@ extension Calls {
         return handlers.isEmpty ? modules : modules + handlers.map(Subscriber.program)
     }
 
-    /// Calls subscribers one after the other, and completes the call when all have ended; in mode `.synchronous`
+    /// Calls subscribers one after the other, and completes the call when all have ended, or, in mode `.synchronous`,
     /// without waiting for the asynchronous ones.
     ///
     /// - Parameters:

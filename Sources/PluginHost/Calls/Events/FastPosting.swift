@@ -6,7 +6,7 @@ extension Calls {
     /// The fast path of almost every event: one that is posted in mode `.synchronous`, and that all subscribers, in
     /// modules and in the program, handle synchronously. It does the same as ``post(_:_:from:_:)``, which handles all
     /// events. Once the profile is full, no lock is needed (unless the program seems to subscribe, too). The only
-    /// shared memory that is written is that of the durations that are measured now and then, and the reference count
+    /// shared memory that it writes is that of the durations, which are measured now and then, and the reference count
     /// of a long list of subscribers.
     ///
     /// - Parameter record: A free record of this thread context.

@@ -49,8 +49,9 @@ extension plugin_string {
 extension Calls {
     /// Returns the depth of a post within the calls that led to it.
     ///
-    /// - Throws: `recursionLimit`, also if handlers of the event keep posting it: with several handlers, the number of
-    ///   calls would double at each step, long before the calls are nested too deeply.
+    /// - Throws: `recursionLimit` if calls are nested too deeply, or if handlers of the event keep posting it: with
+    ///   several handlers, the number of calls multiplies at each level, and becomes too large long before the calls
+    ///   are nested too deeply.
     @inline(__always)
     func depth(of event: @autoclosure () -> String, below parent: plugin_token) throws(PluginError) -> UInt32 {
         parent == 0 ? 1 : try nestedDepth(of: event(), below: parent)
@@ -68,8 +69,8 @@ extension Calls {
         guard repetitions < Self.repetitionsMax else {
             throw PluginError(
                 .recursionLimit,
-                "The event “\(event.shortened)” is posted again and again by its own handlers "
-                    + "(\(repetitions) times so far).")
+                "The event “\(event.shortened)” is posted within \(repetitions) nested handlers of the same event: its "
+                    + "handlers seem to post it without end.")
         }
         return depth
     }

@@ -66,7 +66,7 @@ extension Calls {
 }
 
 extension Endpoint {
-    /// The names that interceptors receive: target and action, or type and action; for a subscription only the event.
+    /// The names that interceptors receive: target and action, or type and action; for a subscription, only the event.
     fileprivate var words: (target: String, action: String) {
         if let event { return ("", event) }
         let words = name.split(maxSplits: 1) { $0 == "/" || $0 == "#" }

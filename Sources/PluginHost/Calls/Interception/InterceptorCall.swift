@@ -5,8 +5,8 @@ import Synchronization
 // callback.
 
 extension Calls {
-    /// Calls the interceptor that a rule names, as it is in the current table. Returns `nil`, without calling the
-    /// receiver, if it does not exist.
+    /// Looks up the interceptor that a rule names in the current table, and calls it. Returns `nil`, without calling
+    /// the receiver, if it does not exist.
     func callInterceptor(_ rule: InterceptorRule, _ parameters: Parameters, _ call: Call) -> plugin_token? {
         inNextRecord(call.receiver) { (thread, record) throws(PluginError) in
             let found: Endpoint? = registry.read(thread) { table in
@@ -128,8 +128,8 @@ final class RestOfCall: Sendable {
         return error
     }
 
-    /// Returns the error that the interceptor has thrown or, if that is the error of the rest of the call passed on,
-    /// the original error.
+    /// Returns the original error of the rest of the call if the interceptor has passed it on; otherwise the error that
+    /// the interceptor has thrown.
     func original(_ error: PluginError) -> PluginError {
         let failure = failure.withLock { $0 }
         return failure?.code == error.code && failure?.message == error.message ? failure! : error

@@ -8,7 +8,7 @@ extension Calls {
         if case .route = scope, entry.shape == nil {
             settings.log(
                 LogEntry(
-                    level: .warning, message: "An interceptor \(scope) sees no calls: that is not a valid pattern."))
+                    level: .warning, message: "The interceptor \(scope) sees no calls: the pattern is not valid."))
         }
         updateInterceptors { entries in
             let index = entries.firstIndex { $0.priority < priority } ?? entries.endIndex

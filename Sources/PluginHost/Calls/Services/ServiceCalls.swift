@@ -37,7 +37,7 @@ extension Calls {
         if text.count == 0 { return nil }
         guard let version = SemanticVersion(text.text) else {
             throw PluginError(
-                .invalidValue, "“\(text.text.shortened)” is not a semantic version, such as 1.0.0, of a service.")
+                .invalidValue, "“\(text.text.shortened)” is not a semantic version of a service, such as 1.0.0.")
         }
         return version
     }

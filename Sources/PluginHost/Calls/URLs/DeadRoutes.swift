@@ -4,8 +4,7 @@ package import PluginFile
 // Dead routes: those that cannot lead to their action as it is declared, or whose action nobody offers.
 
 extension RouteEntry {
-    /// Returns why no URL can reach an action by the route, whatever it contains besides the route's own groups; `nil`
-    /// if URLs can.
+    /// Returns why no URL can reach an action by the route, whatever else the URL contains; `nil` if one can.
     ///
     /// - Parameters:
     ///   - action: The action in messages.
@@ -79,7 +78,7 @@ extension [DeadRoute] {
             problems.append(
                 PluginError(
                     .deadRoute,
-                    "\(count - Self.mostOfOneOwner) more routes of \(owner) are dead. The list of routes has them all.")
+                    "\(count - Self.mostOfOneOwner) more routes of \(owner) are dead. The route list names them all.")
             )
         }
         return problems

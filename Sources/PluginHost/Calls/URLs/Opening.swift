@@ -129,7 +129,8 @@ extension Calls {
 
     /// Calls the closure of a route.
     ///
-    /// - Parameter entries: The parameters without those for which an action needs a declaration.
+    /// - Parameter entries: The parameters, without what the host says about the URL; see
+    ///   ``URLArguments/ofClosure(_:_:asksForObject:)``.
     func call(
         _ closure: RouteClosure, of resolution: URLResolution, _ entries: UnsafeBufferPointer<plugin_entry>,
         asksForObject: Bool, _ call: Call, _ thread: ThreadContext, _ record: CallRecord
@@ -153,7 +154,8 @@ extension Calls {
         settings.log(
             LogEntry(
                 level: .debug, call: endpoint.name,
-                message: "Of the query of a URL, \(first)\(more) was dropped: \(endpoint.title) does not declare it."))
+                message: "These query items of a URL were dropped, because \(endpoint.title) does not declare them: "
+                    + "\(first)\(more)."))
     }
 
     /// The maximum number of dropped query items that are named in the log.

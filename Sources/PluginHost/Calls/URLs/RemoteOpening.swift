@@ -23,7 +23,7 @@ struct RemoteOpening: Sendable {
     init(asksForObject: Bool, page: NotedPage? = nil) { (self.asksForObject, self.page) = (asksForObject, page) }
 }
 
-/// What a guard decides about: where a URL leads, and what is demanded there.
+/// What a guard decides about: where a URL leads, and what that demands of other programs.
 struct RemoteSubject: Equatable, Sendable {
     let destination: String?
     let demands: [String]
@@ -40,8 +40,8 @@ struct RemoteSubject: Equatable, Sendable {
 }
 
 extension Calls {
-    /// Opens a URL for a remote caller: finds what it leads to among what is declared remote, asks the guard, and makes
-    /// the call.
+    /// Opens a URL for a remote caller: finds what the URL leads to, considering only what is declared remote, then
+    /// asks the guard, then makes the call.
     func openRemotely(
         _ url: RawText, _ given: UnsafeBufferPointer<plugin_entry>, _ opening: RemoteOpening, _ call: Call,
         _ thread: ThreadContext, _ record: CallRecord

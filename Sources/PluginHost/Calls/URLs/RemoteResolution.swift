@@ -90,8 +90,8 @@ extension Calls {
 }
 
 extension PluginError {
-    /// The error for a URL that leads to nothing for a remote caller. It is the same whether something is there that is
-    /// not remote, or nothing is there.
+    /// The error for a URL that leads to nothing for a remote caller. It does not reveal whether nothing is there, or
+    /// something that is not remote.
     static func noRoute(_ url: String) -> PluginError {
         PluginError(
             .noRoute,

@@ -103,7 +103,7 @@ extension Int64 {
 }
 
 extension RawText {
-    /// The text as a value of a type; `nil` if it is none.
+    /// The text as a value of a type; `nil` if it is not such a value.
     func value(of kind: Value.Kind) -> Value? {
         switch kind {
         case .string, .any: .string(string)

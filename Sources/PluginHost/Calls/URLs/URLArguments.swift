@@ -82,7 +82,7 @@ struct URLArguments: ~Copyable {
         }
     }
 
-    /// Returns the parameters of a route's closure: those of any call, and what the host says about the URL.
+    /// Returns the parameters of a route's closure: the given ones, and what the host says about the URL.
     static func ofClosure(
         _ resolution: URLResolution, _ named: [String: Value], asksForObject: Bool
     ) -> [String: Value] {

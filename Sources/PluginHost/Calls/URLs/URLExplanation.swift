@@ -34,7 +34,7 @@ public struct URLExplanation: Sendable {
         public let action: String
         /// The route's origin in words: a module, a file, or the program; empty for `scheme://target/action`.
         public let owner: String
-        /// The rule by which another one precedes it, or the reason why it is passed over.
+        /// The rule by which another route precedes this one, or the reason why this one is passed over.
         public let reason: String
     }
 

@@ -6,7 +6,8 @@ import Synchronization
 // Calls that wait until their module has handed over its state.
 
 extension Calls {
-    /// Returns the barrier that blocks a call; `nil` for a call that is part of one that the module is running.
+    /// Returns the barrier that blocks a call; `nil` if there is none, or if the call is part of a call that the module
+    /// is running.
     ///
     /// - Throws: `circularWait` for a call made by a module that is about to start, because the hand-over waits for
     ///   that start.
@@ -20,8 +21,8 @@ extension Calls {
         if let starting, !barrier.isOver {
             throw PluginError(
                 .circularWait,
-                "\(endpoint.title) waits until \(endpoint.generation.name) has handed over its state, and that "
-                    + "waits for the start of \(starting.name), which has made this call.")
+                "\(endpoint.title) waits until \(endpoint.generation.name) has handed over its state, and the "
+                    + "hand-over waits for the start of \(starting.name), which made this call.")
         }
         return barrier
     }
@@ -95,7 +96,10 @@ extension Calls {
             return .passUnretained(next)
         }
         if isOfObject, endpoint.generation.isRevoked.load(ordering: .relaxed) {
-            throw PluginError(.generationRetired, "\(endpoint.title) is retired.")
+            throw PluginError(
+                .generationRetired,
+                "\(endpoint.title) was called on an object of \(endpoint.generation.label), which was replaced or removed, "
+                    + "and the time limit for its objects has passed. Get a new object.")
         }
         guard let found else {
             guard let slash else { throw PluginError(.moduleUnavailable, "\(endpoint.title) no longer exists.") }

@@ -7,7 +7,7 @@ final class ModuleSubscribers: @unchecked Sendable {
 
     /// The name of the event.
     private let event: plugin_string
-    /// The handlers in the order of the modules. The endpoints are never freed; this list is, together with the object.
+    /// The handlers in the order of the modules. The endpoints are never freed; the list is freed with this object.
     let endpoints: UnsafeBufferPointer<Unmanaged<Endpoint>>
     /// Whether all of them are synchronous.
     let areSynchronous: Bool

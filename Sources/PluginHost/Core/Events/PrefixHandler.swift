@@ -15,7 +15,7 @@ struct PrefixHandler: Sendable {
 }
 
 extension [PrefixHandler] {
-    /// Adds those of the actions that handle events by prefix.
+    /// Adds the handlers for those actions that handle events by prefix.
     mutating func append(
         _ actions: [ModuleManifest.Action], of owner: String, _ endpoints: [String: Endpoint]
     ) {

@@ -1,4 +1,4 @@
-/// A closure of the program that handles something.
+/// A closure of the program that handles an argument, such as an event, synchronously or asynchronously.
 enum ProgramHandler<Argument, Reply>: Sendable {
     case synchronous(@Sendable (Argument) throws -> Reply)
     case asynchronous(@Sendable (Argument) async throws -> Reply)

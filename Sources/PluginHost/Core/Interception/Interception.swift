@@ -24,7 +24,7 @@ final class Interception: Sendable {
     enum Body: Sendable {
         case synchronous(@Sendable (InterceptedCall, (InterceptedCall) throws -> Value) throws -> Value)
         case asynchronous(@Sendable (InterceptedCall, (InterceptedCall) async throws -> Value) async throws -> Value)
-        /// The interceptor that a rule names, as it is in the current table at the time of the call.
+        /// The interceptor that a rule names, looked up at each call in the table that is current then.
         case module(InterceptorRule)
 
         func isAsync(in table: Table) -> Bool {

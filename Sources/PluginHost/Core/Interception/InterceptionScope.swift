@@ -1,7 +1,7 @@
 /// The calls that an interceptor sees. No interceptor sees callbacks, the program's own event handlers, or lifecycle
 /// hooks.
 public enum InterceptionScope: Sendable, Hashable, CustomStringConvertible {
-    /// Every call, including calls on objects and of modules' event subscribers.
+    /// Every call, including calls of actions of objects and of event subscribers in modules.
     case all
     /// Calls of a target's actions.
     case target(String)

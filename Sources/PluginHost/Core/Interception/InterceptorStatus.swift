@@ -21,8 +21,8 @@ public struct InterceptorStatus: Sendable, Equatable {
     public var overdueCalls: [String]
 }
 
-/// Records which interceptor's code is running in intercepted calls that have a deadline, and which let a deadline
-/// pass.
+/// Records, for intercepted calls with a deadline, which interceptor's code is running, and which interceptors let a
+/// deadline pass.
 final class InterceptorTimes: Sendable {
     private struct Running {
         let interceptor: UInt64

@@ -37,7 +37,7 @@ final class InstanceProvider: Sendable {
     /// - Throws: `instanceFailed`, unless the factory has already rejected the call with an error of its own.
     func make(_ call: UnsafePointer<plugin_call>) throws(PluginError) -> UnsafeMutableRawPointer {
         guard let made = factory.make(factory.data, call) else {
-            throw PluginError(.instanceFailed, "The instance of target \(target) could not be made.")
+            throw PluginError(.instanceFailed, "The factory of the target \(target) made no instance.")
         }
         return made
     }

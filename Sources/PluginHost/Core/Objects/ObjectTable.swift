@@ -6,11 +6,11 @@ final class ObjectTypeEntry: Sendable {
     let name: String
     let actions: [String: Endpoint]
     let generation: Generation
-    /// Those of the actions that handle events of the chain by prefix, longer prefixes first.
+    /// The actions that handle events of the chain by prefix, longer prefixes first.
     let prefixHandlers: [PrefixHandler]
     /// Destroys the instances of objects that have no destroy function of their own.
     let instances: InstanceProvider?
-    /// Whether its objects are values that are passed to somebody, and not handlers that the host keeps.
+    /// Whether its objects are passed as values, rather than kept by the host as handlers.
     let isOfValues: Bool
 
     init(
@@ -26,7 +26,7 @@ final class ObjectTypeEntry: Sendable {
 /// The reference-counted objects of the process.
 ///
 /// A handle is a number: the index of a slot, and a sequence number that counts how often the slot was used. Slots are
-/// never freed, so a stale handle is always recognised, no matter who uses it and when.
+/// never freed, so a stale handle is always recognised, whoever uses it, and whenever.
 enum ObjectTable {
     private struct Slot: ~Copyable {
         /// The sequence number (40 bits) and the number of holders (24 bits).

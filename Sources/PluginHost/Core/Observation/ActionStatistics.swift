@@ -15,10 +15,11 @@ public struct ActionStatistics: Sendable {
     public let errors: Int
     /// The number of measured calls: on each thread the first one and every sixty-fourth.
     public let measured: Int
-    /// The duration that half of the measured calls did not exceed, at most an eighth too large; `nil` if none was
-    /// measured. A call lasts from its beginning to its reply, including the time that it waits for a serial module.
+    /// The duration that half of the measured calls did not exceed; `nil` if none was measured. It may be up to an
+    /// eighth too large, because durations are counted in buckets. A call lasts from its beginning to its reply,
+    /// including the time that it waits for a serial module.
     public let median: Duration?
-    /// The duration that 99 of 100 measured calls did not exceed, at most an eighth too large.
+    /// The duration that 99 of 100 measured calls did not exceed. It may be up to an eighth too large, like ``median``.
     public let percentile99: Duration?
     /// The duration of the longest measured call.
     public let maximum: Duration?

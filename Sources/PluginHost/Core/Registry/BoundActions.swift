@@ -25,8 +25,8 @@ final class BoundActions: Sendable {
         /// Returns the endpoint that the names lead to in `table`; valid only while the caller reads that table.
         @inline(__always)
         func endpoint(in table: Table) -> Unmanaged<Endpoint>? {
-            // The number is read before and after the endpoint. Apart from the zeros in between it only grows, so if
-            // both reads give the same number, it did not change in the meantime.
+            // The number is read before and after the endpoint. Apart from the zeros in between, the number only grows,
+            // so if both reads give the same one, the endpoint did not change in the meantime.
             let before = self.table.load(ordering: .acquiring)
             let found = endpoint.load(ordering: .acquiring)
             guard before == table.number, self.table.load(ordering: .relaxed) == before else { return lookUp(table) }

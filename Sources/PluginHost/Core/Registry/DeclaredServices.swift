@@ -10,7 +10,7 @@ struct DeclaredServices: Sendable, Equatable {
     /// The services declared by service files, by path.
     var files: [PathKey: [ModuleManifest.Service]] = [:]
 
-    /// The services of a table, as far as they are declared here.
+    /// Which of the declared services are registered in one table, and why the others are not.
     struct Standing {
         /// The services that are registered and whose targets exist.
         var services: [ServiceEntry] = []
@@ -18,7 +18,7 @@ struct DeclaredServices: Sendable, Equatable {
         var refused: [PathKey: PluginError] = [:]
     }
 
-    /// The key of a service that the program has bound, where those of files have paths.
+    /// The key, in ``Standing/refused``, of a service that the program has bound; that of a file is its path.
     static func key(of service: ModuleManifest.Service) -> PathKey {
         PathKey("(program) \(service.name) \(service.version) \(service.priority)")
     }

@@ -9,7 +9,8 @@ final class Endpoint: @unchecked Sendable {
     // Immutable after init, and the pointers point to memory that lives as long as the process; hence @unchecked
     // Sendable.
 
-    // The fields that every call reads come first and are compact: with many modules few of them are in the CPU cache.
+    // The fields that every call reads come first and are compact: with many modules, few endpoints are in the CPU
+    // cache.
 
     /// The declared parameters in declared order, in memory that is never freed.
     let parameters: UnsafeBufferPointer<Parameter>
@@ -39,7 +40,7 @@ final class Endpoint: @unchecked Sendable {
     /// `_`.
     let asksAboutURL: Bool
 
-    /// The path of a call; see ``callPath``.
+    /// A path by which an endpoint can be called.
     enum CallPath {
         /// A call consists of nothing but the call of its function: see ``Calls/callFast(_:_:_:_:_:)``.
         case fast

@@ -171,7 +171,7 @@ final class Generation: @unchecked Sendable {
             interceptors[interceptor.name] = endpoint(interceptor, "~\(interceptor.name)", module, nil, moduleGate)
         }
         for hook in manifest.hooks {
-            hooks[hook.rawValue] = endpoint(manifest.action(of: hook), "@\(hook)", module, nil, nil)
+            hooks[hook.rawValue] = endpoint(manifest.action(of: hook), "@\(hook.rawValue)", module, nil, nil)
         }
     }
 

@@ -99,8 +99,8 @@ final class Registry: Sendable {
     }
 
     /// Calls `observer` with the current table and with each table that is published, until the observer is removed.
-    /// Calls may overlap, and one may still arrive after the removal; only the caller that removes the observer may
-    /// then act.
+    /// Calls may overlap, and one may still arrive after the removal. If something must be done once, it must be done
+    /// by the caller to which ``stopObserving(_:)`` returns true.
     func observe(_ id: UInt64, _ observer: @escaping @Sendable (Table) -> Void) {
         observers.withLock { $0[id] = observer }
         observer(table)

@@ -4,8 +4,8 @@ import PluginFile
 /// All routes of a table, and how they were changed at run time.
 ///
 /// A module's route that was removed at run time stays removed as long as the module's current generation serves; if
-/// the module is replaced, the routes of the new manifest apply. A route that was updated belongs to the program from
-/// then on and overrides the route of the module or file, even if that route is added again.
+/// the module is replaced, the routes of the new manifest apply. A route that was updated at run time belongs to the
+/// program from then on, and overrides the route of the module or file, even if that route is added again.
 struct Routes: Sendable {
     /// Every registered route.
     private(set) var table = RouteTable()
@@ -164,9 +164,9 @@ extension PluginError {
     }
 
     fileprivate static func tooMuchWork(_ steps: Int, _ other: RouteEntry?) -> String {
-        "finding the route of one URL could take \(steps) steps, and \(SearchWork.most) are allowed. "
-            + (other.map { "The URL may also have to be compared with others, among them \($0.title). " } ?? "")
-            + "Put a literal segment before its “*” or “(…)”, use fewer repetitions in its expressions, or register fewer such "
-            + "routes for one host."
+        "finding the route of one URL could take \(steps) steps, and at most \(SearchWork.most) are allowed. "
+            + (other.map { "The URL may also have to be compared with other routes, among them \($0.title). " } ?? "")
+            + "Put a literal segment before its “*” or “(…)”, use fewer repetitions in its expressions, or register "
+            + "fewer such routes for one host."
     }
 }

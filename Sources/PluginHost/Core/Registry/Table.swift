@@ -10,7 +10,7 @@ final class Table: Sendable {
     /// The number of tables that exist in the process.
     static let count = Atomic<Int>(0)
     let contents: Contents
-    /// Shared by all tables with the same modules.
+    /// The actions by name. Shared by all tables with the same modules.
     private let names: NameTable
     /// The services by name, each list in the order of preference.
     let services: [String: [ServiceEntry]]

@@ -53,9 +53,6 @@ struct CallRecord {
         return (UnsafeMutableRawPointer(pointer) + offset).assumingMemoryBound(to: Atomic<T>.self)
     }
 
-    /// Whether a call occupies the record.
-    var isOccupied: Bool { endpointWord.pointee.load(ordering: .acquiring) != 0 }
-
     /// The endpoint that runs; `nil` if the record is free.
     var endpoint: Endpoint? { unretainedEndpoint?.takeUnretainedValue() }
 
@@ -234,7 +231,7 @@ struct CallRecord {
         unretainedEndpoint?._withUnsafeGuaranteedRef { $0.generation === generation } ?? false
     }
 
-    /// Returns whether a generation has made the call.
+    /// Returns whether the code of this generation made the call.
     func isMade(by caller: Unmanaged<Generation>) -> Bool {
         callerWord.pointee.load(ordering: .relaxed) == UInt64(UInt(bitPattern: caller.toOpaque()))
     }

@@ -8,8 +8,8 @@ import Synchronization
 ///
 /// A call that must wait for another blocks its thread if it is synchronous; if it is asynchronous, it is stored and
 /// started later. Before a call waits, the wait-for graph is searched: the running call may itself be waiting, through
-/// the calls that it has made, for a gate whose running call cannot continue while this one waits. Waiting would then
-/// close a cycle, so the call ends with `circularWait` instead.
+/// the calls that it has made, for a gate whose running call cannot continue while the new call waits. The wait would
+/// then close a cycle, so the new call ends with `circularWait` instead.
 final class SerialGate: Sendable {
     /// The serial module or target, for messages.
     let owner: String

@@ -148,17 +148,19 @@ enum RecordPool {
 /// the pool before it leaves its thread's record, so it is found in at least one of them.
 func runningCalls() -> [CallRecord] {
     var calls: [CallRecord] = []
-    for thread in ThreadContext.all {
-        for index in 0..<Int(PLUGIN_HOST_CHUNK) {
-            let record = CallRecord(thread.pointer.pointee.records + index)
-            if record.isOccupied { calls.append(record) }
+    func addCalls(_ chunk: UnsafeMutablePointer<plugin_host_record>) {
+        let end = chunk + Int(PLUGIN_HOST_CHUNK)
+        var record = plugin_host_record_find(chunk, end)!
+        while record != end {
+            calls.append(CallRecord(record))
+            record = plugin_host_record_find(record + 1, end)
         }
     }
-    for index in 0..<plugin_host_record_count() {
-        guard let record = plugin_host_record_at(index).map(CallRecord.init), record.pointer.pointee.is_pooled != 0,
-            record.isOccupied
-        else { continue }
-        calls.append(record)
+    for thread in ThreadContext.all { addCalls(thread.pointer.pointee.records) }
+    var number: UInt32 = 0
+    while let chunk = plugin_host_record_at(number) {
+        if chunk.pointee.is_pooled != 0 { addCalls(chunk) }
+        number += UInt32(PLUGIN_HOST_CHUNK)
     }
     return calls
 }

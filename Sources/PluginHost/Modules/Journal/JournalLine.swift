@@ -10,8 +10,8 @@ import PluginABI
 ///     {"fatal":7}                       code of the module raised the signal that killed the host; 0: unknown code
 ///     {"exit":7}                        code of the module ended the host
 ///
-/// The lines are not written by Foundation's encoder because that casts: in a process that has just opened a library,
-/// each cast searches the conformances of all libraries.
+/// The lines are not written by Foundation's encoder, because it uses dynamic casts: in a process that has just opened
+/// a library, each cast searches the conformances of all libraries.
 enum JournalLine {
     static func begin(_ step: Journal.Step, file: String, digest: UInt64, size: Int, number: UInt64) -> String {
         let name = Value.string(file).json

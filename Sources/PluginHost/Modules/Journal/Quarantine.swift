@@ -15,8 +15,8 @@ struct QuarantineEntry: Hashable, Sendable {
     var date: Date
     /// The reason, as text for the operator.
     var message: String
-    /// Whether something else may have killed the host: it died without a signal raised in the file's code, and for the
-    /// first time. `nil` means no.
+    /// Whether something else may have killed the host: this was its first death in that step, and no code of the file
+    /// is known to have caused it. `nil` means no.
     var isSuspected: Bool?
 
     /// Returns whether both entries concern the same file with the same content.

@@ -174,7 +174,7 @@ struct Hooks: Sendable {
     }
 }
 
-/// A hook of a generation that was started and may have ended.
+/// A hook that was started and may have ended.
 struct StartedHook {
     let hook: ModuleManifest.Hook
     let generation: Generation

@@ -69,7 +69,7 @@ struct Served: Sendable {
     var name: String { module.manifest.name }
     var version: SemanticVersion { module.manifest.version }
 
-    /// The status of a module that continues to serve although its file no longer exists, since its successor has
+    /// The status of a module whose file no longer exists, and which continues to serve because its successor has
     /// failed.
     var statusWithoutFile: ModuleStatus {
         var status = ModuleStatus(.active, file: path, since: since, module.manifest, generation)

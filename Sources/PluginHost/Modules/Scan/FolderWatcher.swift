@@ -47,7 +47,7 @@ final class FolderWatcher: @unchecked Sendable {
     /// How often watching has been started. A periodic check that an earlier start scheduled ends when it sees a
     /// different number.
     private var beginnings = 0
-    /// The reasons why the kernel does not watch something, by what it does not watch.
+    /// What the kernel does not watch, each with the reason.
     private let problems = Mutex<[String: PluginError]>([:])
     /// The folders with changes that are not reported yet, the time of the first of these changes, and how many waits
     /// have begun since.

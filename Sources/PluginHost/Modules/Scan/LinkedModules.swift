@@ -21,8 +21,8 @@ struct LinkedModules {
         guard Self.claim(for: context) else {
             let error = PluginError(
                 .conflict,
-                "Another host of this program already uses the modules that are linked into it (\(records.count)), "
-                    + "which exist only once. Set takesLinkedModules to false for all hosts but one.")
+                "Another host of this program already uses the modules that are linked into it (\(records.count)). "
+                    + "They exist only once. Set takesLinkedModules to false for all hosts but one.")
             context.ownProblems.all.append(error)
             context.tell(.problem(error))
             return

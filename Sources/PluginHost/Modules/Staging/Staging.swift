@@ -183,8 +183,8 @@ final class Staging: Sendable {
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    /// Creates a folder and missing folders above it. Foundation is not used because it casts attributes: in a process
-    /// that has just opened a library, each cast searches the conformances of all libraries.
+    /// Creates a folder and missing folders above it. Foundation is not used, because it casts the attributes
+    /// dynamically: in a process that has just opened a library, each cast searches the conformances of all libraries.
     private func makeFolder(_ path: String) throws(PluginError) {
         if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
         guard errno == ENOENT, path.count > folder.path.count else {

@@ -2,7 +2,8 @@ package import Foundation
 package import PluginABI
 import PluginFile
 
-/// Writes a file, and waits until no other process has it open for writing, since a host does not load such a file.
+/// Writes a file, and waits until no other process has it open for writing, since a host does not load a file that is
+/// being written.
 ///
 /// A process that is started during the write inherits the descriptor until it executes its program, which closes it.
 /// This function waits for that, for at most a minute. With Foundation's functions the file would stay open in such a

@@ -71,6 +71,7 @@ extension KeptVersion {
         let file = "\(path)/\(Self.description)"
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }
+        let inode = status.st_ino
         if checksTrust { try Trust.check(status: status, path: path, above: nil) }
         func damaged(_ reason: String) -> PluginError {
             PluginError(.unreadable, "The kept version \(path) is damaged and left out: \(reason). Remove the folder.")
@@ -97,7 +98,15 @@ extension KeptVersion {
         for (number, file) in files.enumerated() {
             guard lstat("\(path)/\(number)", &status) == 0, status.st_mode & S_IFMT == S_IFREG,
                 Int(status.st_size) == file.size
-            else { throw damaged("the copy of \(file.path) is missing or has another size") }
+            else {
+                // Another host may have removed or replaced the entry since its description was read.
+                guard lstat(path, &status) == 0 else { return nil }
+                if status.st_ino != inode {
+                    try self.init(at: path, of: module, from: folder, checksTrust)
+                    return
+                }
+                throw damaged("the copy of \(file.path) is missing or has another size")
+            }
             if checksTrust { try Trust.check(status: status, path: "\(path)/\(number)", above: nil) }
         }
         self.init(

@@ -69,7 +69,8 @@ final class VersionStore: Sendable {
         }
     }
 
-    /// Keeps a copy of a module's file in a plugins folder. If it is a link, the file that it leads to is copied.
+    /// Keeps a copy of the file that a module has in a plugins folder. If that is a link, the file that it leads to is
+    /// copied.
     ///
     /// - Parameter needed: A version that is not removed, whatever the limits.
     /// - Throws: `unreadable` if the version cannot be kept.
