@@ -17,6 +17,7 @@ let package = Package(
         .library(name: "PluginFacades", targets: ["PluginFacades"]),
         .library(name: "PluginTestKit", targets: ["PluginTestKit"]),
         .executable(name: "pluginhost", targets: ["PluginHostCLI"]),
+        .executable(name: "pluginhost-worker", targets: ["CPluginWorker"]),
         .library(name: "ModuleA", type: .dynamic, targets: ["ModuleA"]),
         .library(name: "ModuleB", type: .dynamic, targets: ["ModuleB"]),
         .library(name: "ModuleC", type: .dynamic, targets: ["ModuleC"]),
@@ -27,9 +28,14 @@ let package = Package(
         .target(name: "CPluginABI"),
         .target(name: "PluginABI", dependencies: ["CPluginABI"], swiftSettings: settings),
         .target(name: "CPluginHost"),
+        .target(name: "CPluginWire", dependencies: ["CPluginABI"]),
+        // Without the Swift runtime, which SwiftPM links to programs in C as well: modules bring their own.
+        .executableTarget(
+            name: "CPluginWorker", dependencies: ["CPluginWire", "CPluginABI"],
+            linkerSettings: [.unsafeFlags(["-static-stdlib"])]),
         .target(name: "PluginFile", dependencies: ["PluginABI", "CPluginABI"], swiftSettings: settings),
         .target(
-            name: "PluginHost", dependencies: ["PluginFile", "PluginABI", "CPluginABI", "CPluginHost"],
+            name: "PluginHost", dependencies: ["PluginFile", "PluginABI", "CPluginABI", "CPluginHost", "CPluginWire"],
             swiftSettings: settings),
         .target(
             name: "PluginFacades", dependencies: ["PluginHost", "PluginFile", "PluginABI"], swiftSettings: settings),

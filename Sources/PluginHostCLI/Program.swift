@@ -14,7 +14,7 @@ struct Program {
     private static let overview = "Load modules from shared libraries and perform their actions."
     static let commands: [any Command.Type] = [
         Run.self, List.self, Call.self, Release.self, Open.self, Post.self, Routes.self, Services.self, Stats.self,
-        Resolve.self, Remove.self, Rollback.self, Versions.self, Events.self,
+        Resolve.self, Remove.self, Rollback.self, Versions.self, Restart.self, Events.self,
         Inspect.self, Check.self, MakeFacade.self, New.self,
     ]
 

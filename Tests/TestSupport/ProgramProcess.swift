@@ -123,6 +123,9 @@ final class ProgramProcess {
 
     // MARK: - Control
 
+    /// Its process id.
+    var id: pid_t { process }
+
     func signal(_ number: Int32) { kill(process, number) }
 
     /// Whether the process is stopped, as by SIGSTOP.

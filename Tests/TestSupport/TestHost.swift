@@ -4,6 +4,9 @@ import PluginHost
 import Synchronization
 import Testing
 
+/// Whether the modules of all tests run in processes of their own: with `PLUGINHOST_TESTS_ISOLATE=all`.
+let modulesAreIsolated = ProcessInfo.processInfo.environment["PLUGINHOST_TESTS_ISOLATE"] == "all"
+
 /// A host with its own folders, and what it has reported and logged so far.
 final class TestHost: Sendable {
     let folder: TemporaryFolder
@@ -31,6 +34,7 @@ final class TestHost: Sendable {
         configuration.hookTimeout = .seconds(600)
         configuration.log = { entry in records.entries.withLock { $0.append(entry) } }
         try configure(&configuration, folder)
+        if modulesAreIsolated { configuration.isolation.modules = .all }
         host = PluginHost(configuration)
     }
 
@@ -152,10 +156,12 @@ extension HostChange {
     /// The file that the change concerns.
     var file: String? {
         switch self {
-        case .added(let status), .replaced(let status, _), .failed(let status, _), .waiting(let status),
+        case .added(let status), .restarted(let status), .replaced(let status, _), .failed(let status, _),
+            .waiting(let status),
             .superseded(let status):
             (status.file as NSString).lastPathComponent
-        case .removed(let generation, _), .drainOverdue(let generation), .retired(let generation):
+        case .removed(let generation, _), .crashed(let generation, _), .drainOverdue(let generation),
+            .retired(let generation):
             (generation.file as NSString).lastPathComponent
         case .routesChanged(let file, _), .servicesChanged(let file, _): (file as NSString).lastPathComponent
         case .problem, .configurationChanged: nil

@@ -49,8 +49,8 @@ struct Tool {
 enum SwiftSource {
     /// The arguments that a file needs to import the modules of this package.
     static var modules: [String] {
-        ["-swift-version", "6", "-I", built("Modules")]
-            + ["CPluginABI", "CPluginHost"].flatMap {
+        ["-swift-version", "6", "-I", built("Modules"), "-Xcc", "-I\(headers)"]
+            + ["CPluginABI", "CPluginHost", "CPluginWire"].flatMap {
                 ["-Xcc", "-fmodule-map-file=\(built("\($0).build/module.modulemap"))"]
             }
     }

@@ -114,6 +114,9 @@ extension PluginError.Code {
     public static let circularWait: Self = "circularWait"
     /// The instance of the target could not be made.
     public static let instanceFailed: Self = "instanceFailed"
+    /// The isolated module that ran the call is not running any more: it crashed, exited, or was ended because it hung.
+    /// Whether the call has had an effect is unknown.
+    public static let moduleCrashed: Self = "moduleCrashed"
     /// The host is not running.
     public static let hostStopped: Self = "hostStopped"
 

@@ -22,6 +22,8 @@ public struct HostConfiguration: Sendable {
     /// Whether to accept modules that were built by a Swift toolchain other than the host's. They share the host's
     /// runtime, and behave unpredictably where the two toolchains differ.
     public var allowsOtherToolchains = false
+    /// Which modules run in processes of their own. Default: none.
+    public var isolation = Isolation()
     /// Whether the modules that are linked into the program, or into libraries that it is linked with, are loaded.
     /// Default: yes. They exist only once: if there are several hosts at a time, the first one gets them, and the
     /// others report that in ``PluginHost/problems``.

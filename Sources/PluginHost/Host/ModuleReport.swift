@@ -20,7 +20,7 @@ extension PluginHost {
         // A module of another toolchain can be described, although it cannot be run.
         let loader = ModuleLoader(
             journal: nil, allowsOtherToolchains: true, scheme: RoutePattern.unknownScheme)
-        let module = try loader.load(staged, entry: try loader.open(staged))
+        let module = try loader.load(staged, try loader.open(staged))
         let image = staged.image
         return ModuleReport(json: [
             "file": .string(file),

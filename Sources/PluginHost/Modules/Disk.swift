@@ -6,9 +6,14 @@ struct Disk: Sendable {
     let journal: Journal
     let store: VersionStore
     let loader: ModuleLoader
+    /// The processes of isolated modules.
+    let workers: Workers
 
     /// - Throws: `stagingFailed`.
-    init(_ configuration: HostConfiguration, _ runner: HookRunner, owner: HostCore) throws(PluginError) {
+    init(
+        _ configuration: HostConfiguration, _ runner: HookRunner, owner: HostCore, _ workers: Workers
+    ) throws(PluginError) {
+        self.workers = workers
         staging = try Staging(base: configuration.stagingFolder, maximumFileBytes: configuration.maximumFileBytes)
         journal = Journal(stateFolder: configuration.stateFolder, checksTrust: !configuration.trustsEveryone)
         store = VersionStore(
@@ -17,7 +22,7 @@ struct Disk: Sendable {
             checksTrust: !configuration.trustsEveryone)
         loader = ModuleLoader(
             journal: journal, allowsOtherToolchains: configuration.allowsOtherToolchains,
-            scheme: configuration.firstScheme,
+            scheme: configuration.firstScheme, workers: workers,
             guardian: Guardian(
                 runner: runner, owner: ObjectIdentifier(owner), timeout: configuration.hookTimeout,
                 log: configuration.log))

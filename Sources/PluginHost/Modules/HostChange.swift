@@ -6,6 +6,11 @@ public enum HostChange: Sendable, CustomStringConvertible {
     case added(ModuleStatus)
     /// A module has a new generation. The previous one drains.
     case replaced(ModuleStatus, GenerationStatus)
+    /// The process of an isolated module has ended by itself, or was ended because it hung. The text is the reason, and
+    /// what happens next.
+    case crashed(GenerationStatus, String)
+    /// An isolated module was started again from the same file.
+    case restarted(ModuleStatus)
     /// A module was removed and can no longer be called. The text is the reason. Its last generation drains.
     case removed(GenerationStatus, String)
     /// A file could not be loaded, or its module could not be started, for the reason in the status. It is tried again
@@ -35,6 +40,8 @@ public enum HostChange: Sendable, CustomStringConvertible {
         case .added(let module): "added \(module.title) from \(module.file)"
         case .replaced(let module, let before):
             "replaced \(before.name) \(before.version) by \(module.version ?? "") from \(module.file)"
+        case .crashed(let generation, let reason): "crashed \(generation.title): \(reason)"
+        case .restarted(let module): "restarted \(module.title) from \(module.file)"
         case .removed(let generation, let reason): "removed \(generation.title): \(reason)"
         case .failed(let module, let other):
             "\(module.state) \(module.title): \(module.error?.message ?? "")"

@@ -15,6 +15,10 @@ public struct ModuleStatus: Sendable {
     public var file: String
     /// The number of the generation that serves, counted across all modules of the process; `nil` if none serves.
     public var generation: Int?
+    /// The id of the process of its own in which the module runs; `nil` if it runs in this process, or does not serve.
+    public var process: Int32?
+    /// How often the module was started again after a crash, since the host was started.
+    public var restarts = 0
     /// The names of the module's targets.
     public var targets: [String] = []
     /// The names of the interceptors that the module offers. ``PluginHost/interceptors`` lists those in effect.
@@ -56,6 +60,8 @@ public struct ModuleStatus: Sendable {
         name = manifest?.name
         version = manifest?.version.description
         self.generation = generation?.number
+        let code = generation?.module
+        process = code?.hasEnded == false ? code?.process?.id : nil
         targets = manifest?.targets.map(\.name) ?? []
         interceptors = manifest?.interceptors.map(\.name) ?? []
     }

@@ -1,4 +1,5 @@
 internal import PluginABI
+internal import PluginHost
 
 extension OptionSpecification {
     static let plugins = OptionSpecification(
@@ -13,6 +14,11 @@ extension OptionSpecification {
     static let maxFileSize = OptionSpecification(
         name: "--max-file-size", value: "bytes",
         help: "The maximum size of a module together with the libraries beside it. (default: 268435456)")
+    static let isolate = OptionSpecification(
+        name: "--isolate", value: "module", repeats: true,
+        help:
+            "Run a module in a process of its own, so that its crashes are errors of its calls; can be given more than "
+            + "once. 'all' for all modules in the folders.")
     static let config = OptionSpecification(
         name: "--config", value: "file",
         help: "A file with a JSON object of module configurations by module name; 'run' applies changes of the file.")
@@ -39,7 +45,7 @@ extension OptionSpecification {
 
     /// The options that configure a host of the command's own.
     static let hosting: [OptionSpecification] = [
-        .plugins, .recursive, .trust, .retry, .maxFileSize, .config, .scheme, .urlLength, .log, .logLevel,
+        .plugins, .recursive, .trust, .retry, .isolate, .maxFileSize, .config, .scheme, .urlLength, .log, .logLevel,
     ]
 }
 
@@ -67,6 +73,13 @@ extension ParsedArguments {
         let path = environment["PLUGINHOST_PATH", default: ""].split(separator: ":").map(String.init)
         for folder in path { try ArgumentParser.checkPath(folder, "path", "PLUGINHOST_PATH") }
         return path.isEmpty ? ["./plugins"] : path
+    }
+
+    /// The modules of `--isolate`.
+    var isolatedModules: Isolation.Modules {
+        let names = Set(values(of: .isolate))
+        if names.contains("all") { return .all }
+        return names.isEmpty ? .none : .named(names)
     }
 
     /// The URL schemes in lower case, in the order in which they are given; `nil` if none is given.

@@ -18,8 +18,15 @@ extension RecordTable {
             let problems = module.list("problems").compactMap { problem in
                 problem["message"]?.string.map { Note(text: $0, colour: .yellow) }
             }
-            return interceptors + [error].compactMap(\.self) + problems
+            return interceptors + [process(module), error].compactMap(\.self) + problems
         })
+
+    /// Returns a note about the process of an isolated module; `nil` if it has none and never crashed.
+    private static func process(_ module: Value) -> Note? {
+        let restarts = module["restarts"]?.int.map { "restarted \(counted($0, "time"))" }
+        let parts = [module["process"]?.int.map { "process \($0)" }, restarts].compactMap(\.self)
+        return parts.isEmpty ? nil : Note(text: parts.joined(separator: ", "), colour: .dim)
+    }
 
     /// Returns a note about the calls that an interceptor intercepts, and whether it has run past deadlines.
     private static func note(of interceptor: Value) -> Note {

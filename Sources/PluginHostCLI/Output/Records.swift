@@ -51,6 +51,7 @@ extension ModuleStatus {
         .entries([
             "name": .text(name), "version": .text(version), "state": .string(state.rawValue), "file": .string(file),
             "targets": .texts(targets), "since": .time(since), "generation": generation.map(Value.int),
+            "process": process.map { .int(Int($0)) }, "restarts": restarts == 0 ? nil : .int(restarts),
             "error": error?.record, "note": note.map(Value.string),
             "problems": problems.isEmpty ? nil : .list(problems.map(\.record)),
         ])
@@ -75,10 +76,11 @@ extension ModuleStatus {
 
 extension GenerationStatus {
     var record: Value {
-        [
+        .entries([
             "generation": .int(number), "name": .string(name), "version": .string(version), "file": .string(file),
             "state": .string(state.rawValue), "created": .time(created), "since": .time(since),
             "reason": .string(reason), "objects": .int(objects), "mappedBytes": .int(mappedBytes),
+            "process": process.map { .int(Int($0)) },
             "calls": .list(
                 calls.map { call in
                     [
@@ -86,7 +88,7 @@ extension GenerationStatus {
                         "callingModule": .text(call.callingModule), "since": .time(call.since),
                     ]
                 }),
-        ]
+        ])
     }
 }
 
@@ -96,6 +98,9 @@ extension HostChange {
         case .added(let module): ["event": "added", "module": module.record]
         case .replaced(let module, let before):
             ["event": "replaced", "module": module.record, "previous": before.record]
+        case .crashed(let generation, let reason):
+            ["event": "crashed", "generation": generation.record, "reason": .string(reason)]
+        case .restarted(let module): ["event": "restarted", "module": module.record]
         case .removed(let generation, let reason):
             ["event": "removed", "generation": generation.record, "reason": .string(reason)]
         case .failed(let module, let other):

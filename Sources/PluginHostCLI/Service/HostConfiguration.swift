@@ -10,6 +10,7 @@ extension ParsedArguments {
         configuration.includesSubfolders = has(.recursive)
         configuration.trustsEveryone = has(.trust)
         configuration.retriesQuarantined = has(.retry)
+        configuration.isolation.modules = isolatedModules
         configuration.log = log
         if let size = try wholeNumber(of: .maxFileSize, "bytes", in: 1...Int.max) {
             configuration.maximumFileBytes = size

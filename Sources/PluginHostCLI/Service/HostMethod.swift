@@ -71,6 +71,12 @@ struct HostMethod: Sendable {
             return try service.host.rollback(name, to: version, force: force, dryRun: isDryRun)
                 .record(isDryRun: isDryRun)
         },
+        HostMethod("restart", ["name"]) { service, parameters in
+            let name = try parameters.text("name")
+            try service.host.restart(name)
+            let process = service.host.modules.first { $0.name == name && $0.state == .active }?.process
+            return .entries(["name": .string(name), "process": process.map { .int(Int($0)) }])
+        },
         HostMethod("versions", ["name"]) { service, parameters in
             let name = try parameters.text("name")
             // Versions that are left out follow the others, with only their errors.

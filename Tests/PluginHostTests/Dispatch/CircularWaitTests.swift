@@ -63,7 +63,8 @@ import Testing
         #expect(try test.host.perform("M1", "leaf") == 1)
     }
 
-    @Test func `A call that is made while a nested call delivers its outcome is a circular wait`() throws {
+    @Test(.disabled(if: modulesAreIsolated, "A call is over before the module receives its outcome."))
+    func `A call that is made while a nested call delivers its outcome is a circular wait`() throws {
         let test = try TestHost([Self.serial("M1").build(), Self.teller.build()])
         try test.host.perform("Teller", "tell")
         #expect(eventually { (try? test.host.perform("Teller", "code")) == "circularWait" })

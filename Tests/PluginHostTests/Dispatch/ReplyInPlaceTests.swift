@@ -72,7 +72,8 @@ import Testing
         #expect(taken[0] + taken[1] == calls && test.staleReplies == calls)
     }
 
-    @Test func `A result in place waits for a reply that another thread is making`() throws {
+    @Test(.disabled(if: modulesAreIsolated, "The thread that waits for a reply also receives it."))
+    func `A result in place waits for a reply that another thread is making`() throws {
         #expect(try host.perform("Place", "overtaken") == 2)
         #expect(test.staleReplies == 1)
         #expect(try host.bind("Place", "overtaken")() == 2)

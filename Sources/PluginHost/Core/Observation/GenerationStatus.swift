@@ -22,8 +22,11 @@ public struct GenerationStatus: Sendable {
     public let calls: [RunningCall]
     /// The number of its objects and callbacks that have a holder.
     public let objects: Int
-    /// The memory that is mapped for its image, in bytes. It stays mapped when the generation is retired.
+    /// The memory that is mapped for its image, in bytes. It stays mapped when the generation is retired. 0 for an
+    /// isolated module, whose image is not in this process.
     public let mappedBytes: Int
+    /// The id of the process of its own in which the module runs; `nil` if it runs in this process, or has ended.
+    public let process: Int32?
 
     /// A state in the life cycle of a generation.
     public enum State: String, Sendable, CaseIterable {
@@ -56,7 +59,9 @@ public struct GenerationStatus: Sendable {
         (self.state, self.since) = (state, since)
         calls = state == .retired ? [] : generation.statusOfCalls
         objects = generation.objectCount.load(ordering: .relaxed)
-        mappedBytes = generation.module?.staged.image.mappedSize ?? 0
+        let module = generation.module
+        mappedBytes = module?.process == nil ? module?.staged.image.mappedSize ?? 0 : 0
+        process = module?.hasEnded == false ? module?.process?.id : nil
     }
 
     /// The reason why it still exists, in words.

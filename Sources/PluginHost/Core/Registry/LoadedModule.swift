@@ -17,6 +17,8 @@ final class LoadedModule: @unchecked Sendable {
     private(set) var functions: [String: plugin_function]
     /// The factories by target.
     private(set) var factories: [String: plugin_factory]
+    /// The process in which its code is, if it is isolated; the description stands for that of the module.
+    let process: (any ModuleProcess)?
     /// Whether a generation was created from it. Its globals are then no longer in their initial state, so the file is
     /// loaded again before the module serves again.
     private(set) var isSpent = false
@@ -24,11 +26,14 @@ final class LoadedModule: @unchecked Sendable {
     init(
         _ staged: StagedFile, toolchain: String, abiMinor: UInt16, manifest: ModuleManifest, routes: [RouteEntry],
         description: UnsafePointer<plugin_module>, functions: [String: plugin_function],
-        factories: [String: plugin_factory]
+        factories: [String: plugin_factory], process: (any ModuleProcess)? = nil
     ) {
         (self.staged, self.toolchain, self.abiMinor, self.manifest) = (staged, toolchain, abiMinor, manifest)
         (self.routes, self.description, self.functions, self.factories) = (routes, description, functions, factories)
+        self.process = process
     }
+
+    deinit { process?.end() }
 
     /// Records that a generation was created from it, and forgets its functions unless another one can be created.
     func spend() {

@@ -84,6 +84,7 @@ struct Drain {
         do throws(PluginError) { try context.hooks.tearDown(generation) } catch {
             generation.log(.warning, error.message)
         }
+        generation.module?.process?.end()
         let status = GenerationStatus(generation, .retired)
         if let index = index(of: generation) { context.drains.draining.remove(at: index) }
         context.drains.retired.append(status)

@@ -35,7 +35,10 @@ struct HandOver {
                 "The state of \(old.name) cannot be handed over: after \(timeout), \(error.message)")
         }
         do throws(PluginError) {
-            state = try hooks.begin(.suspend, of: old, timeout: timeout)!.wait()
+            guard let suspend = try hooks.begin(.suspend, of: old, timeout: timeout) else {
+                throw PluginError(.moduleCrashed, "\(old.name) crashed before it could hand over its state.")
+            }
+            state = try suspend.wait()
         } catch {
             Self.unsuspend(old, hooks, timeout)
             barrier.end(isSucceeded: false)

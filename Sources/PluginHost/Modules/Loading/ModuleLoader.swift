@@ -11,21 +11,17 @@ struct ModuleLoader {
     /// The scheme of patterns that are written without one; `nil` if they are refused.
     let scheme: String?
 
+    /// The processes of isolated modules; `nil` if all code is opened in this process.
+    var workers: Workers?
+
     /// The runner for module code, with a timeout; `nil` to run it on the caller's thread without a time limit.
     var guardian: Guardian?
-
-    /// Calls the entry function of an opened file and reads the description that it returns.
-    ///
-    /// - Throws: `invalidDescription`, `incompatible` or `invalidManifest`; `deadlineExceeded` if the entry function
-    ///   does not return in time; `outOfResources`.
-    func load(_ file: StagedFile, entry: plugin_module_entry_function) throws(PluginError) -> LoadedModule {
-        try load(file) { UInt(bitPattern: entry()) }
-    }
 
     /// Reads the description of a module that was opened or is part of the program.
     ///
     /// - Parameter entry: Returns the address of the description.
-    /// - Throws: The errors of ``load(_:entry:)``.
+    /// - Throws: `invalidDescription`, `incompatible` or `invalidManifest`; `deadlineExceeded` if the entry function
+    ///   does not return in time; `outOfResources`.
     func load(_ file: StagedFile, _ entry: @escaping @Sendable () -> UInt) throws(PluginError) -> LoadedModule {
         guard let answer = try run(.entry, file, "The entry function of", entry) else {
             throw overdue("The entry function", file)
@@ -57,11 +53,45 @@ struct ModuleLoader {
                 + "hookTimeout. The module is not started; its code continues on a thread of its own.\(more)")
     }
 
-    /// Loads a staged copy into the process and finds its entry function.
+    /// The code of a file that was opened.
+    enum OpenedCode {
+        /// The entry function, which has not been called yet.
+        case here(plugin_module_entry_function)
+        /// A module in a process of its own.
+        case elsewhere(LoadedModule)
+    }
+
+    /// Opens a staged copy, in this process or in one of its own.
     ///
     /// - Throws: `openFailed` or `invalidFile`; `deadlineExceeded` if its constructors do not return in time;
-    ///   `outOfResources`.
-    func open(_ file: StagedFile) throws(PluginError) -> plugin_module_entry_function {
+    ///   `outOfResources`; if it is opened in a process of its own, also the errors of ``load(_:_:)``.
+    func open(_ file: StagedFile) throws(PluginError) -> OpenedCode {
+        guard let workers, workers.areUsed else { return .here(try openHere(file)) }
+        let (process, description) = try workers.open(file, timeout: guardian?.timeout ?? .seconds(30))
+        do throws(PluginError) {
+            let module = try read(description, file, process)
+            if workers.isolates(module.manifest.name) { return .elsewhere(module) }
+        } catch {
+            process.end()
+            throw error
+        }
+        process.end()
+        return .here(try openHere(file))
+    }
+
+    /// Reads the description of a file that was opened.
+    ///
+    /// - Throws: `invalidDescription`, `incompatible` or `invalidManifest`; `deadlineExceeded` if the entry function
+    ///   does not return in time; `outOfResources`.
+    func load(_ file: StagedFile, _ code: OpenedCode) throws(PluginError) -> LoadedModule {
+        switch code {
+        case .here(let entry): try load(file) { UInt(bitPattern: entry()) }
+        case .elsewhere(let module): module
+        }
+    }
+
+    /// Loads a staged copy into this process and finds its entry function.
+    private func openHere(_ file: StagedFile) throws(PluginError) -> plugin_module_entry_function {
         LinkedRecords.note()
         try MapsBudget.shared.require(for: file.original)
         let opening = LibraryOpening(file.original)
@@ -96,11 +126,15 @@ struct ModuleLoader {
 
     /// Checks the description of a module in a file or in the program itself.
     func check(_ module: UnsafePointer<plugin_module>, _ file: StagedFile) throws(PluginError) -> LoadedModule {
-        try Blame(file, journal).during(.entry) { () throws(PluginError) in try read(module, file) }
+        try Blame(file, journal).during(.entry) { () throws(PluginError) in try read(module, file, nil) }
     }
 
     /// Reads a description and everything that it points to, after checking that the memory is readable.
-    private func read(_ module: UnsafePointer<plugin_module>, _ file: StagedFile) throws(PluginError) -> LoadedModule {
+    ///
+    /// - Parameter process: The process that the description stands for; `nil` if it is that of code in this process.
+    private func read(
+        _ module: UnsafePointer<plugin_module>, _ file: StagedFile, _ process: WorkerProcess?
+    ) throws(PluginError) -> LoadedModule {
         let path = file.original
         let memory = ReadableMemory(of: path)
         try memory.require(module, 16, "the description")
@@ -132,7 +166,7 @@ struct ModuleLoader {
         try memory.require(module, MemoryLayout<plugin_module>.size, "the description")
         let description = module.pointee
         let toolchain = try text(description.toolchain, "toolchain", memory, file, atMost: 256)
-        try checkToolchain(toolchain, file)
+        if process == nil { try checkToolchain(toolchain, file) }
         let (manifest, routes) = try manifest(description, minor, memory, file)
         let functions = try entries(
             description.functions, description.function_count, "functions", ("name", "invoke"), memory, file
@@ -142,12 +176,12 @@ struct ModuleLoader {
         ) { ($0.target, unsafeBitCast($0.make, to: UInt.self)) }
         try match(manifest, functions, factories, file)
         let name = manifest.name
-        if file.source == .file {
+        if file.source == .file, process == nil {
             plugin_host_add_image(module, strdup("\(name) \(manifest.version) (\(path.printable))"), file.number)
         }
         return LoadedModule(
             file, toolchain: toolchain, abiMinor: minor, manifest: manifest, routes: routes,
-            description: module, functions: functions, factories: factories)
+            description: module, functions: functions, factories: factories, process: process)
     }
 
     private func text(

@@ -44,7 +44,8 @@ struct Plan {
         _ records: [FileRecord], _ present: Serving, _ change: ProgramChange?, _ routes: Routes,
         _ services: [ModuleManifest.Service] = []
     ) {
-        let served = present.modules
+        // A module whose process has ended is replaced, if only by another generation of the same file.
+        let served = present.modules.filter { !$0.value.module.hasEnded }
         var files: [String: [FileRecord]] = [:]
         let taken = Self.takenFiles(records, served)
         for record in records {
@@ -115,7 +116,8 @@ struct Plan {
             file.module.map { module in
                 Candidate(
                     module: module, path: file.path,
-                    served: served.flatMap { isSame($0.module, module) ? $0 : nil }, isInFolder: true)
+                    served: served.flatMap { !$0.isRestarting && isSame($0.module, module) ? $0 : nil },
+                    isInFolder: true)
             }
         }
         ranked.sort { left, right in

@@ -18,6 +18,13 @@ extension Calls {
         postHostEvent("module.removed", generation.eventParameters)
     }
 
+    /// Posts `module.crashed` with the reason.
+    func postCrashed(_ generation: Generation, _ reason: String) {
+        var parameters = generation.eventParameters
+        parameters["message"] = .string(reason)
+        postHostEvent("module.crashed", parameters)
+    }
+
     func postFailed(_ status: ModuleStatus) {
         let parameters: [String: Value?] = [
             "file": .string(status.file), "name": status.name.map(Value.string),

@@ -15,6 +15,8 @@ final class ChangeContext: @unchecked Sendable {
     let runner = HookRunner()
     let announcements: Announcements
     let memoryWatch: MemoryWatch
+    /// The crashes of isolated modules. May be accessed from any thread.
+    let crashes = Crashes()
 
     /// Set when the host is started, before files or folders are accessed.
     var disk: Disk!

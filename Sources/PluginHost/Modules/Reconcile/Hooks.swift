@@ -18,7 +18,7 @@ struct Hooks: Sendable {
     func begin(
         _ hook: ModuleManifest.Hook, of generation: Generation, _ arguments: Parameters = [:], timeout: Duration
     ) throws(PluginError) -> StartedHook? {
-        guard let endpoint = generation.hooks[hook.rawValue] else { return nil }
+        guard let endpoint = generation.hooks[hook.rawValue], !generation.hasCrashed else { return nil }
         let outcome = AwaitedOutcome(for: calls.program)
         let start = monotonicNow()
         let run: @Sendable () -> Void = { [calls] in
@@ -67,7 +67,11 @@ struct Hooks: Sendable {
     }
 
     /// Returns the module's entry in the crash report and the journal.
-    fileprivate func blame(_ generation: Generation) -> Blame? { generation.module.map { Blame($0.staged, journal) } }
+    ///
+    /// - Returns: `nil` for an isolated module, which does not end the host.
+    fileprivate func blame(_ generation: Generation) -> Blame? {
+        generation.module.flatMap { $0.process == nil ? Blame($0.staged, journal) : nil }
+    }
 
     /// Runs module code on a thread that it may keep. Returns its result, or `nil` if it does not return within the
     /// timeout.
@@ -110,6 +114,10 @@ struct Hooks: Sendable {
                     UnsafePointer(bitPattern: table))
             }
             guard let number else { throw overdue("activate", of: generation, timeout) }
+            if let ending = module.process?.ending {
+                throw PluginError(
+                    .activationFailed, "\(generation.name) (\(generation.file)) crashed in activate. \(ending)")
+            }
             guard number == 0 else {
                 throw PluginError(
                     .activationFailed,
@@ -139,7 +147,7 @@ struct Hooks: Sendable {
     /// - Throws: `activationFailed` if `tearDown` fails, or module code does not return in time; `outOfResources`.
     func tearDown(_ generation: Generation) throws(PluginError) {
         let timeout = configuration.shutdownTimeout
-        guard !generation.isHanging else { return }
+        guard !generation.isHanging, !generation.hasCrashed else { return }
         var failure: PluginError?
         if generation.isSetUp {
             do throws(PluginError) { try begin(.tearDown, of: generation, timeout: timeout)?.wait() } catch {

@@ -54,7 +54,10 @@ final class Lifecycle: Sendable {
         try phase.withLock { (phase) throws(PluginError) in
             switch phase {
             case .made:
-                let disk = try Disk(configuration, context.runner, owner: context.core)
+                let workers = Workers(configuration) { [weak context] generation in
+                    context.flatMap { Restart.begin(of: generation, $0) }
+                }
+                let disk = try Disk(configuration, context.runner, owner: context.core, workers)
                 phase = .started(disk)
                 context.announcements.begin()
                 return disk
@@ -132,6 +135,7 @@ final class Lifecycle: Sendable {
         context.isStopped = true
         context.memoryWatch.end()
         Drain(context: context).tearDownAll()
+        disk.workers.endAll()
         disk.staging.close()
         disk.journal.close()
         LinkedModules(context: context).release()
@@ -205,6 +209,11 @@ final class Lifecycle: Sendable {
         }
     }
 
+    func restart(_ name: String) throws(PluginError) {
+        try requireStarted()
+        try change { (context) throws(PluginError) in try context.restart(name) }
+    }
+
     func rollback(_ name: String, to version: String?, force: Bool, dryRun: Bool) throws(PluginError) -> PlannedChange {
         try requireStarted()
         return try change { (context) throws(PluginError) in
@@ -232,7 +241,13 @@ final class Lifecycle: Sendable {
     // MARK: Status
 
     /// The status of the modules that the program has registered, then of every file, sorted by path.
-    var modules: [ModuleStatus] { context.published.modules(context.registry.table) }
+    var modules: [ModuleStatus] {
+        context.published.modules(context.registry.table).map { status in
+            var status = status
+            if let name = status.name { status.restarts = context.crashes.restarts(of: name) }
+            return status
+        }
+    }
 
     /// The generations that serve, those that drain, and the last hundred that were retired.
     var generations: [GenerationStatus] { context.published.generations }

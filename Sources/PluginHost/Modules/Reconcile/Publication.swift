@@ -87,6 +87,7 @@ struct Publication {
             ?? ModuleStatus(
                 .active, file: newcomer.path, since: newcomer.since, newcomer.module.manifest, newcomer.generation)
         guard let before = before[newcomer.name] else { return .added(status) }
+        if before.isRestart(to: newcomer) { return .restarted(status) }
         return .replaced(status, GenerationStatus(before.generation, .draining))
     }
 
@@ -99,7 +100,7 @@ struct Publication {
     /// Posts the host's events.
     private func announce(_ started: [Served]) {
         let calls = context.calls
-        for newcomer in started {
+        for newcomer in started where before[newcomer.name]?.isRestart(to: newcomer) != true {
             let (generation, predecessor) = (newcomer.generation, before[newcomer.name]?.generation)
             context.announcements.announce(predecessor == nil ? "module.added" : "module.replaced") {
                 calls.postAdded(generation, insteadOf: predecessor)

@@ -116,7 +116,7 @@ struct Reconciler {
     private mutating func handOver(to key: ObjectIdentifier, _ plan: Plan) -> Bool {
         let new = newcomers[key]!.generation
         guard newcomers[key]!.handOver == nil,
-            let old = plan.leaving.first(where: { $0.name == new.name })?.generation,
+            let old = plan.leaving.first(where: { $0.name == new.name })?.generation, !old.hasCrashed,
             HandOver.isWanted(from: old, to: new)
         else { return true }
         do throws(PluginError) {
@@ -130,6 +130,11 @@ struct Reconciler {
                 throw error
             }
         } catch {
+            // Nothing is left of a module whose process has crashed: its successor starts without a state.
+            guard !old.hasCrashed else {
+                new.log(.warning, "starts without the state of its predecessor: \(error.message)")
+                return true
+            }
             fail(newcomers[key]!.candidate, error)
             return false
         }

@@ -54,9 +54,16 @@ struct Served: Sendable {
     /// The path of the file; updated when the file is renamed.
     var path: String
     let since: Date
+    /// Whether it is to be replaced by another generation of the same file.
+    var isRestarting = false
 
     init(_ generation: Generation, _ module: LoadedModule, path: String, since: Date = Date()) {
         (self.generation, self.module, self.path, self.since) = (generation, module, path, since)
+    }
+
+    /// Returns whether another generation of the same file has replaced it.
+    func isRestart(to next: Served) -> Bool {
+        (isRestarting || module.hasEnded) && Plan.isSame(module, next.module)
     }
 
     var name: String { module.manifest.name }

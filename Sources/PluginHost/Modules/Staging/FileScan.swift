@@ -9,11 +9,11 @@ struct FileScan {
 
     private var disk: Disk { context.disk }
 
-    /// A file that is loaded into the process, but whose entry function has not been called yet.
+    /// A file that is opened, but whose entry function, if it is in this process, has not been called yet.
     struct OpenedFile {
         let record: FileRecord
         let staged: StagedFile
-        let entry: plugin_module_entry_function
+        let code: ModuleLoader.OpenedCode
     }
 
     /// Loads a file again, as if it were new.
@@ -73,9 +73,9 @@ struct FileScan {
             context.folders.tried.insert(path)
         }
         do throws(PluginError) {
-            let entry = try disk.loader.open(staged)
+            let code = try disk.loader.open(staged)
             record.identity = staged.identity
-            return OpenedFile(record: record, staged: staged, entry: entry)
+            return OpenedFile(record: record, staged: staged, code: code)
         } catch {
             // A file that the linker could not open is not in the process, so its libraries' names can be used again.
             if error.code == .openFailed { disk.staging.discard(staged) }
@@ -94,7 +94,7 @@ struct FileScan {
     func finish(_ file: OpenedFile) {
         context.core.profiler.measure(.loading, file.record.path) {
             do throws(PluginError) {
-                let module = try disk.loader.load(file.staged, entry: file.entry)
+                let module = try disk.loader.load(file.staged, file.code)
                 context.folders.put(file.record.with(.module(.init(module: module))))
             } catch {
                 context.folders.fail(file.record, error)

@@ -91,7 +91,7 @@ struct Rollback {
                         .quarantined,
                         "\(entry.message) The file is not opened again unless the host is started with --retry.")
                 }
-                let module = try loader.load(staged, entry: try loader.open(staged))
+                let module = try loader.load(staged, try loader.open(staged))
                 guard module.manifest.name == kept.module else {
                     throw PluginError(.conflict, "It contains the module \(module.manifest.name).")
                 }

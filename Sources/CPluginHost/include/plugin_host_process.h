@@ -1,0 +1,15 @@
+/* plugin_host_process.h - a child process by a descriptor, which never refers to another one */
+#ifndef PLUGIN_HOST_PROCESS_H
+#define PLUGIN_HOST_PROCESS_H
+
+#include <sys/types.h>
+
+/* Returns a descriptor that refers to a child process, and is readable when it has ended; -1, and sets errno, if there can
+ * be none. */
+int plugin_host_process_open(pid_t process);
+/* Creates a pipe whose ends other programs do not get: one to read, then one to write. Returns 0; -1, and sets errno. */
+int plugin_host_pipe(int ends[2]);
+/* Kills the process of such a descriptor, unless it has ended. */
+void plugin_host_process_kill(int descriptor);
+
+#endif

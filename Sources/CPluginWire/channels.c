@@ -1,0 +1,300 @@
+#define _GNU_SOURCE
+#include "values.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The head of a message in a channel. */
+typedef struct head {
+    uint32_t kind, flags;
+    uint64_t token, a;
+    int64_t b;
+    plugin_value scalar;
+    uint32_t count, length; /* of the values: how many, and how many bytes they take */
+} head;
+
+typedef struct channel {
+    _Atomic uint32_t turn; /* counts the messages: odd after one of the side that begins */
+    uint32_t processor;    /* on which the message was sent */
+    head head;
+    _Atomic uint32_t sleeps[2]; /* whether each side waits in the kernel */
+    uint8_t unused[56];
+    uint8_t bytes[2][PLUGIN_WIRE_MAX_BYTES]; /* the values, by the side that writes them */
+} channel;
+
+_Static_assert(offsetof(channel, sleeps) == 64, "the turn and the head are one line of the cache");
+_Static_assert(sizeof(channel) % 4096 == 0, "channels do not share pages");
+
+#define MEMORY_SIZE ((size_t)PLUGIN_WIRE_CHANNELS * sizeof(channel))
+
+struct plugin_wire {
+    channel *channels;
+    uint32_t side;
+    _Atomic int has_ended;
+    /* Of each channel; used by the thread that it belongs to: the messages so far, and whether the other side last ran
+     * on another processor. */
+    uint32_t messages[PLUGIN_WIRE_CHANNELS];
+    uint8_t is_apart[PLUGIN_WIRE_CHANNELS];
+    /* Whether a thread waits. Like `sleeps`, but out of reach of the other side. */
+    _Atomic uint8_t waits[PLUGIN_WIRE_CHANNELS];
+};
+
+/* -------------------------------------------------------------------------------------- memory */
+
+int plugin_wire_create(void) {
+    int descriptor = memfd_create("pluginhost.channels", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    if (descriptor < 0) return -1;
+    if (ftruncate(descriptor, (off_t)MEMORY_SIZE) == 0
+        && fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        return descriptor;
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return -1;
+}
+
+plugin_wire *plugin_wire_map(int descriptor, uint32_t side) {
+    plugin_wire *wire = calloc(1, sizeof *wire);
+    if (!wire) return NULL;
+    void *memory = mmap(NULL, MEMORY_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+    if (memory == MAP_FAILED) {
+        free(wire);
+        return NULL;
+    }
+    (void)madvise(memory, MEMORY_SIZE, MADV_DONTFORK); /* a child of the host has no part in it */
+    wire->channels = memory;
+    wire->side = side;
+    return wire;
+}
+
+void plugin_wire_unmap(plugin_wire *wire) {
+    if (!wire) return;
+    munmap(wire->channels, MEMORY_SIZE);
+    free(wire);
+}
+
+/* ------------------------------------------------------------------------------------- waiting */
+
+static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *limit) {
+    return syscall(SYS_futex, word, operation, value, limit, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void pause_briefly(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* How long a thread looks for the turn before it sleeps, if the other side last ran on another processor: longer than
+ * a short call takes, and about as long as waking up. On the same processor, looking would only delay the other side. */
+enum { SPIN_NANOSECONDS = 20000 };
+
+static int spin(channel *channel, uint32_t wanted) {
+    int64_t end = now() + SPIN_NANOSECONDS;
+    do {
+        for (int round = 0; round < 32; round++) {
+            pause_briefly();
+            if (atomic_load_explicit(&channel->turn, memory_order_acquire) == wanted) return 1;
+        }
+    } while (now() < end);
+    return 0;
+}
+
+void plugin_wire_end(plugin_wire *wire) {
+    atomic_store(&wire->has_ended, 1);
+    for (uint32_t index = 0; index < PLUGIN_WIRE_CHANNELS; index++) {
+        if (!atomic_load(&wire->waits[index])) continue;
+        /* The other turn makes sure that no thread falls asleep after it was to be woken. */
+        atomic_store(&wire->channels[index].turn, UINT32_MAX);
+        futex(&wire->channels[index].turn, FUTEX_WAKE_BITSET, INT32_MAX, NULL);
+    }
+}
+
+static int sleep_until(plugin_wire *wire, uint32_t index, uint32_t wanted, int64_t deadline) {
+    channel *channel = &wire->channels[index];
+    int result = PLUGIN_WIRE_ARRIVED;
+    atomic_store(&wire->waits[index], 1);
+    for (;;) {
+        atomic_store(&channel->sleeps[wire->side], 1);
+        uint32_t turn = atomic_load(&channel->turn);
+        if (turn == wanted) break;
+        if (atomic_load(&wire->has_ended)) result = PLUGIN_WIRE_ENDED;
+        else if (deadline && now() >= deadline) result = PLUGIN_WIRE_LATE;
+        if (result != PLUGIN_WIRE_ARRIVED) break;
+        struct timespec limit = {deadline / 1000000000, deadline % 1000000000};
+        futex(&channel->turn, FUTEX_WAIT_BITSET, turn, deadline ? &limit : NULL);
+    }
+    atomic_store_explicit(&wire->waits[index], 0, memory_order_relaxed);
+    atomic_store_explicit(&channel->sleeps[wire->side], 0, memory_order_relaxed);
+    return result;
+}
+
+int plugin_wire_await(plugin_wire *wire, uint32_t index, int64_t deadline) {
+    channel *channel = &wire->channels[index];
+    uint32_t wanted = wire->messages[index] + 1;
+    int has_come = atomic_load_explicit(&channel->turn, memory_order_acquire) == wanted;
+    if (!has_come && wire->is_apart[index]) has_come = spin(channel, wanted);
+    int result = has_come ? PLUGIN_WIRE_ARRIVED : sleep_until(wire, index, wanted, deadline);
+    if (result == PLUGIN_WIRE_ARRIVED) wire->messages[index] = wanted;
+    return result;
+}
+
+/* ------------------------------------------------------------------------------------ messages */
+
+/* Returns the head of a message without its length. */
+static head head_of(const plugin_wire_message *message) {
+    head head;
+    memset(&head, 0, sizeof head);
+    head.kind = message->kind;
+    head.flags = message->flags;
+    head.token = message->token;
+    head.a = message->a;
+    head.b = message->b;
+    if (message->scalar.kind <= PLUGIN_KIND_DOUBLE) head.scalar = message->scalar;
+    head.count = message->count;
+    return head;
+}
+
+int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_message *message) {
+    channel *channel = &wire->channels[index];
+    head head = head_of(message);
+    if (message->count) {
+        wire_out out = {channel->bytes[wire->side], 0, PLUGIN_WIRE_MAX_BYTES, 0, 0};
+        wire_put_values(&out, message->values, message->count, 0);
+        if (out.has_failed) return 1;
+        head.length = (uint32_t)out.used;
+    }
+    channel->head = head;
+    int processor = sched_getcpu();
+    channel->processor = processor < 0 ? 0 : (uint32_t)processor;
+    uint32_t turn = ++wire->messages[index];
+    atomic_store(&channel->turn, turn);
+    if (atomic_load(&channel->sleeps[1 - wire->side])) {
+        atomic_store_explicit(&channel->sleeps[1 - wire->side], 0, memory_order_relaxed);
+        futex(&channel->turn, FUTEX_WAKE_BITSET, 1, NULL);
+    }
+    return 0;
+}
+
+/* Makes a message of a head and its bytes, which it takes over. Returns 0, or 1 if they make no sense. */
+static int make(const head *head, uint8_t *bytes, plugin_wire_message *message) {
+    plugin_value *values = NULL;
+    int has_objects = 0;
+    if (head->count) {
+        wire_in in = {bytes, 0, head->length, 0};
+        values = bytes ? wire_take_values(&in, head->count, 0) : NULL;
+        has_objects = in.has_objects;
+        if (!values || in.used != head->length) {
+            free(bytes);
+            return 1;
+        }
+    }
+    *message = (plugin_wire_message){head->kind,  head->flags, head->token,  head->a,
+                                     head->b,     head->scalar, values,      head->count,
+                                     (uint32_t)has_objects};
+    if (message->scalar.kind > PLUGIN_KIND_DOUBLE) message->scalar = plugin_value_null();
+    return 0;
+}
+
+int plugin_wire_receive(plugin_wire *wire, uint32_t index, plugin_wire_message *message) {
+    channel *channel = &wire->channels[index];
+    head head;
+    memset(message, 0, sizeof *message);
+    /* The other side can change what stands here at any time: it is read once. */
+    memcpy(&head, &channel->head, sizeof head);
+    uint32_t processor = *(volatile uint32_t *)&channel->processor;
+    __asm__ volatile("" ::: "memory");
+    int own = sched_getcpu();
+    wire->is_apart[index] = own < 0 || processor != (uint32_t)own;
+    if (head.length > PLUGIN_WIRE_MAX_BYTES || (head.count == 0) != (head.length == 0)) return 1;
+    uint8_t *bytes = NULL;
+    if (head.count) {
+        bytes = malloc(head.length);
+        if (!bytes) return 1;
+        memcpy(bytes, channel->bytes[1 - wire->side], head.length);
+    }
+    return make(&head, bytes, message);
+}
+
+void plugin_wire_dispose(plugin_wire_message *message) {
+    free((void *)message->values); /* the first of its bytes */
+    message->values = NULL;
+    message->count = 0;
+}
+
+int plugin_wire_copy(plugin_wire_message *message) {
+    if (message->count == 0) {
+        message->values = NULL;
+        return 0;
+    }
+    wire_out measured = {NULL, 0, PLUGIN_WIRE_MAX_BYTES, 0, 0};
+    wire_put_values(&measured, message->values, message->count, 0);
+    head head = head_of(message);
+    uint8_t *bytes = measured.has_failed ? NULL : malloc(measured.used);
+    if (bytes) {
+        wire_out out = {bytes, 0, measured.used, 0, 0};
+        wire_put_values(&out, message->values, message->count, 0);
+        head.length = (uint32_t)measured.used;
+        if (make(&head, bytes, message) == 0) return 0;
+    }
+    message->values = NULL;
+    message->count = 0;
+    return 1;
+}
+
+uint8_t *plugin_wire_pack(const plugin_wire_message *message, size_t *count) {
+    wire_out measured = {NULL, 0, PLUGIN_WIRE_MAX_BYTES, 0, 0};
+    wire_put_values(&measured, message->values, message->count, 0);
+    if (measured.has_failed) return NULL;
+    head head = head_of(message);
+    head.length = (uint32_t)measured.used;
+    uint64_t rest = sizeof head + measured.used;
+    *count = sizeof rest + rest;
+    uint8_t *bytes = malloc(*count);
+    if (!bytes) return NULL;
+    memcpy(bytes, &rest, sizeof rest);
+    memcpy(bytes + sizeof rest, &head, sizeof head);
+    wire_out out = {bytes + sizeof rest + sizeof head, 0, measured.used, 0, 0};
+    wire_put_values(&out, message->values, message->count, 0);
+    return bytes;
+}
+
+int plugin_wire_unpack(const uint8_t *bytes, size_t count, plugin_wire_message *message) {
+    head head;
+    memset(message, 0, sizeof *message);
+    if (count < sizeof head) return 1;
+    memcpy(&head, bytes, sizeof head);
+    if (head.length != count - sizeof head || (head.count == 0) != (head.length == 0)) return 1;
+    uint8_t *copy = NULL;
+    if (head.count) {
+        copy = malloc(head.length);
+        if (!copy) return 1;
+        memcpy(copy, bytes + sizeof head, head.length);
+    }
+    return make(&head, copy, message);
+}
+
+/* ------------------------------------------------------------------------------------- threads */
+
+static __thread plugin_wire_frame *frames;
+
+plugin_wire_frame *plugin_wire_frames(void) { return frames; }
+
+void plugin_wire_set_frames(plugin_wire_frame *frame) { frames = frame; }

@@ -1,0 +1,151 @@
+/*
+ * plugin_wire.h - messages between a host and the process that runs an isolated module (its worker)
+ *
+ * Both sides share memory with channels. A channel belongs to one thread of the host and one of the worker while a call
+ * runs on it: they take turns, and whoever waits also executes what the other side asks for, so nested calls in either
+ * direction run on the threads that wait. One-way messages of the host are byte strings on a socket.
+ *
+ * Values travel in canonical pre-order: a block of 16-byte values, followed for each one, in order, by what it contains,
+ * 8-aligned. Pointers are not sent: the reader assigns them from its own position, so there is no offset to trust, and
+ * nothing can be shared or circular. The reader copies a message once into memory of its own, and checks the copy. What
+ * it accepts has pointers that can be read; kinds, texts and objects are checked by whoever uses the values.
+ */
+#ifndef PLUGIN_WIRE_H
+#define PLUGIN_WIRE_H
+
+#include "plugin_abi.h"
+
+/* The channels for calls of the host, and for requests that threads of the module make on their own account. */
+#define PLUGIN_WIRE_DOWN_CHANNELS 128u
+#define PLUGIN_WIRE_UP_CHANNELS 128u
+#define PLUGIN_WIRE_CHANNELS (PLUGIN_WIRE_DOWN_CHANNELS + PLUGIN_WIRE_UP_CHANNELS)
+/* The most bytes that the values of a message may take. */
+#define PLUGIN_WIRE_MAX_BYTES 4194240u
+/* The descriptors of the memory and of the socket in a worker. */
+#define PLUGIN_WIRE_MEMORY 3
+#define PLUGIN_WIRE_SOCKET 4
+
+/* The kinds of messages, with the members that they use besides `values`. */
+enum plugin_wire_kind {
+    /* Calls of the host; the worker answers with RETURN. */
+    PLUGIN_WIRE_CALL = 1, /* a: the function; scalar: the instance; token, b: deadline, flags: of plugin_call, and
+                           * PLUGIN_WIRE_OF_OBJECT; the answer is SCALAR if the result was written in place, and has
+                           * its kind in a */
+    PLUGIN_WIRE_CALLBACK, /* a: the callback; otherwise like CALL */
+    PLUGIN_WIRE_MAKE,     /* a: the factory; token, b, flags; the answer has the instance in a */
+    PLUGIN_WIRE_UNMAKE,   /* a: the factory; token: the instance */
+    PLUGIN_WIRE_ACTIVATE, /* values: the context; the answer has the result in a */
+    PLUGIN_WIRE_DEACTIVATE,
+    /* One-way messages of the host. Those but for SERVE are sent in a channel instead, and answered with RETURN, if the
+     * thread of the host serves a request of the worker there. */
+    PLUGIN_WIRE_SERVE = 32, /* a: a channel on which calls arrive from now on */
+    PLUGIN_WIRE_COMPLETE,   /* a: the worker's number of the request; the outcome; b: what DONE has to name, or 0 */
+    PLUGIN_WIRE_CANCELLED,  /* a: the worker's number of the handler; b: whether the call was cancelled */
+    PLUGIN_WIRE_DESTROY,    /* a: an object or callback */
+    /* Messages of the worker. The host answers each with ANSWER, but for RETURN. */
+    PLUGIN_WIRE_RETURN = 64,
+    PLUGIN_WIRE_DESCRIBE,      /* the first message: values: what the entry function has returned */
+    PLUGIN_WIRE_FAIL,          /* or this one: values: why the file cannot be opened; a: see main.c */
+    PLUGIN_WIRE_PERFORM,       /* token: the parent; values: the request */
+    PLUGIN_WIRE_BEGIN,         /* the same; a: the worker's number of the request; the answer has a token */
+    PLUGIN_WIRE_CANCEL,        /* token */
+    PLUGIN_WIRE_RESOLVE,       /* token; values: the result */
+    PLUGIN_WIRE_REJECT,        /* token; values: the error */
+    PLUGIN_WIRE_ON_CANCEL,     /* token; a: the worker's number of the handler */
+    PLUGIN_WIRE_OBJECT,        /* a: the worker's number of the object; values: its type; the answer has a handle in a */
+    PLUGIN_WIRE_NEW_CALLBACK,  /* a: the worker's number of the callback; flags; the answer has a handle in a */
+    PLUGIN_WIRE_RETAIN,        /* a: the object */
+    PLUGIN_WIRE_RELEASE,       /* a: the object */
+    PLUGIN_WIRE_DONE,          /* a: the outcome with objects that has been received */
+    PLUGIN_WIRE_LOG,           /* token; a: the level; values: the message */
+    PLUGIN_WIRE_MARK,          /* b: the duration; values: the name */
+    PLUGIN_WIRE_CONFIGURATION, /* the answer has the map */
+    PLUGIN_WIRE_BIND,          /* values: target, action; the answer has a number in a */
+    PLUGIN_WIRE_BOUND,         /* a: the bound action; values: the arguments; the answer is the outcome, and has in a
+                                * whether it was written in place */
+    PLUGIN_WIRE_RECEIVER,      /* token; the answer has an object in a */
+    PLUGIN_WIRE_PARENT,        /* a: the object; token: its parent */
+    PLUGIN_WIRE_INFO,          /* values: name, version of a service */
+    PLUGIN_WIRE_REQUEST,       /* token: the parent; values: name, version */
+    PLUGIN_WIRE_AWAIT,         /* token: the parent; a: the worker's number of the request; b: timeout; values: the same */
+    PLUGIN_WIRE_CAN_OPEN,      /* values: the request */
+    PLUGIN_WIRE_BUILD,         /* values: the request */
+    PLUGIN_WIRE_DROP,          /* values: a target, whose shared instance is dropped */
+    /* Answer of the host. Most have a status or a number in a. */
+    PLUGIN_WIRE_ANSWER = 128,
+};
+
+/* Flags of RETURN, COMPLETE and of answers that are outcomes; those of calls and requests are their own. */
+#define PLUGIN_WIRE_SCALAR 1u /* the outcome is `scalar` */
+#define PLUGIN_WIRE_VALUE 2u  /* the outcome is the first of `values` */
+#define PLUGIN_WIRE_ERROR 4u  /* the outcome is an error: `values` are code, message, source */
+
+/* A flag of CALL: the instance is an object that the module has made. */
+#define PLUGIN_WIRE_OF_OBJECT 0x80000000u
+
+/* A message. Who receives one disposes of it. */
+typedef struct plugin_wire_message {
+    uint32_t kind; /* PLUGIN_WIRE_... */
+    uint32_t flags;
+    uint64_t token;
+    uint64_t a;
+    int64_t b;
+    plugin_value scalar;
+    const plugin_value *values;
+    uint32_t count;
+    uint32_t has_objects; /* set by whoever reads or copies: whether `values` contain an object */
+} plugin_wire_message;
+
+/* The shared memory, as one side sees it. */
+typedef struct plugin_wire plugin_wire;
+
+#define PLUGIN_WIRE_HOST 0u
+#define PLUGIN_WIRE_WORKER 1u
+
+/* Creates the memory, sealed against changes of its size. Returns a descriptor, or -1 and sets errno. */
+int plugin_wire_create(void);
+/* Maps the memory. Returns null, and sets errno, if that is not possible. The descriptor may be closed then. */
+plugin_wire *plugin_wire_map(int descriptor, uint32_t side);
+/* Removes the mapping, which no thread may use any more. */
+void plugin_wire_unmap(plugin_wire *wire);
+/* Notes that the other side has ended, and wakes all threads that wait for it here. */
+void plugin_wire_end(plugin_wire *wire);
+
+/* Writes a message into a channel and passes the turn. Returns 0; 1, without doing anything, if its values take too many
+ * bytes. */
+int plugin_wire_send(plugin_wire *wire, uint32_t channel, const plugin_wire_message *message);
+
+#define PLUGIN_WIRE_ARRIVED 0
+#define PLUGIN_WIRE_ENDED 1 /* the other side has ended */
+#define PLUGIN_WIRE_LATE 2
+
+/* Waits for the turn, until the deadline at the latest: CLOCK_MONOTONIC, in nanoseconds; 0 for none. Returns
+ * PLUGIN_WIRE_... */
+int plugin_wire_await(plugin_wire *wire, uint32_t channel, int64_t deadline);
+/* Copies and checks the message in a channel whose turn has come. Returns 0, or 1 if it makes no sense. */
+int plugin_wire_receive(plugin_wire *wire, uint32_t channel, plugin_wire_message *message);
+
+/* Frees the values of a message that was received, unpacked or copied. */
+void plugin_wire_dispose(plugin_wire_message *message);
+
+/* Replaces the values of a message by a copy. Returns 0; 1 if they take too many bytes or there is no memory: the message
+ * then has no values. */
+int plugin_wire_copy(plugin_wire_message *message);
+
+/* Makes the bytes of a one-way message, to be freed. The first eight are the number of those that follow. Returns null
+ * if its values take too many bytes, or there is no memory. */
+uint8_t *plugin_wire_pack(const plugin_wire_message *message, size_t *count);
+/* Reads `count` bytes, those after the first eight. Returns 0, or 1 if they make no sense. */
+int plugin_wire_unpack(const uint8_t *bytes, size_t count, plugin_wire_message *message);
+
+/* The channels on which this thread serves requests of workers: the innermost first. */
+typedef struct plugin_wire_frame {
+    plugin_wire *wire;
+    uint32_t channel;
+    struct plugin_wire_frame *outer;
+} plugin_wire_frame;
+
+plugin_wire_frame *plugin_wire_frames(void);
+void plugin_wire_set_frames(plugin_wire_frame *frame);
+
+#endif

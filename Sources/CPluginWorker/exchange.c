@@ -1,0 +1,174 @@
+#include "worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NO_CHANNEL = UINT32_MAX };
+
+static __thread uint32_t own = NO_CHANNEL; /* the channel on which this thread asks */
+static __thread uint32_t uses;             /* of `own`, if this thread has taken it itself */
+static __thread worker_frame *top;
+
+plugin_token worker_current(void) { return top ? top->token : 0; }
+
+/* ------------------------------------------------------------------------------------ channels */
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t is_free;
+    uint8_t is_taken[PLUGIN_WIRE_UP_CHANNELS];
+    uint8_t is_announced[PLUGIN_WIRE_UP_CHANNELS];
+} up = {.lock = PTHREAD_MUTEX_INITIALIZER, .is_free = PTHREAD_COND_INITIALIZER};
+
+static uint32_t free_channel(void) {
+    for (uint32_t index = 0; index < PLUGIN_WIRE_UP_CHANNELS; index++)
+        if (!up.is_taken[index]) return index;
+    return NO_CHANNEL;
+}
+
+uint32_t worker_begin(void) {
+    if (own != NO_CHANNEL) {
+        uses++;
+        return own;
+    }
+    pthread_mutex_lock(&up.lock);
+    uint32_t index;
+    while ((index = free_channel()) == NO_CHANNEL) pthread_cond_wait(&up.is_free, &up.lock);
+    up.is_taken[index] = 1;
+    int is_new = !up.is_announced[index];
+    up.is_announced[index] = 1;
+    pthread_mutex_unlock(&up.lock);
+    own = PLUGIN_WIRE_DOWN_CHANNELS + index;
+    uses = 1;
+    if (is_new) worker_announce(own);
+    return own;
+}
+
+void worker_end(uint32_t channel) {
+    if (--uses > 0 || channel < PLUGIN_WIRE_DOWN_CHANNELS) return;
+    own = NO_CHANNEL;
+    pthread_mutex_lock(&up.lock);
+    up.is_taken[channel - PLUGIN_WIRE_DOWN_CHANNELS] = 0;
+    pthread_cond_signal(&up.is_free);
+    pthread_mutex_unlock(&up.lock);
+}
+
+/* --------------------------------------------------------------------------- what the host asks */
+
+static void invoke(plugin_invoke function, void *data, const plugin_wire_message *message,
+                   plugin_wire_message *reply) {
+    plugin_value result = {PLUGIN_KIND_NONE, 0, {0}};
+    int is_in_place = (message->flags & PLUGIN_CALL_IN_PLACE) != 0;
+    void *instance = (void *)(uintptr_t)message->scalar.as.integer;
+    plugin_call call = {sizeof call, message->flags & ~PLUGIN_WIRE_OF_OBJECT, message->token, instance, message->b,
+                        is_in_place ? &result : NULL};
+    plugin_value none = plugin_value_null();
+    worker_frame frame = {message->token, top};
+    top = &frame;
+    function(data, &call, message->values ? message->values : &none, message->count);
+    top = frame.outer;
+    if (result.kind != PLUGIN_KIND_NONE) {
+        reply->flags = PLUGIN_WIRE_SCALAR;
+        /* A kind that may not be written in place is reported by the host. */
+        reply->scalar = result.kind <= PLUGIN_KIND_DOUBLE ? result : plugin_value_null();
+        reply->a = result.kind;
+    }
+}
+
+static void call_function(const plugin_wire_message *message, plugin_wire_message *reply) {
+    const plugin_function *function = &worker_module->functions[message->a];
+    plugin_wire_message call = *message;
+    if (message->flags & PLUGIN_WIRE_OF_OBJECT) {
+        const worker_object *object = (const worker_object *)(uintptr_t)message->scalar.as.integer;
+        call.scalar.as.integer = (int64_t)(uintptr_t)object->instance;
+    }
+    invoke(function->invoke, function->data, &call, reply);
+}
+
+static void call_callback(const plugin_wire_message *message, plugin_wire_message *reply) {
+    const worker_object *callback = (const worker_object *)(uintptr_t)message->a;
+    invoke(callback->invoke, callback->instance, message, reply);
+}
+
+static void make_instance(const plugin_wire_message *message, plugin_wire_message *reply) {
+    const plugin_factory *factory = &worker_module->factories[message->a];
+    plugin_call call = {sizeof call, message->flags, message->token, NULL, message->b, NULL};
+    worker_frame frame = {message->token, top};
+    top = &frame;
+    reply->a = (uint64_t)(uintptr_t)factory->make(factory->data, &call);
+    top = frame.outer;
+}
+
+static void destroy_instance(const plugin_wire_message *message) {
+    const plugin_factory *factory = &worker_module->factories[message->a];
+    if (factory->destroy) factory->destroy(factory->data, (void *)(uintptr_t)message->token);
+}
+
+/* Keeps the context, whose memory lives as long as the process. */
+static void activate(plugin_wire_message *message, plugin_wire_message *reply) {
+    const plugin_value *values = message->values;
+    worker_context = (plugin_context){sizeof worker_context,     0, worker_string(&values[0]), worker_string(&values[1]),
+                                      worker_string(&values[2]), values[3], values[4]};
+    message->values = NULL;
+    reply->a = worker_module->activate ? (uint32_t)worker_module->activate(worker_module->data, &worker_table) : 0;
+}
+
+static void deactivate(void) {
+    if (worker_module->deactivate) worker_module->deactivate(worker_module->data);
+    fflush(NULL);
+}
+
+/* Executes a message of the host, and disposes of it. */
+static plugin_wire_message execute(plugin_wire_message *message) {
+    plugin_wire_message reply;
+    memset(&reply, 0, sizeof reply);
+    reply.kind = PLUGIN_WIRE_RETURN;
+    switch (message->kind) {
+    case PLUGIN_WIRE_CALL: call_function(message, &reply); break;
+    case PLUGIN_WIRE_CALLBACK: call_callback(message, &reply); break;
+    case PLUGIN_WIRE_MAKE: make_instance(message, &reply); break;
+    case PLUGIN_WIRE_UNMAKE: destroy_instance(message); break;
+    case PLUGIN_WIRE_ACTIVATE: activate(message, &reply); break;
+    case PLUGIN_WIRE_DEACTIVATE: deactivate(); break;
+    default: worker_run(message);
+    }
+    plugin_wire_dispose(message);
+    return reply;
+}
+
+void *worker_serve(void *argument) {
+    own = (uint32_t)(uintptr_t)argument;
+    uses = 1;
+    for (;;) {
+        plugin_wire_await(worker_wire, own, 0);
+        plugin_wire_message message;
+        if (plugin_wire_receive(worker_wire, own, &message)) worker_give_up("a message of the host cannot be read");
+        plugin_wire_message reply = execute(&message);
+        plugin_wire_send(worker_wire, own, &reply);
+    }
+}
+
+/* ------------------------------------------------------------------------- what the worker asks */
+
+int worker_exchange(uint32_t channel, plugin_wire_message *message) {
+    if (plugin_wire_send(worker_wire, channel, message)) return 1;
+    for (;;) {
+        plugin_wire_await(worker_wire, channel, 0);
+        if (plugin_wire_receive(worker_wire, channel, message)) worker_give_up("a message of the host cannot be read");
+        if (message->kind == PLUGIN_WIRE_ANSWER) return 0;
+        plugin_wire_message reply = execute(message);
+        plugin_wire_send(worker_wire, channel, &reply);
+    }
+}
+
+uint64_t worker_ask(plugin_wire_message message) {
+    uint32_t channel = worker_begin();
+    uint64_t result = 0;
+    if (worker_exchange(channel, &message) == 0) {
+        result = message.a;
+        plugin_wire_dispose(&message);
+    }
+    worker_end(channel);
+    return result;
+}

@@ -1,0 +1,85 @@
+#include "worker.h"
+
+#include <stdlib.h>
+
+/* A message that waits for a thread. */
+typedef struct job {
+    plugin_wire_message message;
+    struct job *next;
+} job;
+
+/* As many as the host has for code of modules that may block. */
+enum { THREADS_MAX = 512 };
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t is_wanted;
+    job *first, *last;
+    uint32_t threads, idle;
+} jobs = {.lock = PTHREAD_MUTEX_INITIALIZER, .is_wanted = PTHREAD_COND_INITIALIZER};
+
+void worker_run(plugin_wire_message *message) {
+    switch (message->kind) {
+    case PLUGIN_WIRE_COMPLETE: {
+        worker_pending pending = *(worker_pending *)(uintptr_t)message->a;
+        free((void *)(uintptr_t)message->a);
+        worker_pass_outcome(message, pending.completion, pending.data);
+        break;
+    }
+    case PLUGIN_WIRE_CANCELLED: {
+        worker_handler handler = *(worker_handler *)(uintptr_t)message->a;
+        free((void *)(uintptr_t)message->a);
+        handler.handler(handler.data, (int32_t)message->b);
+        break;
+    }
+    case PLUGIN_WIRE_DESTROY: {
+        worker_object object = *(worker_object *)(uintptr_t)message->a;
+        free((void *)(uintptr_t)message->a);
+        if (object.destroy) object.destroy(object.instance);
+        break;
+    }
+    default: worker_give_up("the host has sent an unknown message");
+    }
+    plugin_wire_dispose(message);
+}
+
+static void *work(void *argument) {
+    (void)argument;
+    pthread_mutex_lock(&jobs.lock);
+    for (;;) {
+        job *next = jobs.first;
+        if (!next) {
+            jobs.idle++;
+            pthread_cond_wait(&jobs.is_wanted, &jobs.lock);
+            jobs.idle--;
+            continue;
+        }
+        jobs.first = next->next;
+        pthread_mutex_unlock(&jobs.lock);
+        worker_run(&next->message);
+        free(next);
+        pthread_mutex_lock(&jobs.lock);
+    }
+}
+
+void worker_run_later(const plugin_wire_message *message) {
+    job *added = worker_allocate(sizeof *added);
+    *added = (job){*message, NULL};
+    pthread_mutex_lock(&jobs.lock);
+    uint32_t waiting = 1;
+    for (job *other = jobs.first; other && waiting <= jobs.idle; other = other->next) waiting++;
+    if (jobs.first) jobs.last->next = added;
+    else jobs.first = added;
+    jobs.last = added;
+    if (waiting > jobs.idle && jobs.threads < THREADS_MAX) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, work, NULL) == 0) {
+            pthread_detach(thread);
+            jobs.threads++;
+        } else if (jobs.threads == 0) {
+            worker_give_up("no thread can be started");
+        }
+    }
+    pthread_cond_signal(&jobs.is_wanted);
+    pthread_mutex_unlock(&jobs.lock);
+}

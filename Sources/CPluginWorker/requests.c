@@ -1,0 +1,251 @@
+#include "worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -------------------------------------------------------------------------------------- values */
+
+plugin_value worker_text(plugin_string string) {
+    /* A count that does not fit is refused by the host, as an error of the text. */
+    uint32_t count = string.count > UINT32_MAX ? UINT32_MAX : (uint32_t)string.count;
+    return plugin_value_string(string.count > UINT32_MAX ? NULL : string.bytes, count);
+}
+
+plugin_string worker_string(const plugin_value *value) { return plugin_string_of(value); }
+
+static plugin_wire_message message_of(enum plugin_wire_kind kind) {
+    plugin_wire_message message;
+    memset(&message, 0, sizeof message);
+    message.kind = kind;
+    return message;
+}
+
+void worker_put_request(const plugin_request *borrowed, plugin_value *values) {
+    plugin_request request;
+    memset(&request, 0, sizeof request);
+    request.size = borrowed->size; /* a shorter request is refused for its size */
+    if (borrowed->size >= sizeof request) request = *borrowed;
+    int is_sound = request.parameter_count <= 1048576 && (request.parameters || !request.parameter_count);
+    values[0] = plugin_value_int(request.size);
+    values[1] = plugin_value_int(request.address);
+    values[2] = worker_text(request.target);
+    values[3] = worker_text(request.action);
+    values[4] = plugin_value_int((int64_t)request.object);
+    /* What is no list of parameters is described to the host, which refuses it. */
+    values[5] = plugin_value_map(is_sound ? request.parameters : NULL, is_sound ? (uint32_t)request.parameter_count : 0);
+    values[6] = plugin_value_int((int64_t)request.parameter_count);
+    values[7] = plugin_value_int(request.timeout);
+    values[8] = plugin_value_int(request.flags);
+    values[9] = worker_text(request.version);
+}
+
+/* ------------------------------------------------------------------------------------ outcomes */
+
+static plugin_error error_of(const plugin_value *values, uint32_t count) {
+    plugin_error error = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
+    if (count < 3) return error;
+    error.code = worker_string(&values[0]);
+    error.message = worker_string(&values[1]);
+    error.source = worker_string(&values[2]);
+    return error;
+}
+
+void worker_pass_outcome(plugin_wire_message *message, plugin_completion completion, void *data) {
+    if (completion) {
+        if (message->flags & PLUGIN_WIRE_ERROR) {
+            plugin_error error = error_of(message->values, message->count);
+            completion(data, NULL, &error);
+        } else {
+            completion(data, message->flags & PLUGIN_WIRE_VALUE ? message->values : &message->scalar, NULL);
+        }
+    }
+    if (message->b) {
+        plugin_wire_message done = message_of(PLUGIN_WIRE_DONE);
+        done.a = (uint64_t)message->b;
+        worker_ask(done);
+    }
+}
+
+void worker_fail_too_large(plugin_completion completion, void *data) {
+    plugin_error error = {PLUGIN_STRING("invalidValue"),
+                          PLUGIN_STRING("The values take more than 4194240 bytes, which is the most that can be passed "
+                                        "from or to a module in a process of its own."),
+                          {NULL, 0}};
+    if (completion) completion(data, NULL, &error);
+}
+
+/* --------------------------------------------------------------------------------------- calls */
+
+static plugin_token parent_or_current(plugin_token parent) { return parent ? parent : worker_current(); }
+
+static void perform(const plugin_host *host, plugin_token parent, const plugin_request *request,
+                    plugin_completion completion, void *data) {
+    (void)host;
+    plugin_value values[WORKER_REQUEST_VALUES];
+    plugin_wire_message message = message_of(PLUGIN_WIRE_PERFORM);
+    message.token = parent_or_current(parent);
+    if (request) {
+        worker_put_request(request, values);
+        message.values = values;
+        message.count = WORKER_REQUEST_VALUES;
+    }
+    uint32_t channel = worker_begin();
+    if (worker_exchange(channel, &message)) {
+        worker_fail_too_large(completion, data);
+    } else {
+        worker_pass_outcome(&message, completion, data);
+        plugin_wire_dispose(&message);
+    }
+    worker_end(channel);
+}
+
+static plugin_token call(const plugin_host *host, plugin_token parent, const plugin_request *request,
+                         plugin_completion completion, void *data) {
+    (void)host;
+    plugin_value values[WORKER_REQUEST_VALUES];
+    worker_pending *pending = worker_allocate(sizeof *pending);
+    *pending = (worker_pending){completion, data};
+    plugin_wire_message message = message_of(PLUGIN_WIRE_BEGIN);
+    message.token = parent_or_current(parent);
+    message.a = (uint64_t)(uintptr_t)pending;
+    if (request) {
+        worker_put_request(request, values);
+        message.values = values;
+        message.count = WORKER_REQUEST_VALUES;
+    }
+    uint32_t channel = worker_begin();
+    plugin_token token = 0;
+    if (worker_exchange(channel, &message)) {
+        free(pending);
+        worker_fail_too_large(completion, data);
+    } else {
+        token = message.token;
+        plugin_wire_dispose(&message);
+    }
+    worker_end(channel);
+    return token;
+}
+
+static void cancel(const plugin_host *host, plugin_token call) {
+    (void)host;
+    plugin_wire_message message = message_of(PLUGIN_WIRE_CANCEL);
+    message.token = call;
+    worker_ask(message);
+}
+
+/* ------------------------------------------------------------------------------------- replies */
+
+static int32_t reject(const plugin_host *host, plugin_token call, const plugin_error *error) {
+    (void)host;
+    plugin_wire_message message = message_of(PLUGIN_WIRE_REJECT);
+    message.token = call;
+    plugin_value values[3];
+    if (error) {
+        values[0] = worker_text(error->code);
+        values[1] = worker_text(error->message);
+        values[2] = worker_text(error->source);
+        message.values = values;
+        message.count = 3;
+    }
+    return (int32_t)worker_ask(message);
+}
+
+static int32_t resolve(const plugin_host *host, plugin_token call, const plugin_value *result) {
+    plugin_value null = plugin_value_null();
+    plugin_wire_message message = message_of(PLUGIN_WIRE_RESOLVE);
+    message.token = call;
+    message.values = result ? result : &null;
+    message.count = 1;
+    uint32_t channel = worker_begin();
+    int is_too_large = worker_exchange(channel, &message);
+    int32_t status = (int32_t)message.a;
+    if (!is_too_large) plugin_wire_dispose(&message);
+    worker_end(channel);
+    if (!is_too_large) return status;
+    plugin_error error = {PLUGIN_STRING("invalidResult"),
+                          PLUGIN_STRING("The result takes more than 4194240 bytes, which is the most that can be passed "
+                                        "from a module in a process of its own."),
+                          {NULL, 0}};
+    return reject(host, call, &error) == PLUGIN_REPLY_ACCEPTED ? PLUGIN_REPLY_REFUSED : PLUGIN_REPLY_STALE;
+}
+
+static void on_cancel(const plugin_host *host, plugin_token call, void (*handler)(void *, int32_t), void *data) {
+    (void)host;
+    if (!handler) return;
+    worker_handler *kept = worker_allocate(sizeof *kept);
+    *kept = (worker_handler){handler, data};
+    plugin_wire_message message = message_of(PLUGIN_WIRE_ON_CANCEL);
+    message.token = call;
+    message.a = (uint64_t)(uintptr_t)kept;
+    worker_ask(message);
+}
+
+/* ------------------------------------------------------------------------------------- objects */
+
+static worker_object *make_object(void *instance, void (*destroy)(void *), plugin_invoke invoke) {
+    worker_object *object = worker_allocate(sizeof *object);
+    *object = (worker_object){instance, destroy, invoke};
+    return object;
+}
+
+static plugin_object object_create(const plugin_host *host, plugin_string type, void *instance,
+                                   void (*destroy)(void *)) {
+    (void)host;
+    worker_object *object = make_object(instance, destroy, NULL);
+    plugin_value name = worker_text(type);
+    plugin_wire_message message = message_of(PLUGIN_WIRE_OBJECT);
+    message.a = (uint64_t)(uintptr_t)object;
+    message.values = &name;
+    message.count = 1;
+    plugin_object handle = worker_ask(message);
+    if (!handle) free(object);
+    return handle;
+}
+
+static plugin_object callback_create(const plugin_host *host, plugin_invoke invoke, void *data,
+                                     void (*destroy)(void *), uint32_t flags) {
+    (void)host;
+    if (!invoke) return 0;
+    worker_object *callback = make_object(data, destroy, invoke);
+    plugin_wire_message message = message_of(PLUGIN_WIRE_NEW_CALLBACK);
+    message.a = (uint64_t)(uintptr_t)callback;
+    message.flags = flags;
+    plugin_object handle = worker_ask(message);
+    if (!handle) free(callback);
+    return handle;
+}
+
+static int32_t ask_about(enum plugin_wire_kind kind, plugin_object object) {
+    plugin_wire_message message = message_of(kind);
+    message.a = object;
+    return (int32_t)worker_ask(message);
+}
+
+static int32_t object_retain(const plugin_host *host, plugin_object object) {
+    (void)host;
+    return ask_about(PLUGIN_WIRE_RETAIN, object);
+}
+
+static int32_t object_release(const plugin_host *host, plugin_object object) {
+    (void)host;
+    return ask_about(PLUGIN_WIRE_RELEASE, object);
+}
+
+void worker_make_table(void) {
+    worker_table = (plugin_host){
+        .size = sizeof worker_table,
+        .abi_major = PLUGIN_ABI_MAJOR,
+        .abi_minor = PLUGIN_ABI_MINOR,
+        .perform = perform,
+        .call = call,
+        .cancel = cancel,
+        .resolve = resolve,
+        .reject = reject,
+        .on_cancel = on_cancel,
+        .object_create = object_create,
+        .callback_create = callback_create,
+        .object_retain = object_retain,
+        .object_release = object_release,
+        .get_extension = worker_extension,
+    };
+}

@@ -1,0 +1,97 @@
+/*
+ * worker.h - the process that runs one isolated module
+ *
+ * It opens the module and gives it a table of functions that ask the host, over shared memory. It trusts the host, and
+ * the host does not trust it. Plain C without a Swift runtime, so that the module brings its own.
+ *
+ *  main.c        opens the file, describes it, and receives the one-way messages of the host
+ *  exchange.c    channels: asking the host, and executing what it asks for meanwhile
+ *  requests.c    the host's table: calls, replies, objects
+ *  extensions.c  the extensions of that table
+ *  jobs.c        threads for completions, cancel handlers and the destruction of objects
+ */
+#ifndef WORKER_H
+#define WORKER_H
+
+#include "plugin_wire.h"
+
+#include <pthread.h>
+
+/* The module, as its entry function has described it, and the table that it gets. */
+extern const plugin_module *worker_module;
+extern plugin_host worker_table;
+extern plugin_context worker_context;
+extern plugin_wire *worker_wire;
+
+/* An object or a callback that the module has made. Its address is the number by which the host names it. */
+typedef struct worker_object {
+    void *instance; /* or the data of the callback */
+    void (*destroy)(void *instance);
+    plugin_invoke invoke; /* of a callback */
+} worker_object;
+
+/* A call that runs on this thread. */
+typedef struct worker_frame {
+    plugin_token token;
+    struct worker_frame *outer;
+} worker_frame;
+
+/* exchange.c */
+
+/* Begins to ask on behalf of this thread: takes the channel of the call that runs on it, or one of its own. */
+uint32_t worker_begin(void);
+void worker_end(uint32_t channel);
+/* Sends a message and waits for the answer, which replaces it; `values` of the message are borrowed. Returns 0; 1,
+ * without an answer, if the values take too many bytes. Between worker_begin and worker_end. */
+int worker_exchange(uint32_t channel, plugin_wire_message *message);
+/* All of that for messages whose answer has no values. Returns `a` of the answer; 0 if the message is too large. */
+uint64_t worker_ask(plugin_wire_message message);
+/* Serves a channel of the host until the end. For pthread_create; the argument is the number of the channel. */
+void *worker_serve(void *channel);
+/* The token of the call that runs on this thread, or 0. */
+plugin_token worker_current(void);
+
+/* requests.c */
+
+void worker_make_table(void);
+plugin_value worker_text(plugin_string string);
+plugin_string worker_string(const plugin_value *value);
+/* Passes the outcome in a message to a completion, and tells the host that it is no longer needed. */
+void worker_pass_outcome(plugin_wire_message *message, plugin_completion completion, void *data);
+/* The error for values that do not fit into a message. */
+void worker_fail_too_large(plugin_completion completion, void *data);
+/* The request as values; at most WORKER_REQUEST_VALUES. */
+enum { WORKER_REQUEST_VALUES = 10 };
+void worker_put_request(const plugin_request *request, plugin_value *values);
+/* A request that was begun, and the one to whom its outcome goes. */
+typedef struct worker_pending {
+    plugin_completion completion;
+    void *data;
+} worker_pending;
+
+/* extensions.c */
+
+const void *worker_extension(const plugin_host *host, plugin_string identifier);
+
+/* jobs.c */
+
+/* Runs a one-way message of the host on this thread, and disposes of it. */
+void worker_run(plugin_wire_message *message);
+/* Runs one on a thread that it may keep. Takes the values over. */
+void worker_run_later(const plugin_wire_message *message);
+/* A cancel handler that the host has been asked to call. */
+typedef struct worker_handler {
+    void (*handler)(void *data, int32_t cancelled);
+    void *data;
+} worker_handler;
+
+/* main.c */
+
+/* Asks the host to serve one of the channels for requests of the worker's own threads. */
+void worker_announce(uint32_t channel);
+/* Ends the process, because memory or threads have run out. */
+_Noreturn void worker_give_up(const char *reason);
+/* malloc that gives up instead of returning null. */
+void *worker_allocate(size_t size);
+
+#endif

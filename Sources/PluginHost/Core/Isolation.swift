@@ -1,0 +1,35 @@
+/// Which modules run in processes of their own, and what happens if such a process crashes or hangs.
+///
+/// An isolated module is the same file with the same manifest, and is called in the same way. If it crashes, the calls
+/// that it was running end with ``/PluginABI/PluginError/Code/moduleCrashed``, and it is started again. See
+/// <doc:IsolatedModules>.
+public struct Isolation: Sendable {
+    /// The modules that run in processes of their own.
+    public enum Modules: Sendable, Hashable {
+        /// No module.
+        case none
+        /// The modules with these names. The host learns the name of a module by opening its file, so it opens every
+        /// file in a process of its own first, and then again in this process if the module is not named here.
+        case named(Set<String>)
+        /// All modules in files. Modules that are linked into the program, or registered by it, are not isolated.
+        case all
+    }
+
+    /// The modules that run in processes of their own. Default: none.
+    public var modules = Modules.none
+    /// The path of the program `pluginhost-worker`. Default: the one beside this program.
+    public var workerPath: String?
+    /// How long a synchronous call may run in an isolated module, without the calls that the module makes meanwhile.
+    /// After that it ends with ``/PluginABI/PluginError/Code/deadlineExceeded``. Default: 30 s.
+    public var callTimeout: Duration = .seconds(30)
+    /// How long a call may continue after ``callTimeout`` until the process is ended. Default: 5 s.
+    public var hangGrace: Duration = .seconds(5)
+    /// How long the host waits before it starts a module again after each crash. After as many crashes, the next one is
+    /// final: the module has failed, until its file changes. Default: 0, 0.1, 1, 10 and 60 s.
+    public var restartPauses: [Duration] = [.zero, .milliseconds(100), .seconds(1), .seconds(10), .seconds(60)]
+    /// How long a module must have run without a crash until its earlier ones count no longer. Default: 60 s.
+    public var stableTime: Duration = .seconds(60)
+
+    /// Isolates no module.
+    public init() {}
+}

@@ -1,0 +1,150 @@
+import Dispatch
+import PluginABI
+import PluginFile
+import Synchronization
+
+/// The crashes of the modules of one host, by the names of the modules.
+final class Crashes: Sendable {
+    private struct Record {
+        /// The digest of the file that has crashed.
+        var digest: UInt64 = 0
+        /// The crashes that count.
+        var count = 0
+        /// When the last one was, in nanoseconds of CLOCK_MONOTONIC.
+        var last: Int64 = 0
+        /// How often the module was started again, in all.
+        var restarts = 0
+    }
+
+    private let records = Mutex<[String: Record]>([:])
+
+    /// Records a crash.
+    ///
+    /// - Returns: How long to wait before the module is started again; `nil` if it has crashed too often.
+    func note(_ module: String, digest: UInt64, _ isolation: Isolation) -> Duration? {
+        let pauses = isolation.restartPauses
+        return records.withLock { records in
+            var record = records[module] ?? Record()
+            defer { records[module] = record }
+            let now = monotonicNow()
+            // The pause before the restart does not count as time without a crash.
+            let pause = record.count == 0 ? .zero : pauses[record.count - 1]
+            let isStable = now - record.last > isolation.stableTime.nanoseconds + pause.nanoseconds
+            if isStable || record.digest != digest { record.count = 0 }
+            (record.last, record.digest) = (now, digest)
+            guard record.count < pauses.count else { return nil }
+            record.count += 1
+            return pauses[record.count - 1]
+        }
+    }
+
+    func noteRestart(_ module: String) { records.withLock { $0[module, default: Record()].restarts += 1 } }
+
+    func restarts(of module: String) -> Int { records.withLock { $0[module]?.restarts ?? 0 } }
+}
+
+/// The restart of an isolated module: it is replaced by another generation of the same file.
+struct Restart {
+    private let context: ChangeContext
+    private let generation: Generation
+
+    /// Begins the restart of a module that has crashed. Does not block.
+    ///
+    /// - Returns: What to do after the running calls have ended; `nil` if the module does not serve, or the host ends.
+    static func begin(of generation: Generation, _ context: ChangeContext) -> (@Sendable () -> Void)? {
+        guard let served = context.published.serving.modules[generation.name], served.generation === generation else {
+            return nil
+        }
+        let restart = Restart(context: context, generation: generation)
+        let pause = context.crashes.note(
+            served.name, digest: served.module.staged.digest, context.configuration.isolation)
+        // Calls wait for a restart that happens at once, so that a crash concerns only those that were running.
+        let barrier = pause == .zero ? CallBarrier(generation, limit: context.configuration.waitingCallsLimit) : nil
+        return { restart.plan(after: pause, barrier) }
+    }
+
+    private func plan(after pause: Duration?, _ barrier: CallBarrier?) {
+        let reason = tell(pause)
+        context.queue.async { [self] in
+            guard !context.isStopped else {
+                barrier?.end(isSucceeded: true)
+                return
+            }
+            context.announcements.announce("module.crashed") { [calls = context.calls, generation] in
+                calls.postCrashed(generation, reason)
+            }
+            guard let pause else { return giveUp(reason) }
+            if pause == .zero { return run(barrier) }
+            context.later(after: pause) { _ in run(nil) }
+        }
+    }
+
+    /// Reports the crash. Returns what is reported.
+    private func tell(_ pause: Duration?) -> String {
+        let ending = generation.module?.process?.ending ?? ""
+        let next =
+            switch pause {
+            case nil: "It has crashed too often, and is not started again until its file changes."
+            case .zero?: "It is started again."
+            case let pause?: "It is started again in \(pause)."
+            }
+        let reason = "\(ending) \(next)"
+        generation.log(.error, "crashed. \(reason)")
+        context.announcements.tell(.crashed(GenerationStatus(generation, .draining), reason))
+        return reason
+    }
+
+    /// Whether the module still serves, and has not been replaced in the meantime.
+    private var served: Served? {
+        context.serving.modules[generation.name].flatMap { $0.generation === generation ? $0 : nil }
+    }
+
+    private func run(_ barrier: CallBarrier?) {
+        defer { barrier?.end(isSucceeded: true) }
+        guard let served else { return }
+        context.crashes.noteRestart(served.name)
+        FileScan(context: context).reload(served.path)
+        context.reconcile()
+    }
+
+    private func giveUp(_ reason: String) {
+        guard let served, let record = context.folders.records[served.path] else { return }
+        context.folders.fail(record, PluginError(.moduleCrashed, "\(served.name) crashed. \(reason)"), served.module)
+        context.reconcile()
+    }
+}
+
+extension ChangeContext {
+    /// Starts an isolated module again: replaces it by another generation of the same file, with its state if the module
+    /// hands it over.
+    ///
+    /// - Throws: `unknownModule` if there is no such module, or it is not isolated; the error of the start, in which case
+    ///   the old generation continues to serve.
+    func restart(_ name: String) throws(PluginError) {
+        guard let present = serving.modules[name] else {
+            guard let record = folders.records.values.first(where: { $0.claimedModule?.manifest.name == name }),
+                record.claimedModule?.process != nil
+            else { throw PluginError(.unknownModule, "There is no module \(name) that could be restarted.") }
+            return try start(record)
+        }
+        guard present.module.process != nil else {
+            throw PluginError(
+                .unknownModule,
+                "\(name) runs in the process of the host and cannot be restarted; only isolated modules can.")
+        }
+        serving.modules[name]?.isRestarting = true
+        defer { serving.modules[name]?.isRestarting = false }
+        FileScan(context: self).reload(present.path)
+        reconcile()
+        if serving.modules[name]?.generation === present.generation, let error = folders.records[present.path]?.error {
+            throw error
+        }
+    }
+
+    /// Starts a module that has failed.
+    private func start(_ record: FileRecord) throws(PluginError) {
+        FileScan(context: self).reload(record.path)
+        reconcile()
+        if let error = folders.records[record.path]?.error { throw error }
+    }
+}

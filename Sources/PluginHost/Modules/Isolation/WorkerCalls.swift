@@ -1,0 +1,204 @@
+import CPluginWire
+import Glibc
+import PluginABI
+import Synchronization
+
+// Calls of the host into a worker process.
+
+extension WorkerProcess {
+    /// How a call ended.
+    enum CallEnding {
+        /// The worker has returned; its message has replaced the request, and must be disposed of.
+        case returned
+        /// The process has ended during the call.
+        case ended
+        /// The process had ended before.
+        case gone
+        /// The deadline has passed. The worker may still run the call.
+        case late
+        /// As many calls are running as there are channels, or a serial call that was too late.
+        case busy
+        /// The values take too many bytes.
+        case tooLarge
+    }
+
+    /// Sends a message and waits until the worker returns, serving what it asks for meanwhile.
+    ///
+    /// - Parameter deadline: The deadline of the call, in nanoseconds of CLOCK_MONOTONIC; 0 for none. In any case the call
+    ///   ends after ``Isolation/callTimeout``. The deadline of a call that the module makes to itself is reported when it
+    ///   returns, since the thread of its caller runs it.
+    /// - Parameter isSerial: Whether it is a call beside which some others must not run.
+    func ask(
+        _ message: inout plugin_wire_message, until deadline: Int64 = 0, isSerial: Bool = false
+    ) -> CallEnding {
+        guard let link else { return .gone }
+        if let channel = link.channelOfThread {
+            guard !link.isLost(channel) else { return .late }
+            return exchange(&message, link, channel, 0, isSerial)
+        }
+        if isSerial, lostSerialCalls.load(ordering: .acquiring) > 0 { return .busy }
+        guard let (channel, isFresh) = link.acquire() else { return .busy }
+        if isFresh { post(PLUGIN_WIRE_SERVE, UInt64(channel)) }
+        let ending = exchange(&message, link, channel, deadline, isSerial)
+        switch ending {
+        case .returned, .tooLarge: link.giveBack(channel)
+        case .late: awaitReturn(link, channel, giveBack: true)
+        case .ended, .gone, .busy: break
+        }
+        return ending
+    }
+
+    private func exchange(
+        _ message: inout plugin_wire_message, _ link: WorkerLink, _ channel: UInt32, _ deadline: Int64,
+        _ isSerial: Bool = false
+    ) -> CallEnding {
+        var limit = monotonicNow() + settings.isolation.callTimeout.nanoseconds
+        guard plugin_wire_send(link.wire, channel, &message) == 0 else { return .tooLarge }
+        while true {
+            var received = plugin_wire_message()
+            switch link.receive(channel, until: deadline == 0 ? limit : min(limit, deadline), &received) {
+            case .arrived: break
+            case .ended: return .ended
+            case .late:
+                link.lose(channel, limit: limit, isSerial: isSerial)
+                return .late
+            case .senseless: return doomForNonsense(link, channel)
+            }
+            if received.kind == PLUGIN_WIRE_RETURN.rawValue {
+                message = received
+                return .returned
+            }
+            let start = monotonicNow()
+            let isSound = answer(&received, link, channel)
+            limit += monotonicNow() - start  // What others do meanwhile is not the module's time.
+            if link.isLost(channel) {
+                link.lose(channel, limit: limit, isSerial: isSerial)
+                return .late
+            }
+            guard isSound else { return doomForNonsense(link, channel) }
+        }
+    }
+
+    /// Serves a request of the worker and answers it, unless a call on the channel is lost meanwhile. Returns false if the
+    /// request makes no sense.
+    private func answer(
+        _ request: inout plugin_wire_message, _ link: WorkerLink, _ channel: UInt32, isCancelled: Bool = false
+    ) -> Bool {
+        defer { plugin_wire_dispose(&request) }
+        let answer = link.serving(channel) { serve(&request, isCancelled: isCancelled) }
+        guard var answer else { return false }
+        if !link.isLost(channel) { _ = plugin_wire_send(link.wire, channel, &answer) }
+        plugin_wire_dispose(&answer)
+        return true
+    }
+
+    /// Ends a process that has sent nonsense, and waits for its end.
+    private func doomForNonsense(_ link: WorkerLink, _ channel: UInt32) -> CallEnding {
+        doom("Its process sent a message that makes no sense, and was ended.")
+        _ = plugin_wire_await(link.wire, channel, monotonicNow() + 5_000_000_000)
+        return .ended
+    }
+
+    // MARK: Requests of the worker's own threads
+
+    /// Serves a channel on which threads of the module ask on their own account, until the end of the process.
+    func serveRequests(_ link: WorkerLink, _ channel: UInt32) {
+        while true {
+            var request = plugin_wire_message()
+            switch link.receive(channel, until: 0, &request) {
+            case .arrived:
+                let isSound = answer(&request, link, channel)
+                if link.isLost(channel) {
+                    awaitReturn(link, channel, giveBack: false)
+                } else if !isSound {
+                    return doom("Its process sent a message that makes no sense, and was ended.")
+                }
+            case .senseless: return doom("Its process sent a message that makes no sense, and was ended.")
+            case .ended, .late: return
+            }
+        }
+    }
+
+    // MARK: Late calls
+
+    /// Takes care of a channel whose call has not returned in time: refuses what the worker asks for on it, until it
+    /// returns. If it does not, ends the process.
+    ///
+    /// - Parameter giveBack: Whether the channel was acquired for a call of the host, so that this thread can leave it to
+    ///   another one. Otherwise it is the thread that serves the channel.
+    private func awaitReturn(_ link: WorkerLink, _ channel: UInt32, giveBack: Bool) {
+        let lost = link.takeLost(channel)
+        if lost.isSerial { lostSerialCalls.add(1, ordering: .acquiringAndReleasing) }
+        let wait: @Sendable () -> Void = {
+            if self.refuseRequests(link, channel, lost, answersLast: !giveBack), giveBack { link.giveBack(channel) }
+            if lost.isSerial { self.lostSerialCalls.subtract(1, ordering: .acquiringAndReleasing) }
+        }
+        guard giveBack else { return wait() }
+        if DetachedThread.tryStart("pluginhost.late", wait) != 0 {
+            doom("It did not return from a call in time, and no thread can be started to wait for it.")
+        }
+    }
+
+    /// - Returns: Whether the worker has returned from all calls.
+    private func refuseRequests(_ link: WorkerLink, _ channel: UInt32, _ lost: WorkerLink.Lost, answersLast: Bool)
+        -> Bool
+    {
+        let isolation = settings.isolation
+        let end = lost.limit + isolation.hangGrace.nanoseconds
+        var running = lost.calls
+        while running > 0 {
+            var message = plugin_wire_message()
+            switch link.receive(channel, until: end, &message) {
+            case .arrived: break
+            case .ended: return false
+            case .senseless:
+                doom("Its process sent a message that makes no sense, and was ended.")
+                return false
+            case .late:
+                doom(
+                    "It did not return from a call within \(isolation.callTimeout) and another "
+                        + "\(isolation.hangGrace), and its process was ended.")
+                return false
+            }
+            if message.kind == PLUGIN_WIRE_RETURN.rawValue {
+                plugin_wire_dispose(&message)
+                running -= 1
+                guard running > 0 || answersLast else { return true }
+                // What the worker had asked for when this call began ends with it.
+                var answer = PluginError.cancelledWithCall.answer
+                _ = plugin_wire_send(link.wire, channel, &answer)
+                plugin_wire_dispose(&answer)
+            } else if !answer(&message, link, channel, isCancelled: true) {
+                doom("Its process sent a message that makes no sense, and was ended.")
+                return false
+            }
+        }
+        return true
+    }
+
+    // MARK: One-way messages
+
+    func post(_ kind: plugin_wire_kind, _ number: UInt64, _ detail: Int64 = 0) {
+        var message = plugin_wire_message()
+        (message.kind, message.a, message.b) = (kind.rawValue, number, detail)
+        post(message)
+    }
+
+    /// Sends a message, whose values are borrowed. On a thread that serves a request of the worker, waits until the thread
+    /// that has made the request has handled the message: as in one process, an outcome arrives before the function
+    /// returns that has caused it.
+    func post(_ message: plugin_wire_message) {
+        if message.kind != PLUGIN_WIRE_SERVE.rawValue, let link, let channel = link.channelOfThread,
+            !link.isLost(channel)
+        {
+            var message = message
+            if exchange(&message, link, channel, 0) == .returned { plugin_wire_dispose(&message) }
+            return
+        }
+        switch outbox.post(message) {
+        case .sent: break
+        case .waits: WorkerSupervisor.shared.wake()
+        case .full: doom("It did not take the host's messages, and its process was ended.")
+        }
+    }
+}

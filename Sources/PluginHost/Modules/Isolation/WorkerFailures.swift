@@ -1,0 +1,59 @@
+import CPluginHost
+import PluginABI
+import PluginFile
+import Synchronization
+
+// The errors of calls whose worker process does not answer.
+
+extension WorkerProcess {
+    /// Answers a call of the host that the process has not answered.
+    func fail(_ token: plugin_token, _ ending: CallEnding) {
+        guard let generation, let record = CallRecord(token: token), record.phase(of: token) != .over else { return }
+        // An asynchronous call that was running when the process ended is answered by `endCalls`.
+        if ending == .ended, record.endpoint?.isAsync == true { return }
+        let title = record.endpoint?.title ?? "A function of \(generation.name)"
+        answer(token, error(ending, title, generation), generation)
+    }
+
+    private func error(_ ending: CallEnding, _ title: String, _ generation: Generation) -> PluginError {
+        switch ending {
+        case .tooLarge: .tooLargeForWorker
+        case .late: PluginError(.deadlineExceeded, "\(title) did not reply before its deadline.")
+        case .busy:
+            PluginError(
+                .overloaded,
+                lostSerialCalls.load(ordering: .relaxed) > 0
+                    ? "\(title) cannot be called: a call of \(generation.name) that did not end before its deadline is "
+                        + "still running."
+                    : "\(title) cannot be called: \(generation.name) runs in a process of its own and is already "
+                        + "running as many calls as it can.")
+        case .ended, .gone, .returned: crash(title, generation)
+        }
+    }
+
+    private func crash(_ title: String, _ generation: Generation) -> PluginError {
+        PluginError(
+            .moduleCrashed,
+            "\(title) was not completed, because \(generation.name) is not running any more. \(ending ?? "") "
+                + "Whether the call has had an effect is unknown.")
+    }
+
+    private func answer(_ token: plugin_token, _ error: PluginError, _ generation: Generation) {
+        error.lend { _ = generation.calls.reject(token, $0.pointee, from: generation) }
+    }
+
+    /// Ends the asynchronous calls that the module had begun and not answered, and cancels those that it has made. Called
+    /// once, after the end of the process.
+    func endCalls(of generation: Generation) {
+        for record in runningCalls() where record.pointer.pointee.is_pooled != 0 {
+            let token = record.token
+            if record.isMade(by: .passUnretained(generation)) {
+                Calls.abandon(token, PluginError(.cancelled, "The module that made the call is not running any more."))
+            }
+            guard record.belongs(to: generation), record.phase(of: token) != .over, let endpoint = record.endpoint,
+                endpoint.isAsync
+            else { continue }
+            answer(token, crash(endpoint.title, generation), generation)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import CPluginWire
+import Glibc
+import PluginABI
+import PluginFile
+import Synchronization
+
+/// The shared memory of a host and one worker process, with its channels. It is unmapped when no thread uses it.
+final class WorkerLink: @unchecked Sendable {
+    // The C functions synchronize the two sides; a channel is used by one thread at a time, to which `acquire` or the
+    // worker's request has given it. Hence `@unchecked Sendable`.
+
+    let wire: OpaquePointer
+    private let channels = Mutex(Channels())
+
+    /// The calls on one channel that did not return in time.
+    struct Lost {
+        /// How many there are, the inner ones included.
+        var calls = 0
+        /// When the module's time for the last one is over, in nanoseconds of CLOCK_MONOTONIC.
+        var limit: Int64 = 0
+        /// Whether no other call may run beside one of them.
+        var isSerial = false
+    }
+
+    private struct Channels {
+        var free: [UInt32] = []
+        /// The channels that were never used begin here.
+        var fresh: UInt32 = 0
+        /// The channels on which a call did not return in time.
+        var lost: [UInt32: Lost] = [:]
+    }
+
+    /// - Throws: `outOfResources`.
+    init(memory: Int32) throws(PluginError) {
+        guard let wire = plugin_wire_map(memory, PLUGIN_WIRE_HOST) else {
+            throw .noWorkerResource("The memory for it cannot be mapped")
+        }
+        self.wire = wire
+    }
+
+    deinit { plugin_wire_unmap(wire) }
+
+    // MARK: Channels
+
+    /// Returns a channel for a call of this thread; `nil` if all are in use.
+    func acquire() -> (channel: UInt32, isFresh: Bool)? {
+        channels.withLock { channels in
+            if let channel = channels.free.popLast() { return (channel, false) }
+            guard channels.fresh < PLUGIN_WIRE_DOWN_CHANNELS else { return nil }
+            channels.fresh += 1
+            return (channels.fresh - 1, true)
+        }
+    }
+
+    func giveBack(_ channel: UInt32) { channels.withLock { $0.free.append(channel) } }
+
+    /// The channel on which this thread serves a request of the worker: its next call uses that one, too, because the
+    /// thread on the other side waits there.
+    var channelOfThread: UInt32? {
+        var frame = plugin_wire_frames()
+        while let next = frame {
+            if next.pointee.wire == wire { return next.pointee.channel }
+            frame = next.pointee.outer
+        }
+        return nil
+    }
+
+    /// Runs `body` while this thread serves a request on a channel.
+    func serving<Result>(_ channel: UInt32, _ body: () -> Result) -> Result {
+        var frame = plugin_wire_frame(wire: wire, channel: channel, outer: plugin_wire_frames())
+        return withUnsafeMutablePointer(to: &frame) { frame in
+            plugin_wire_set_frames(frame)
+            defer { plugin_wire_set_frames(frame.pointee.outer) }
+            return body()
+        }
+    }
+
+    // MARK: Lost calls
+
+    /// Records that a call on a channel has not returned in time.
+    func lose(_ channel: UInt32, limit: Int64, isSerial: Bool) {
+        channels.withLock { channels in
+            let known = channels.lost[channel] ?? Lost()
+            channels.lost[channel] = Lost(
+                calls: known.calls + 1, limit: max(limit, known.limit), isSerial: isSerial || known.isSerial)
+        }
+    }
+
+    func isLost(_ channel: UInt32) -> Bool { channels.withLock { $0.lost[channel] != nil } }
+
+    /// Returns the lost calls on a channel, and forgets them.
+    func takeLost(_ channel: UInt32) -> Lost { channels.withLock { $0.lost.removeValue(forKey: channel) ?? Lost() } }
+
+    // MARK: Messages
+
+    /// How an exchange ended: with the message in return, because the worker has ended or its message makes no sense,
+    /// or because the deadline has passed.
+    enum Arrival { case arrived, ended, late, senseless }
+
+    /// Waits for the next message on a channel, until a deadline in nanoseconds of CLOCK_MONOTONIC; 0 for none.
+    func receive(_ channel: UInt32, until deadline: Int64, _ message: inout plugin_wire_message) -> Arrival {
+        switch plugin_wire_await(wire, channel, deadline) {
+        case PLUGIN_WIRE_ARRIVED: plugin_wire_receive(wire, channel, &message) == 0 ? .arrived : .senseless
+        case PLUGIN_WIRE_ENDED: .ended
+        default: .late
+        }
+    }
+}
+
+extension PluginError {
+    /// The error of a module that cannot have a process of its own for lack of a resource.
+    static func noWorkerResource(_ what: String) -> PluginError {
+        let reason = describe(errno: errno)
+        return PluginError(
+            .outOfResources, "A process for an isolated module cannot be started. \(what): \(reason).")
+    }
+}

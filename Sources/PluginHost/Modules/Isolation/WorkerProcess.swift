@@ -1,0 +1,202 @@
+import CPluginHost
+import CPluginWire
+import Dispatch
+import Glibc
+import PluginABI
+import PluginFile
+import Synchronization
+
+/// The process of its own in which an isolated module runs, and the stand-in for the module in this process: the host
+/// calls functions of a description that passes everything on.
+///
+/// Nothing that comes from the process is trusted. It ends with the host, and is never waited for by a thread whose
+/// caller has not called the module.
+final class WorkerProcess: ModuleProcess, Sendable {
+    /// What the processes of one host have in common.
+    struct Settings: Sendable {
+        let isolation: Isolation
+        /// The path of the program.
+        let program: String
+        let log: @Sendable (LogEntry) -> Void
+        /// Called when the process of a module has ended by itself, or was ended because it hung, before the callers
+        /// learn of it; must not block. What it returns is called after that.
+        let hasCrashed: @Sendable (Generation) -> (@Sendable () -> Void)?
+    }
+
+    let file: StagedFile
+    let settings: Settings
+    let objects = WorkerObjects()
+    let outbox: WorkerOutbox
+    let output: WorkerOutput
+    private let state: Mutex<State>
+    private let answer = DispatchSemaphore(value: 0)
+    /// The number of channels with calls of serial modules or targets that have not returned in time. No other such call
+    /// begins while they may still run.
+    let lostSerialCalls = Atomic<Int>(0)
+    private let processID = Atomic<Int32>(0)
+
+    private struct State {
+        /// `nil` after the end of the process.
+        var link: WorkerLink?
+        /// The descriptor of the process; -1 if there is none.
+        var descriptor: Int32 = -1
+        /// Why the host has ended the process.
+        var doom: String?
+        /// Why the process is not there any more.
+        var ending: String?
+        /// Whether the host no longer needs it.
+        var isUnneeded = false
+        /// Its first message.
+        var first: First?
+        var generation: Unmanaged<Generation>?
+    }
+
+    /// What the process says about the file.
+    enum First: @unchecked Sendable {  // The description is never freed.
+        case description(UnsafePointer<plugin_module>)
+        case failure(PluginError)
+    }
+
+    private init(_ file: StagedFile, _ settings: Settings, _ link: WorkerLink, socket: Int32) {
+        (self.file, self.settings) = (file, settings)
+        outbox = WorkerOutbox(socket)
+        state = Mutex(State(link: link))
+        output = WorkerOutput(file.original, settings.log)
+    }
+
+    var id: Int32 { processID.load(ordering: .relaxed) }
+    var ending: String? { state.withLock { $0.ending } }
+    /// The shared memory; `nil` after the end of the process.
+    var link: WorkerLink? { state.withLock { $0.link } }
+    /// The generation whose code it runs; `nil` until it is activated.
+    var generation: Generation? { state.withLock { $0.generation }?.takeUnretainedValue() }
+
+    func setGeneration(_ generation: Generation) {
+        state.withLock { $0.generation = .passUnretained(generation) }  // Never freed.
+        output.setModule(generation.name)
+    }
+
+    // MARK: Start
+
+    /// Starts a process that opens a file, and waits until it has described the module.
+    ///
+    /// - Throws: `openFailed`, `invalidFile` or `invalidDescription`; `deadlineExceeded`; `outOfResources`.
+    static func start(
+        _ file: StagedFile, _ settings: Settings, timeout: Duration
+    ) throws(PluginError) -> (WorkerProcess, UnsafePointer<plugin_module>) {
+        let memory = plugin_wire_create()
+        guard memory >= 0 else { throw .noWorkerResource("Its shared memory cannot be created") }
+        defer { close(memory) }
+        let link = try WorkerLink(memory: memory)
+        var sockets: [Int32] = [-1, -1]
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &sockets) == 0 else {
+            throw .noWorkerResource("Its socket cannot be created")
+        }
+        defer { close(sockets[1]) }
+        var pipe: [Int32] = [-1, -1]
+        guard plugin_host_pipe(&pipe) == 0 else {
+            close(sockets[0])
+            throw .noWorkerResource("The pipe for its output cannot be created")
+        }
+        defer { close(pipe[1]) }
+        _ = fcntl(pipe[0], F_SETFL, O_NONBLOCK)
+        let process = WorkerProcess(file, settings, link, socket: sockets[0])
+        do throws(PluginError) {
+            try WorkerSupervisor.shared.start(
+                process, memory: memory, socket: sockets[1], ownSocket: sockets[0], output: (pipe[0], pipe[1]))
+        } catch {
+            process.outbox.close()
+            close(pipe[0])
+            throw error
+        }
+        return (process, try process.waitForDescription(timeout))
+    }
+
+    private func waitForDescription(_ timeout: Duration) throws(PluginError) -> UnsafePointer<plugin_module> {
+        guard answer.wait(timeout: .now() + timeout.dispatchInterval) == .success else {
+            end()
+            throw PluginError(
+                .deadlineExceeded,
+                "\(file.original) could not be opened within \(timeout), which is the hookTimeout: a constructor or the "
+                    + "entry function does not return. Its process was ended.")
+        }
+        let (first, ending) = state.withLock { ($0.first, $0.ending) }
+        switch first {
+        case .description(let description): return description
+        case .failure(let error):
+            end()
+            throw error
+        case nil:
+            throw PluginError(
+                .openFailed,
+                "\(file.original) crashed while it was opened in a process of its own. \(ending ?? "")")
+        }
+    }
+
+    /// Records what the process says about the file. Returns false if it has said something before.
+    func setFirst(_ first: First) -> Bool {
+        let isFirst = state.withLock { state in
+            guard state.first == nil else { return false }
+            state.first = first
+            return true
+        }
+        if isFirst { answer.signal() }
+        return isFirst
+    }
+
+    /// Records that the process runs. Called by the supervisor.
+    func hasStarted(_ process: pid_t, descriptor: Int32) {
+        processID.store(process, ordering: .relaxed)
+        state.withLock { $0.descriptor = descriptor }
+    }
+
+    // MARK: End
+
+    func end() {
+        state.withLock { state in
+            state.isUnneeded = true
+            if state.descriptor >= 0 { plugin_host_process_kill(state.descriptor) }
+        }
+    }
+
+    /// Ends a process that hangs, or cannot be trusted to do what it should.
+    ///
+    /// - Parameter reason: A sentence.
+    func doom(_ reason: String) {
+        state.withLock { state in
+            guard state.doom == nil, state.ending == nil else { return }
+            state.doom = reason
+            if state.descriptor >= 0 { plugin_host_process_kill(state.descriptor) }
+        }
+    }
+
+    /// Handles the end of the process. Called by the supervisor, once; does not block.
+    ///
+    /// - Parameter status: The status of `waitpid`; `nil` if it is unknown.
+    func hasEnded(_ status: Int32?) {
+        let (link, generation, isUnneeded) = state.withLock { state in
+            defer { (state.link, state.descriptor) = (nil, -1) }
+            state.ending = state.doom ?? Self.sentence(status)
+            return (state.link, state.generation, state.isUnneeded)
+        }
+        outbox.close()
+        let generationOfModule = generation?.takeUnretainedValue()
+        let next = isUnneeded ? nil : generationOfModule.flatMap(settings.hasCrashed)
+        if let link { plugin_wire_end(link.wire) }
+        answer.signal()
+        // Callers and holders are told on another thread, since their code may block.
+        ThreadPool.shared.run {
+            if let generationOfModule { self.endCalls(of: generationOfModule) }
+            self.objects.releaseAll()
+            next?()
+        }
+    }
+
+    private static func sentence(_ status: Int32?) -> String {
+        guard let status else { return "Its process has ended." }
+        let signal = status & 0x7F
+        return signal != 0
+            ? "Its process was ended by signal \(signal) (\(String(cString: strsignal(signal))))."
+            : "Its process ended with the exit code \(status >> 8 & 0xFF)."
+    }
+}

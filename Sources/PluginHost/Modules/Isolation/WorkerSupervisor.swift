@@ -1,0 +1,227 @@
+import CDispatch
+import CPluginHost
+import CPluginWire
+import Dispatch
+import Glibc
+import PluginABI
+import PluginFile
+import Synchronization
+
+/// The thread that starts the worker processes of all hosts of this process, and notices what they do besides calls:
+/// that they end, write, close their sockets, or want a channel to be served. A worker ends when the thread that has
+/// started it ends, so this thread lives as long as the process.
+final class WorkerSupervisor: Sendable {
+    static let shared = WorkerSupervisor()
+
+    /// A worker process and its descriptors.
+    private struct Watched {
+        let process: WorkerProcess
+        /// The process, its end of the socket, which the outbox closes, and the end of the pipe for its output.
+        let descriptor, socket, output: Int32
+        let id: pid_t
+        /// Bytes of a message of the worker that is not complete.
+        var received: [UInt8] = []
+        var servedChannels: Set<UInt32> = []
+    }
+
+    private let commands = Mutex<[@Sendable () -> Void]>([])
+    private let isStarted = Mutex(false)
+    /// An eventfd that wakes the thread.
+    private let waker = plugin_host_wake_create()
+    // Used by the thread only.
+    private nonisolated(unsafe) var watched: [Watched] = []
+
+    private init() {}
+
+    /// Makes the thread look again for what waits to be sent.
+    func wake() { plugin_host_wake(waker) }
+
+    // MARK: Start
+
+    /// Starts the process.
+    ///
+    /// - Parameters:
+    ///   - memory: The shared memory.
+    ///   - socket: The worker's end of the socket.
+    ///   - ownSocket: The host's end.
+    ///   - output: The pipe for its output: the end of the host, which this object takes over, and that of the worker.
+    /// - Throws: `outOfResources`; `openFailed` if the program cannot be started.
+    func start(
+        _ process: WorkerProcess, memory: Int32, socket: Int32, ownSocket: Int32, output: (own: Int32, other: Int32)
+    ) throws(PluginError) {
+        try startThread()
+        let answer = Answer()
+        let command: @Sendable () -> Void = {
+            do throws(PluginError) {
+                let (id, descriptor) = try Self.spawn(process, memory: memory, socket: socket, output: output.other)
+                process.hasStarted(id, descriptor: descriptor)
+                self.watched.append(
+                    Watched(
+                        process: process, descriptor: descriptor, socket: ownSocket, output: output.own, id: id))
+            } catch {
+                answer.error.withLock { $0 = error }
+            }
+            answer.isThere.signal()
+        }
+        commands.withLock { $0.append(command) }
+        wake()
+        answer.isThere.wait()
+        if let error = answer.error.withLock(\.self) { throw error }
+    }
+
+    private final class Answer: Sendable {
+        let error = Mutex<PluginError?>(nil)
+        let isThere = DispatchSemaphore(value: 0)
+    }
+
+    private func startThread() throws(PluginError) {
+        try isStarted.withLock { (isStarted) throws(PluginError) in
+            guard !isStarted else { return }
+            guard waker >= 0 else { throw .noWorkerResource("The descriptor of its supervisor cannot be created") }
+            try DetachedThread.start("pluginhost.work") { self.run() }
+            isStarted = true
+        }
+    }
+
+    private static func spawn(
+        _ process: WorkerProcess, memory: Int32, socket: Int32, output: Int32
+    ) throws(PluginError) -> (pid_t, Int32) {
+        // The descriptors get numbers above those that they have in the worker, so that none replaces another.
+        let copies = [memory, socket, output].map { fcntl($0, F_DUPFD_CLOEXEC, PLUGIN_WIRE_SOCKET + 1) }
+        defer { for copy in copies where copy >= 0 { close(copy) } }
+        guard copies.allSatisfy({ $0 >= 0 }) else { throw .noWorkerResource("Its descriptors cannot be created") }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, copies[2], 1)
+        posix_spawn_file_actions_adddup2(&actions, copies[2], 2)
+        posix_spawn_file_actions_adddup2(&actions, copies[0], PLUGIN_WIRE_MEMORY)
+        posix_spawn_file_actions_adddup2(&actions, copies[1], PLUGIN_WIRE_SOCKET)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // The host may ignore or block signals.
+        var signals = sigset_t()
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+        let arguments = ["pluginhost-worker", process.file.path, "\(getpid())"]
+        var words = arguments.map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var id: pid_t = 0
+        let program = process.settings.program
+        let failure = posix_spawn(&id, program, &actions, &attributes, &words, environ)
+        guard failure == 0 else {
+            throw PluginError(
+                .openFailed,
+                "\(process.file.original) cannot be opened in a process of its own: the program \(program) cannot be "
+                    + "started: \(describe(errno: failure)). It is built with pluginhost; install it beside the host's "
+                    + "program, or name it in the configuration.")
+        }
+        let descriptor = plugin_host_process_open(id)
+        guard descriptor >= 0 else {
+            let error = PluginError.noWorkerResource("A descriptor for it cannot be created")
+            kill(id, SIGKILL)
+            waitpid(id, nil, 0)
+            throw error
+        }
+        return (id, descriptor)
+    }
+
+    // MARK: The thread
+
+    private func run() -> Never {
+        while true {
+            let commands = commands.withLock { commands in
+                defer { commands = [] }
+                return commands
+            }
+            for command in commands { command() }
+            var descriptors = [pollfd(fd: waker, events: Int16(POLLIN), revents: 0)]
+            for worker in watched {
+                let socketEvents = POLLIN | (worker.process.outbox.waits ? POLLOUT : 0)
+                descriptors.append(pollfd(fd: worker.descriptor, events: Int16(POLLIN), revents: 0))
+                descriptors.append(pollfd(fd: worker.socket, events: Int16(socketEvents), revents: 0))
+                descriptors.append(pollfd(fd: worker.output, events: Int16(POLLIN), revents: 0))
+            }
+            guard poll(&descriptors, nfds_t(descriptors.count), -1) > 0 else { continue }
+            plugin_host_wake_clear(waker)
+            for index in watched.indices.reversed() {
+                look(at: index, descriptors[1 + 3 * index..<4 + 3 * index].map { Int32($0.revents) })
+            }
+        }
+    }
+
+    private func look(at index: Int, _ events: [Int32]) {
+        if events[2] != 0 { readOutput(of: watched[index]) }
+        if events[1] & POLLOUT != 0 { watched[index].process.outbox.flush() }
+        if events[1] & ~POLLOUT != 0 { receive(index) }
+        if events[0] != 0 { reap(index) }
+    }
+
+    /// Reads what the process has written, but not so much at a time that others wait.
+    @discardableResult
+    private func readOutput(of worker: Watched) -> Bool {
+        withUnsafeTemporaryAllocation(byteCount: 65536, alignment: 1) { buffer in
+            let count = read(worker.output, buffer.baseAddress, buffer.count)
+            guard count > 0 else { return false }
+            worker.process.output.take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            return true
+        }
+    }
+
+    /// Receives the numbers of channels that the worker wants to be served.
+    private func receive(_ index: Int) {
+        var buffer = [UInt8](repeating: 0, count: 1024)
+        let count = recv(watched[index].socket, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+        if count < 0, errno == EAGAIN || errno == EINTR { return }
+        let process = watched[index].process
+        guard count > 0 else {
+            // If the process has ended, that is noticed, too; this sentence is then of no consequence.
+            return process.hasClosedSocket(watched[index].descriptor)
+        }
+        watched[index].received += buffer[..<count]
+        while watched[index].received.count >= 4 {
+            let bytes = watched[index].received.prefix(4)
+            watched[index].received.removeFirst(4)
+            serve(bytes.reversed().reduce(0) { $0 << 8 | UInt32($1) }, index)
+        }
+    }
+
+    private func serve(_ channel: UInt32, _ index: Int) {
+        let process = watched[index].process
+        guard channel >= PLUGIN_WIRE_DOWN_CHANNELS, channel < PLUGIN_WIRE_CHANNELS,
+            watched[index].servedChannels.insert(channel).inserted
+        else { return process.doom("Its process sent a message that makes no sense, and was ended.") }
+        guard let link = process.link else { return }
+        if DetachedThread.tryStart("pluginhost.serve", { process.serveRequests(link, channel) }) != 0 {
+            process.doom("No thread can be started to serve its requests, and its process was ended.")
+        }
+    }
+
+    private func reap(_ index: Int) {
+        var status: Int32 = 0
+        let reaped = waitpid(watched[index].id, &status, WNOHANG)
+        // The program may have reaped it, or ignore SIGCHLD; then it is not known how the process ended.
+        guard reaped != 0, reaped > 0 || errno == ECHILD else { return }
+        let worker = watched.remove(at: index)
+        // What it has written before its end; a process that it has started may still write.
+        for _ in 0..<64 where readOutput(of: worker) {}
+        worker.process.output.end()
+        worker.process.hasEnded(reaped > 0 ? status : nil)
+        close(worker.descriptor)
+        close(worker.output)
+    }
+}
+
+extension WorkerProcess {
+    /// Ends the process if it lives on without its socket.
+    fileprivate func hasClosedSocket(_ descriptor: Int32) {
+        var process = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&process, 1, 100) == 0 else { return }
+        doom("Its process closed its connection to the host, and was ended.")
+    }
+}

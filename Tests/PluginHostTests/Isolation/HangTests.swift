@@ -1,0 +1,81 @@
+import Foundation
+import PluginABI
+import PluginHost
+import Testing
+
+@testable import TestSupport
+
+/// Isolated modules that do not return, and processes that do not do what they should.
+@Suite struct HangTests {
+    private func host(_ module: CModule = crashing) throws -> TestHost {
+        try TestHost([module.build()]) { configuration in
+            configuration.isolation.modules = .all
+            configuration.isolation.callTimeout = .milliseconds(300)
+            configuration.isolation.hangGrace = .milliseconds(300)
+        }
+    }
+
+    @Test func `A call that hangs ends at its deadline, then the process is ended and started again`() throws {
+        let host = try host()
+        let process = host.host.modules.first?.process
+        let error = try host.failure("Bad", "hang")
+        #expect(error.code == .deadlineExceeded)
+        #expect(host.answer("Bad") == "yes")  // Others go on.
+        #expect(eventually { host.host.modules.first?.restarts == 1 })
+        #expect(eventually { host.answer("Bad") == "yes" })
+        #expect(host.host.modules.first?.process != process)
+        #expect(host.messages.contains { $0.contains("did not return from a call") })
+    }
+
+    @Test func `A call with a timeout of its own ends then, and one that returns late harms nobody`() throws {
+        let module = CModule(
+            name: "Bad", actions: [("slow", "usleep(200000); reply_int(call->token, 1);")])
+        let host = try host(module)
+        let error = #expect(throws: PluginError.self) {
+            try host.host.perform("Bad", "slow", timeout: .milliseconds(20))
+        }
+        #expect(error?.code == .deadlineExceeded)
+        usleep(400_000)
+        #expect(host.answer("Bad") == "yes")
+        #expect(host.host.modules.first?.restarts == 0)
+        #expect(try host.host.perform("Bad", "slow") == 1)
+    }
+
+    @Test func `A stopped process is a hang`() throws {
+        let host = try host()
+        let process = try #require(host.host.modules.first?.process)
+        #expect(kill(process, SIGSTOP) == 0)
+        #expect(host.failure("Bad")?.code == .deadlineExceeded)
+        #expect(eventually { host.host.modules.first?.restarts == 1 })
+        #expect(eventually { host.answer("Bad") == "yes" })
+    }
+
+    @Test func `A nested call that hangs ends the calls around it, too`() throws {
+        let module = CModule(
+            name: "Bad",
+            actions: crashing.actions + [
+                (
+                    "outer",
+                    """
+                    plugin_request request = ask("Bad", "hang");
+                    host->perform(host, call->token, &request, pass_on, (void *)call->token);
+                    """
+                )
+            ])
+        let host = try host(module)
+        #expect(try host.failure("Bad", "outer").code == .deadlineExceeded)
+        #expect(eventually { host.host.modules.first?.restarts == 1 })
+        #expect(eventually { host.answer("Bad") == "yes" })
+    }
+
+    @Test func `In a serial module no call runs beside one that was too late`() throws {
+        let module = CModule(
+            name: "Bad", actions: [("slow", "usleep(500000); reply_int(call->token, 1);")],
+            moreManifest: "\"concurrency\": \"serial\",")
+        let host = try host(module)
+        #expect(try host.failure("Bad", "slow").code == .deadlineExceeded)
+        #expect(host.failure("Bad")?.code == .overloaded)
+        #expect(eventually { host.answer("Bad") == "yes" })
+        #expect(host.host.modules.first?.restarts == 0)
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import PluginABI
+import PluginHost
+import Synchronization
+import Testing
+
+@testable import TestSupport
+
+/// Restarts of isolated modules: the pauses between them, and the bound.
+@Suite struct RestartTests {
+    private func host(_ pauses: [Duration], _ module: CModule = crashing) throws -> TestHost {
+        let host = try TestHost { configuration, _ in
+            configuration.isolation.modules = .all
+            configuration.isolation.restartPauses = pauses
+        }
+        try module.build(into: host.plugins, as: "bad.so")
+        try host.start()
+        return host
+    }
+
+    @Test func `After a pause the module serves again; until then its calls fail`() throws {
+        let host = try host([.milliseconds(300)])
+        #expect(host.code("Bad", "abort") == .moduleCrashed)
+        #expect(host.failure("Bad")?.code == .moduleCrashed)
+        #expect(eventually { host.answer("Bad") == "yes" })
+        #expect(host.changes.contains { if case .crashed = $0 { true } else { false } })
+        #expect(eventually { host.changes.contains { if case .restarted = $0 { true } else { false } } })
+        #expect(host.log.contains { $0.module == "Bad" && $0.level == .error && $0.message.contains("signal 6") })
+    }
+
+    @Test func `A module that crashes too often has failed until its file changes`() throws {
+        let host = try host([.zero, .zero])
+        for _ in 0..<2 {
+            #expect(host.code("Bad", "abort") == .moduleCrashed)
+            #expect(eventually { host.answer("Bad") == "yes" })
+        }
+        #expect(host.code("Bad", "abort") == .moduleCrashed)
+        #expect(eventually { host.status("bad.so")?.state == .failed })
+        #expect(host.status("bad.so")?.error?.code == .moduleCrashed)
+        #expect(host.failure("Bad")?.code == .moduleUnavailable)
+        var next = crashing
+        next.version = "1.0.1"
+        try next.build(into: host.plugins, as: "bad.so")
+        #expect(eventually { host.answer("Bad") == "yes" })
+    }
+
+    @Test func `A restart on request makes a new process and keeps the state`() throws {
+        let host = try host(
+            [.zero],
+            CModule(
+                name: "Bad",
+                actions: [("add", "reply_int(call->token, ++sum);"), ("process", "reply_int(call->token, getpid());")],
+                manifest: """
+                    {"name": "Bad", "version": "1.0.0", "hooks": [{"name": "suspend"}, {"name": "resume"}],
+                     "targets": [{"name": "Bad", "actions": [{"name": "answer"}, {"name": "add"}, {"name": "process"}]}]}
+                    """,
+                code: "static int64_t sum;",
+                hooks: [
+                    "suspend": "reply_int(call->token, sum);", "resume": "sum = arguments[0].as.integer;",
+                ]))
+        #expect(try host.host.perform("Bad", "add") == 1)
+        let before = try host.host.perform("Bad", "process")
+        try host.host.restart("Bad")
+        #expect(try host.host.perform("Bad", "process") != before)
+        #expect(try host.host.perform("Bad", "add") == 2)
+    }
+
+    @Test func `A new version starts without a state if the old one crashes in suspend`() throws {
+        let old = CModule(name: "Bad", hooks: ["suspend": "abort();", "unsuspend": ""])
+        let host = try host([.zero], old)
+        #expect(host.answer("Bad") == "yes")
+        try CModule(name: "Bad", version: "1.1.0", answer: "new", hooks: ["resume": ""])
+            .build(into: host.plugins, as: "bad.so")
+        #expect(eventually { host.answer("Bad") == "new" })
+        #expect(host.status("bad.so")?.version == "1.1.0")
+        #expect(host.status("bad.so")?.error == nil)
+    }
+
+    @Test func `Only isolated modules can be restarted`() throws {
+        let host = try TestHost([CModule().build()]) { $0.isolation.modules = .named(["Other"]) }
+        #expect(throws: PluginError.self) { try host.host.restart("Good") }
+        #expect(throws: PluginError.self) { try host.host.restart("Nobody") }
+        #expect(host.host.modules.first?.process == nil)
+        #expect(host.answer() == "yes")
+    }
+
+    @Test func `Calls that arrive during the first restart wait for it`() async throws {
+        let module = CModule(
+            name: "Bad", actions: crashing.actions, activate: "usleep(300000);")
+        let host = try host([.zero], module)
+        #expect(host.code("Bad", "abort") == .moduleCrashed)
+        // The process is being started again.
+        let answers = try await onThreads(4) { _ in host.answer("Bad") }
+        #expect(answers == Array(repeating: "yes", count: 4))
+        let later = try await host.host.call("Bad", "answer")
+        #expect(later == "yes")
+    }
+
+    @Test func `The event module.crashed is posted, and module.replaced is not`() throws {
+        let host = try host([.zero])
+        let events = host.plugins  // Keeps the folder alive.
+        let got = Events()
+        let subscriptions = ["module.crashed", "module.replaced"].map { name in
+            host.host.on(name) { event in got.add(name) }
+        }
+        #expect(host.code("Bad", "abort") == .moduleCrashed)
+        #expect(eventually { host.answer("Bad") == "yes" })
+        #expect(eventually { got.all == ["module.crashed"] })
+        for subscription in subscriptions { subscription.cancel() }
+        _ = events
+    }
+}
+
+private final class Events: Sendable {
+    private let names = Mutex<[String]>([])
+    var all: [String] { names.withLock { $0 } }
+    func add(_ name: String) { names.withLock { $0.append(name) } }
+}
