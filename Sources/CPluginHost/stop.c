@@ -140,11 +140,18 @@ static void ask(int number) {
     errno = error;
 }
 
+static const int end_signals[] = {SIGINT, SIGTERM};
+
 static void *watch(void *unused) {
     static const char message[] =
         "pluginhost: the orderly shutdown has not begun in time after the signal; the program ends immediately\n";
     (void)unused;
     pthread_setname_np(pthread_self(), "host.signals");
+    /* The parent process may have blocked these signals, as threads of Dispatch do. Then this thread receives them. */
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (int i = 0; i < 2; i++) sigaddset(&signals, end_signals[i]);
+    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
     wait_long(&signalled);
     if (wait_for(&begun, patience_seconds)) return NULL;
     /* Writes only if there is room: a pipe that is not read must not delay the end. */
@@ -152,8 +159,6 @@ static void *watch(void *unused) {
     if (poll(&errors, 1, 0) == 1 && write(2, message, sizeof message - 1) < 0) {}
     leave(128 + __atomic_load_n(&first_number, __ATOMIC_ACQUIRE));
 }
-
-static const int end_signals[] = {SIGINT, SIGTERM};
 
 static int take_end_signals(void) {
     struct sigaction action = {.sa_handler = ask, .sa_flags = SA_RESTART | SA_ONSTACK}, previous;

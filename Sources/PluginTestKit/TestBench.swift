@@ -106,8 +106,8 @@ public final class TestBench: Sendable {
 // MARK: Replacement
 
 extension TestBench {
-    /// Replaces the module by another build of itself, and waits until that build serves. State is handed over as in a
-    /// program.
+    /// Replaces the module with another build of itself, and waits until that build serves. State is handed over as in
+    /// a program.
     ///
     ///     #expect(try bench.host.perform("Visits", "count") == 1)
     ///     try await bench.replace()

@@ -184,10 +184,11 @@ import Testing
     }
 
     @Test func `A value that cannot be passed is named by the error of the call`() {
-        for (parameters, name) in [(["big": UInt.max], "big"), ([1, UInt.max], "number 2")] as [(Parameters, String)] {
+        let cases: [(Parameters, String)] = [(["big": UInt.max], "“big”"), ([1, UInt.max], "at position 2")]
+        for (parameters, name) in cases {
             let error = #expect(throws: PluginError.self) { try parameters.withEntries { $1 } }
             #expect(error?.code == .invalidValue)
-            #expect(error?.message.hasPrefix("The parameter “\(name)” cannot be passed. The number 18446744") == true)
+            #expect(error?.message.hasPrefix("The parameter \(name) cannot be passed. The number 18446744") == true)
         }
     }
 

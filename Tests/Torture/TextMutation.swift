@@ -27,7 +27,7 @@ enum TextMutation {
                 let count = random.pick([100, 511, 512, 513, 514, 5_000])
                 bytes.insert(contentsOf: Array(repeating: piece, count: count).joined(), at: place)
             case 5:
-                // Replaces a value by another one.
+                // Replaces a value with another one.
                 let marks = bytes.indices.filter { bytes[$0] == UInt8(ascii: ":") }
                 guard let mark = marks.isEmpty ? nil : random.pick(marks) else { continue }
                 let end =

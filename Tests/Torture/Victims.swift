@@ -202,7 +202,7 @@ extension [UInt8] {
         }
     }
 
-    /// Replaces a text by another one of the same length, wherever it occurs.
+    /// Replaces a text with another one of the same length, wherever it occurs.
     mutating func patch(_ text: String, with other: String) {
         let (old, new) = (Array(text.utf8), Array(other.utf8))
         precondition(old.count == new.count)

@@ -53,7 +53,7 @@ extension EncodedValues {
     private init(converting elements: [(String, LiteralValue)]) {
         do throws(PluginError) {
             let values = try elements.enumerated().map { (index, element) throws(PluginError) in
-                (element.0, try Self.convert(element.1, element.0.isEmpty ? "number \(index + 1)" : element.0))
+                (element.0, try Self.convert(element.1, element.0, position: index + 1))
             }
             self = values.withUnsafeBufferPointer { EncodedValues($0) }
         } catch {
@@ -61,9 +61,10 @@ extension EncodedValues {
         }
     }
 
-    private static func convert(_ value: LiteralValue, _ name: String) throws(PluginError) -> Value {
+    private static func convert(_ value: LiteralValue, _ name: String, position: Int) throws(PluginError) -> Value {
         do throws(PluginError) { return try value?.value ?? .null } catch {
-            throw PluginError(error.code, "The parameter “\(name.shortened)” cannot be passed. \(error.message)")
+            let title = name.isEmpty ? "at position \(position)" : "“\(name.shortened)”"
+            throw PluginError(error.code, "The parameter \(title) cannot be passed. \(error.message)")
         }
     }
 }

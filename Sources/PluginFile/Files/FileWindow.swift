@@ -22,7 +22,7 @@ package final class FileWindow {
     /// - Parameters:
     ///   - descriptor: The file's descriptor. It must stay open while the window is used.
     ///   - size: The size of the file in bytes.
-    /// - Throws: `stagingFailed` if there is no memory.
+    /// - Throws: `stagingFailed` if there is not enough memory.
     package init(_ descriptor: Int32, size: Int, path: String) throws(PluginError) {
         self.descriptor = descriptor
         isRead = Array(repeating: 0, count: size / Self.block / 64 + 1)

@@ -40,7 +40,7 @@ extension ManifestNode {
                 !service.isSingleton || target.instance != .perCall,
                 else: "it is a singleton, but the target \(target.name) makes an instance for each call (\"perCall\")")
             if let interface = service.interface, let obstacle = target.actions.obstacle(to: interface) {
-                throw node.error("the target \(target.name) does not fulfil its interface: \(obstacle)")
+                throw node.error("the target \(target.name) does not fulfil the interface of the service: \(obstacle)")
             }
             try check(
                 keys.insert(service.key).inserted,

@@ -13,7 +13,7 @@ extension ModuleManifest.Action {
                 let isThere = parameters.contains { $0.name == expected.name }
                 return "its action \(name) has "
                     + (isThere
-                        ? "the parameter \(expected.name) at another position than \(index + 1)"
+                        ? "the parameter \(expected.name) at a position other than \(index + 1)"
                         : "no parameter \(expected.name)")
             }
             let own = parameters[index]
@@ -75,8 +75,8 @@ package struct ServiceOffer: Sendable {
             return nil
         }
         return
-            "\(service.name) \(service.version) of \(owner) does not fulfil the interface of \(older.service.version) "
-            + "of \(older.owner): \(obstacle)"
+            "\(service.name) \(service.version) of \(owner) does not fulfil the interface of version "
+            + "\(older.service.version) of \(older.owner): \(obstacle)"
     }
 }
 

@@ -57,7 +57,7 @@ extension PluginHost {
         try lifecycle.rollback(name, to: version, force: force, dryRun: dryRun)
     }
 
-    /// Returns the kept versions of a module for the folders of this host, the newest first.
+    /// Returns the kept versions of a module for the folders of this host, the most recently kept first.
     ///
     /// A version is kept when it stops serving because its file was changed, deleted, removed or rolled back. The version
     /// store is in ``HostConfiguration/stateFolder`` and outlives the host. Versions that are damaged, or that other

@@ -218,7 +218,7 @@ extension Navigator {
     /// Closes the topmost pages of the visible stack.
     ///
     /// - Parameter count: The number of pages. The first page of the stack stays open.
-    /// - Returns: The closed pages, innermost first. This is the order in which their openers received the back data.
+    /// - Returns: The closed pages, topmost first. This is the order in which their openers received the back data.
     /// - Throws: ``/PluginABI/PluginError/Code/nothingToClose`` if there are fewer pages; then none is closed.
     @discardableResult
     public func pop(_ count: Int = 1) async throws(PluginError) -> [OpenPage] {

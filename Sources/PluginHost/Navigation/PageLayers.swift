@@ -77,7 +77,7 @@ extension [PageLayer] {
         return suffix(count).reduce(0) { $0 + $1.pages.count }
     }
 
-    /// Removes `count` pages from the top, and each layer with its last page. Returns the pages innermost first.
+    /// Removes `count` pages from the top, and each layer with its last page. Returns the pages, topmost first.
     mutating func close(_ count: Int) -> [OpenPage] {
         var closed: [OpenPage] = []
         while closed.count < count, let page = self[self.count - 1].pages.popLast() {

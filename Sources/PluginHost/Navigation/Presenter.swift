@@ -26,7 +26,7 @@ public protocol Presenter: Sendable {
     /// Shows what is left after pages were closed.
     ///
     /// - Parameters:
-    ///   - pages: The closed pages, innermost first. They have not been asked for their back data yet.
+    ///   - pages: The closed pages, topmost first. They have not been asked for their back data yet.
     ///   - layers: All layers that are still open.
     func closed(_ pages: [OpenPage], in layers: [PageLayer]) async
 }

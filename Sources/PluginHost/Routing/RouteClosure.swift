@@ -1,6 +1,6 @@
 import PluginABI
 
-/// A closure of the program to which a route leads instead of an action.
+/// A closure of the program that is called for the URLs of a route, instead of an action.
 struct RouteClosure: Sendable {
     /// Receives the parameters as a map.
     let callback: Callback

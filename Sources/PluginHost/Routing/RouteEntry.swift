@@ -10,7 +10,7 @@ final class RouteEntry: PathNode, @unchecked Sendable {
     let pattern: RoutePattern
     /// Values for parameters that neither the caller nor the URL provides.
     let defaults: [String: Value]
-    /// The name of the route for `url(for:)`.
+    /// The name by which `url(for:)` finds the route; `nil` if it has none.
     let name: String?
     let summary: String
     /// How the page that the action makes is shown when the URL comes from outside.

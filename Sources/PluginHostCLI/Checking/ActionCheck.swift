@@ -77,8 +77,8 @@ struct ActionCheck: Sendable {
             }
             if hasFallback, error?.code == .unknownParameter || error?.code == .mistypedParameter {
                 result.fail(
-                    "\(target.name)/notFound cannot be called: it must declare “action”, a string, and “parameters”, a map "
-                        + "or any. \(error?.message ?? "")")
+                    "\(target.name)/notFound cannot be called: it must declare “action” of type string and "
+                        + "“parameters” of type map or any. \(error?.message ?? "")")
             } else if error?.code == .noReply || error?.code == .invalidResult {
                 result.fail(error?.message ?? "")
             }

@@ -21,7 +21,11 @@ enum Events: Command {
         while invocation.has(follow), answer["over"] != true, !invocation.console.isClosed {
             var parameters: [String: Value] = ["timeout": 30]
             parameters["after"] = answer["last"]?.int.map(Value.int)
-            answer = try await host.request("events", parameters)
+            do throws(PluginError) { answer = try await host.request("events", parameters) } catch {
+                // The host may end between two requests.
+                guard error.code == .hostStopped else { throw error }
+                return
+            }
             show(answer, invocation)
         }
     }

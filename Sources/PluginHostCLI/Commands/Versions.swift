@@ -4,7 +4,7 @@ internal import PluginABI
 enum Versions: Question {
     static let specification = CommandSpecification(
         name: "versions",
-        overview: "Show the kept versions of a module, the newest first.",
+        overview: "Show the kept versions of a module, the most recently kept first.",
         discussion: "A version is kept when it is replaced, removed or rolled back. 'rollback' puts one back.",
         arguments: [ArgumentSpecification(name: "name", help: "The name of the module.")],
         options: OptionSpecification.hosting + [.attach, .json])

@@ -140,7 +140,7 @@ final class ControlConnection {
 
     // Answers
 
-    /// Sends a line whose bytes the load already counts.
+    /// Queues a line to be sent. Its bytes are already counted in ``load``.
     func send(_ line: consuming String) {
         let count = line.utf8.count
         guard lingersUntil == nil else { return load.remove(count) }

@@ -15,7 +15,7 @@ struct ListeningSocket: Sendable {
             throw PluginError(
                 .cannotListen,
                 "The path of the socket has \(path.utf8.count) bytes, but the system allows only 1 to "
-                    + "\(UnixSocket.pathLimit). Choose another path than '\(path)'.")
+                    + "\(UnixSocket.pathLimit). Choose a path other than '\(path)'.")
         }
         // The lock makes two hosts that start at the same time take turns.
         let folder = Self.lockFolder(of: path)

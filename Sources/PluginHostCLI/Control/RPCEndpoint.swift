@@ -14,7 +14,7 @@ struct RPCEndpoint: Sendable {
 
     let handler: Handler
     var gate: Gate = { _ in {} }
-    /// The executor of notifications.
+    /// The executor on which notifications are handled.
     var executor: any TaskExecutor = BlockingExecutor.shared
     /// The load to which the bytes of each answer are added.
     var load: ClientLoad? = nil

@@ -163,7 +163,7 @@ struct BadModule: Sendable, CustomTestStringConvertible {
         BadModule("a second reply from another thread", "replies", "Answer each call once") {
             $0.actions = [("late", "start_reply(call); reply(call, \"1\");")]
         },
-        BadModule("a result of another type than declared", "replies", "Bad/read", "declared to return int") {
+        BadModule("a result of a type other than declared", "replies", "Bad/read", "declared to return int") {
             $0.manifest = manifest("{\"name\": \"read\", \"result\": \"int\"}")
             $0.code = read("reply(call, \"text\");")
             $0.moreFunctions = "{TEXT(\"Bad/read\"), read_it, NULL},"

@@ -117,7 +117,12 @@ import Testing
     {
         let hanging = module("Hanging", code: "__attribute__((constructor)) static void hang(void) { sleep(600); }")
         for signals in [2, 1] {
+            // The program inherits which signals are blocked. Threads of Dispatch, on which tests run, block these.
+            var (blocked, before) = (sigset_t(), sigset_t())
+            sigfillset(&blocked)
+            pthread_sigmask(SIG_BLOCK, &blocked, &before)
             let (program, host, _) = try started(hanging)
+            pthread_sigmask(SIG_SETMASK, &before, nil)
             defer { withExtendedLifetime(program) {} }
             usleep(1_000_000)
             // Two signals before the first is handled are one, so the second is sent until there are two.

@@ -87,7 +87,7 @@ import Testing
     /// The program, linked with libraries.
     private func linking(_ libraries: [String]) throws -> (program: HostProgram, folder: TemporaryFolder) {
         let folder = try TemporaryFolder()
-        // SwiftPM compiles programs with another name than `main`, so that tests can contain them.
+        // SwiftPM compiles programs with a name other than `main`, so that tests can contain them.
         var arguments = ["-Xlinker", "--defsym=main=LinkedProgram_main", "-Xlinker", "--no-as-needed"]
         arguments += ["@\(built("LinkedProgram.product"))/Objects.LinkFileList", "-o", "\(folder.path)/program"]
         arguments += libraries

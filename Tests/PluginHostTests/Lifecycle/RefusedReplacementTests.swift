@@ -16,7 +16,7 @@ import Testing
         try test.start()
     }
 
-    /// Replaces the file of the first module by a successor, and returns why that is refused.
+    /// Replaces the file of the first module with a successor, and returns why that is refused.
     private func refusal(_ module: CModule) throws -> PluginError? {
         try module.build(into: test.plugins, as: "first.so")
         #expect(eventually { test.status("first.so")?.error != nil })

@@ -53,7 +53,7 @@ import Testing
 
     // MARK: Keep
 
-    @Test func `Versions are kept by module and folder, the newest first`() throws {
+    @Test func `Versions are kept by module and folder, the most recently kept first`() throws {
         let store = store()
         for number in 1...3 { try keep(number, in: store) }
         try keep(9, in: store, module: "Other")
@@ -311,7 +311,7 @@ import Testing
 }
 
 extension VersionStore {
-    /// Returns the versions of a module that come from a plugins folder, newest first.
+    /// Returns the versions of a module that come from a plugins folder, the most recently kept first.
     func versions(of module: String, folder: String) -> [KeptVersion] {
         versions(of: module).filter { $0.folder.hasBytes(of: Self.resolved(folder)) }
     }

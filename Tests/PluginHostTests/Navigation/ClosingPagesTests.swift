@@ -36,7 +36,7 @@ import Testing
         #expect(presenter.shown.last == "closed Noted: Noted")
     }
 
-    @Test func `Several pages are closed at once, innermost first, and each opener is notified once`() async throws {
+    @Test func `Several pages are closed at once, topmost first, and each opener is notified once`() async throws {
         try await open("a", by: .presentInNewStack)
         for name in ["b", "c", "d"] { try await open(name) }
         try await navigator.pop(2)

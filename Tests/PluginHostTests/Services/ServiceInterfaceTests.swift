@@ -44,7 +44,7 @@ import Testing
         (#"{"name": "other"}"#, "it has no action find"),
         (#"{"name": "find", "async": true, "parameters": [P, Q], "result": "string"}"#, "is asynchronous"),
         (#"{"name": "find", "parameters": [P], "result": "string"}"#, "its action find has no parameter page"),
-        (#"{"name": "find", "parameters": [Q, P], "result": "string"}"#, "key at another position than 1"),
+        (#"{"name": "find", "parameters": [Q, P], "result": "string"}"#, "key at a position other than 1"),
         (
             #"{"name": "find", "parameters": [I, Q], "result": "string"}"#,
             "the parameter key of its action find is of type int, not string"
@@ -65,7 +65,7 @@ import Testing
     ) throws {
         let error = try failure(action: action)
         #expect(error?.code == .invalidManifest)
-        let words = "service S: the target T does not fulfil its interface: "
+        let words = "service S: the target T does not fulfil the interface of the service: "
         #expect(error?.message.contains(words) == true && error?.message.contains(message) == true, "\(error as Any)")
     }
 
@@ -165,7 +165,7 @@ import Testing
         try host.register(module("A", Service("S", version: "1.1.0", target: "A").interface(Self.find)))
         let error = try refusal(module("B", Service("S", version: "1.2.0", target: "BWithout")))
         #expect(error.code == .conflict)
-        for word in ["S 1.2.0 of B", "interface of 1.1.0 of A", "it has no action find", "B is not registered"] {
+        for word in ["S 1.2.0 of B", "of version 1.1.0 of A", "it has no action find", "B is not registered"] {
             #expect(error.message.contains(word), "\(error)")
         }
         #expect(test.code("BWithout", "clear") == .unknownTarget)
@@ -190,7 +190,7 @@ import Testing
         try host.register(module("A", Service("S", version: "1.5.0", target: "AWithout")))
         let error = try refusal(module("B", Service("S", version: "1.1.0", target: "B").interface(Self.find)))
         #expect(error.code == .conflict && error.message.contains("S 1.5.0 of A"))
-        #expect(error.message.contains("interface of 1.1.0 of B") && error.message.contains("it has no action find"))
+        #expect(error.message.contains("of version 1.1.0 of B") && error.message.contains("it has no action find"))
     }
 
     @Test func `Two versions that one module offers are compared, too`() throws {
@@ -229,7 +229,7 @@ import Testing
         #expect(problem.code == .conflict && problem.message.contains("The program's service S 1.0.0"))
         #expect(
             problem.message.contains(
-                "the target AWithout does not fulfil the interface of its S: it has no action find"))
+                "the target AWithout does not fulfil the interface of the service S: it has no action find"))
         host.removeService("S")
         #expect(host.problems.isEmpty)
         #expect(throws: problem) { try host.addService(service) }

@@ -75,7 +75,7 @@ final class StressChanger: @unchecked Sendable {  // Used by one thread.
         try waitForVersion(0, place)
     }
 
-    /// Replaces a file by nonsense: its module continues to serve, and a newer version follows.
+    /// Replaces a file with nonsense: its module continues to serve, and a newer version follows.
     private func breakFile(_ place: Int) throws {
         try StressModule.put(Data("nonsense \(random.next())".utf8), into: round.plugins, as: file(place))
         if random.next() % 2 == 0 { usleep(2000) }

@@ -65,11 +65,11 @@ extension UnsafeBufferPointer<plugin_value> {
 }
 
 extension plugin_string {
-    /// Whether its bytes can be read.
+    /// Whether it is empty, or has a pointer and a count that is allowed.
     @inline(__always)
     var isThere: Bool { count == 0 || bytes != nil && count <= UInt32.max }
 
-    /// Checks that the bytes can be read and are valid UTF-8.
+    /// Checks the count and the pointer, and that the bytes are valid UTF-8.
     func check(_ what: String) throws(PluginError) {
         guard count > 0 else { return }
         guard let bytes else {

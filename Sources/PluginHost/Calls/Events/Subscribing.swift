@@ -71,7 +71,7 @@ extension Calls {
         }.get()
     }
 
-    /// Calls a synchronous handler of the program, which the caller retains.
+    /// Calls a synchronous handler of the program. The caller of this function must retain the handler.
     func run(
         _ handler: plugin_object, _ endpoint: Endpoint, _ parameters: [String: Value], _ post: Post,
         _ receiver: Receiver, _ thread: ThreadContext?

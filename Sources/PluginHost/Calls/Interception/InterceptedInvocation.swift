@@ -15,8 +15,7 @@ final class InterceptedInvocation: Sendable {
     private let call: InterceptedCall
 
     private struct State {
-        /// The task of the whole call, and the tasks for the remainder of the call that synchronous interceptors wait
-        /// for.
+        /// The task of the whole call, and the tasks that run the rest of the call while synchronous interceptors wait.
         var tasks: [Task<Void, Never>] = []
         var isCancelled = false
         /// The indices of the interceptors that have begun and not ended; the number of interceptors stands for the

@@ -163,7 +163,7 @@ extension PluginError {
     static func missing(_ rule: InterceptorRule, _ endpoint: Endpoint) -> PluginError {
         PluginError(
             .interceptorMissing,
-            "\(endpoint.title) is guarded by the interceptor \(rule), which no module offers. Install the module, or "
+            "\(endpoint.title) requires the interceptor \(rule), which no module offers. Install its module, or "
                 + "mark the interceptor optional in the configuration.")
     }
 }

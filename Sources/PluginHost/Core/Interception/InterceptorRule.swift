@@ -17,7 +17,7 @@ public struct InterceptorRule: Sendable, Hashable, CustomStringConvertible {
     /// further out than those that the program adds with `intercept`, and the first rule is outermost.
     public var priority: Int
     /// Whether calls are made without the interceptor while the module is unavailable. Default: they end with
-    /// ``/PluginABI/PluginError/Code/interceptorMissing``, because a missing guard would protect nothing.
+    /// ``/PluginABI/PluginError/Code/interceptorMissing``, because a missing interceptor would protect nothing.
     public var isOptional: Bool
 
     /// Creates a rule for an interceptor.

@@ -34,7 +34,7 @@ public struct GenerationStatus: Sendable {
         case starting
         /// It serves calls.
         case active
-        /// It was replaced or removed but is still in use; it will be torn down after that.
+        /// It was replaced or removed, and will be torn down when it is no longer in use.
         case draining
         /// It was torn down. Its code stays in memory, because the Swift runtime cannot unload an image.
         case retired

@@ -86,7 +86,7 @@ struct DeclaredServices: Sendable, Equatable {
                 return "its \(name) is a singleton, and the target \(service.target) makes an instance for each call."
             }
             if let interface = service.interface, let obstacle = target?.actions.obstacle(to: interface) {
-                return "the target \(service.target) does not fulfil the interface of its \(name): \(obstacle)."
+                return "the target \(service.target) does not fulfil the interface of the service \(name): \(obstacle)."
             }
             let offer = ServiceOffer(service, by: target, owner: owner)
             for other in offers[name] ?? [] {

@@ -35,7 +35,7 @@ final class NameIndex<Element: AnyObject & Sendable>: @unchecked Sendable {
 
     deinit { slots.deallocate() }
 
-    /// Returns the element with this name. Accepts any bytes.
+    /// Returns the element with this name, which need not be valid UTF-8.
     @inline(__always)
     func find(_ name: plugin_string) -> Unmanaged<Element>? { find(name, hash: NameTable.hash(name)) }
 

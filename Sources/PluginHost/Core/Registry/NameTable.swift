@@ -60,7 +60,7 @@ final class NameTable: @unchecked Sendable {
             targetCount: UInt32(address.target.count), actionCount: UInt32(address.action.count))
     }
 
-    /// Returns the endpoint of an action, if there is one. Accepts any bytes.
+    /// Returns the endpoint of an action, if there is one. The names need not be valid UTF-8.
     @inline(__always)
     func find(_ target: plugin_string, _ action: plugin_string) -> Unmanaged<Endpoint>? {
         let hash = Self.hash(target, action)

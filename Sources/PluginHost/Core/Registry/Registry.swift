@@ -7,8 +7,8 @@ import Synchronization
 /// table, waits until no thread reads the previous one, and frees it.
 ///
 /// A reader notes in its thread context that it is reading, and clears the note a few dozen nanoseconds later. The note
-/// and the load of the table need an ordering that a processor does not provide for free; the writer pays for it
-/// (`plugin_host_fence_heavy`, as in userspace RCU, "sys_membarrier" flavour).
+/// must be stored before the table is loaded. A processor does not guarantee this order for free; the writer pays for
+/// it (`plugin_host_fence_heavy`, as in userspace RCU, "sys_membarrier" flavour).
 ///
 /// While modules start, there is a second table, the proposal, which will be published next. Only the starting modules
 /// see it, so modules that are added together can call each other before anything else can call them.

@@ -79,7 +79,7 @@ struct Routes: Sendable {
         rebuild(modules)
     }
 
-    /// Replaces a route by one of the program with the same pattern.
+    /// Replaces a route with the program's route of the same pattern.
     ///
     /// - Throws: `conflict` if the name is already used.
     mutating func replace(

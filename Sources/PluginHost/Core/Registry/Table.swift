@@ -95,11 +95,12 @@ final class Table: Sendable {
         return Table(contents, from: self, or: proposed)
     }
 
-    /// Returns the endpoint of an action, if there is one. Accepts any bytes.
+    /// Returns the endpoint of an action, if there is one. The names need not be valid UTF-8.
     @inline(__always)
     func find(_ target: plugin_string, _ action: plugin_string) -> Unmanaged<Endpoint>? { names.find(target, action) }
 
-    /// Returns the modules that subscribe to an event; valid only while the table lives. Accepts any bytes.
+    /// Returns the modules that subscribe to an event; valid only while the table lives. The name need not be valid
+    /// UTF-8.
     func subscribers(of event: plugin_string) -> Unmanaged<ModuleSubscribers>? { subscribers.find(event) }
 
     /// Returns the modules that subscribe to an event, for callers that have already hashed the name.

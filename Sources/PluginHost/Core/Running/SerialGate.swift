@@ -114,7 +114,7 @@ final class SerialGate: Sendable {
                 throw PluginError(
                     .blockingInTask,
                     "\(owner) runs one call at a time, an asynchronous call is ahead of this one, and a Swift task must "
-                        + "not block until it ends. Use await call(…).")
+                        + "not block while it waits for that call. Use await call(…).")
             case .undecided: sched_yield()  // An asynchronous call is about to end.
             }
         }

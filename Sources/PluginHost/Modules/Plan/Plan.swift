@@ -25,7 +25,7 @@ struct Plan {
 
     /// The modules that should serve, in the order of their start: those that the program registers, then the others.
     private(set) var serving: [Candidate] = []
-    /// The verdicts about all files that contain modules, by path.
+    /// The verdicts on all files that contain modules, by path.
     private(set) var verdicts: [PathKey: FileRecord.Verdict] = [:]
     /// The modules that serve now and should no longer serve, in the order of their start.
     private(set) var leaving: [Served] = []

@@ -12,7 +12,7 @@ struct FileRecord {
     /// Whether the file was changed so recently that a further change might have left its identity unchanged.
     private(set) var isFleeting = false
     private(set) var content: Content
-    /// When the content or the verdict about it last changed.
+    /// When the content or the verdict on it last changed.
     private(set) var since = Date()
 
     enum Content: Sendable {
@@ -26,7 +26,7 @@ struct FileRecord {
         case module(Loaded)
     }
 
-    /// A module in a file, and the last verdict about it.
+    /// A module in a file, and the last verdict on it.
     struct Loaded: Sendable {
         let module: LoadedModule
         var verdict = Verdict.undecided
@@ -87,7 +87,7 @@ struct FileRecord {
     /// The module in the file, even if it failed.
     var claimedModule: LoadedModule? { if case .failed(_, let module) = content { module } else { module } }
 
-    /// The verdict about the module in the file.
+    /// The verdict on the module in the file.
     var verdict: Verdict { if case .module(let loaded) = content { loaded.verdict } else { .undecided } }
 
     /// Returns whether both records describe the same file, not written in between.

@@ -11,7 +11,7 @@ struct FolderScan {
 
     /// Scans one folder.
     ///
-    /// If the folder cannot be read, nothing is known about its files, and they remain as they are.
+    /// If the folder cannot be read, its files count as unchanged.
     func look(into folder: String) {
         let all: [PluginFolder.Entry]
         do throws(PluginError) { all = try list(folder) } catch {

@@ -101,7 +101,8 @@ enum Trust {
     /// Checks the owner and the mode of a file or folder.
     ///
     /// - Parameter above: The path that is being resolved, if `path` is a folder along it; otherwise `nil`. In a sticky
-    ///   folder (`/tmp`) users cannot replace files of others, so its mode is not checked.
+    ///   folder (`/tmp`), users cannot replace one another's files, so the mode of a sticky folder along the path is
+    ///   not checked.
     static func check(status: stat, path: String, above: String?) throws(PluginError) {
         try check(owner: status, path: path, above: above)
         if above != nil, status.st_mode & S_ISVTX != 0 { return }

@@ -105,7 +105,7 @@ extension KeptVersion {
                     try self.init(at: path, of: module, from: folder, checksTrust)
                     return
                 }
-                throw damaged("the copy of \(file.path) is missing or has another size")
+                throw damaged("the copy of \(file.path) is missing or has a different size")
             }
             if checksTrust { try Trust.check(status: status, path: "\(path)/\(number)", above: nil) }
         }

@@ -61,7 +61,7 @@ final class VersionStore: Sendable {
         let origin = (staged.path as NSString).deletingLastPathComponent
         try changing("\(module) \(version) cannot be kept") { root throws(POSIXError) in
             var files = try sources.map { path throws(POSIXError) in try KeptVersion.File(at: path, from: origin) }
-            // The copy may have another name than the original.
+            // The copy may have a different name from the original.
             files[0].path = (staged.original as NSString).lastPathComponent
             try put(files, module, version, Self.resolved(folder), root, needed) { number, copy throws(POSIXError) in
                 try Self.copy(sources[number], to: copy)
@@ -129,7 +129,7 @@ final class VersionStore: Sendable {
 
     // MARK: Look up and restore
 
-    /// Returns the versions of a module from any folder, newest first.
+    /// Returns the kept versions of a module, whatever folder they came from, the most recently kept first.
     func versions(of module: String) -> [KeptVersion] {
         guard let root, isTrusted(root) else { return [] }
         return Self.names(in: root).filter { $0.hasPrefix("\(module.prefix(100))-") }
@@ -218,7 +218,7 @@ final class VersionStore: Sendable {
         PluginError(error.code, "The kept versions are not used: \(error.message)")
     }
 
-    /// Returns the valid entries in a folder of the store, newest first.
+    /// Returns the valid entries in a folder of the store, the most recently kept first.
     private func entries(in home: String, of module: String?, from folder: String?) -> [KeptVersion] {
         guard isTrusted(home) else { return [] }
         let versions = Self.names(in: home).compactMap { name -> KeptVersion? in
@@ -261,7 +261,7 @@ final class VersionStore: Sendable {
         census.withLock { $0 = (total, 0) }
     }
 
-    /// Removes the surplus versions of one module. Returns the others, newest first.
+    /// Removes the surplus versions of one module. Returns the others, the most recently kept first.
     private func prune(home: String, sparing needed: String?) -> [KeptVersion] {
         for name in [".new", ".old"] { try? FileManager.default.removeItem(atPath: "\(home)/\(name)") }
         let versions = entries(in: home, of: nil, from: nil)
@@ -318,8 +318,9 @@ final class VersionStore: Sendable {
             guard error.code != .EBADMSG else {
                 throw PluginError(
                     .unreadable,
-                    "\(what): its copy in the store, \(entry), is damaged: its content is not what was kept. Remove "
-                        + "that folder and put another version back, or copy the module into the plugins folder again.")
+                    "\(what): its copy in the store, \(entry), is damaged: its content has changed since it was kept. "
+                        + "Remove that folder and put another version back, or copy the module into the plugins folder "
+                        + "again.")
             }
             let advice =
                 switch error.code {
