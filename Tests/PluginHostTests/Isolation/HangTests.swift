@@ -52,56 +52,6 @@ import Testing
         #expect(eventually { host.answer("Bad") == "yes" })
     }
 
-    @Test func `Threads that wait for an answer leave room for those that give it`() throws {
-        let module = CModule(
-            name: "Bad",
-            code: """
-                enum { THREADS = 140 };
-                static _Atomic(plugin_token) tokens[THREADS];
-                static atomic_int kept, done;
-                static void receive(void *data, const plugin_value *value, const plugin_error *error) {
-                    (void)data, (void)value;
-                    if (!error) atomic_fetch_add(&done, 1);
-                }
-                static void *wait_for_answer(void *data) {
-                    plugin_request request = ask("Bad", "later");
-                    host->perform(host, 0, &request, receive, data);
-                    return NULL;
-                }
-                static void *answer_all(void *data) {
-                    for (int index = 0; index < THREADS; index++) {
-                        while (!tokens[index]) usleep(1000);
-                        reply_int(tokens[index], 1);
-                    }
-                    return data;
-                }
-                """,
-            targets: [
-                .init(
-                    name: "Bad",
-                    actions: [
-                        .init(
-                            name: "later", manifest: "\"async\":true,",
-                            body: "tokens[atomic_fetch_add(&kept, 1)] = call->token;"),
-                        .init(
-                            name: "wait",
-                            body: """
-                                for (int index = 0; index < THREADS; index++) start(wait_for_answer, NULL);
-                                reply_int(call->token, 0);
-                                """),
-                        .init(name: "answer", body: "start(answer_all, NULL); reply_int(call->token, 0);"),
-                        .init(name: "kept", body: "reply_int(call->token, kept);"),
-                        .init(name: "done", body: "reply_int(call->token, done);"),
-                    ])
-            ])
-        let host = try host(module, callTimeout: .seconds(60))
-        #expect(try host.host.perform("Bad", "wait") == 0)
-        // As many as have channels.
-        #expect(eventually { (try? host.host.perform("Bad", "kept").int) ?? 0 >= 112 })
-        #expect(try host.host.perform("Bad", "answer") == 0)
-        #expect(eventually { (try? host.host.perform("Bad", "done")) == 140 })
-    }
-
     @Test func `Times that are too long for a clock are no limit`() throws {
         let host = try TestHost([crashing.build()]) { configuration in
             configuration.isolation.modules = .all
