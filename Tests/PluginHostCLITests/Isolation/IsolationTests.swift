@@ -113,7 +113,8 @@ import Testing
         #expect(eventually { kill(worker, 0) != 0 })
     }
 
-    @Test func `The samples answer isolated as they do in the process`() throws {
+    @Test(.disabled(if: isSanitized, "The samples need functions of the sanitizer, which the worker does not export."))
+    func `The samples answer isolated as they do in the process`() throws {
         let program = try HostProgram()
         for name in ["ModuleA", "ModuleB", "ModuleC"] {
             try copyFile(built("lib\(name).so"), to: "\(program.plugins)/lib\(name).so")
