@@ -35,10 +35,10 @@ final class ServiceFactory: Sendable {
         let host = type.generation.hostTable!
         let object = ObjectTable.create(type, call.instance, nil)
         guard object != 0 else {
-            PluginError(.instanceFailed, "No handle of the service \(type.name) can be made: too many objects exist.")
-                .lend {
-                    _ = host.pointee.reject(host, call.token, $0)
-                }
+            // Without the service's name, which each call would pay for.
+            PluginError(.instanceFailed, "No handle of the service can be made: too many objects exist.").lend {
+                _ = host.pointee.reject(host, call.token, $0)
+            }
             return
         }
         // The instance now belongs to the object instead of the call.
