@@ -35,7 +35,6 @@ final class ServiceFactory: Sendable {
         let host = type.generation.hostTable!
         let object = ObjectTable.create(type, call.instance, nil)
         guard object != 0 else {
-            // Without the service's name, which each call would pay for.
             PluginError(.instanceFailed, "No handle of the service can be made: too many objects exist.").lend {
                 _ = host.pointee.reject(host, call.token, $0)
             }
