@@ -195,3 +195,12 @@ extension PluginError {
             source: record["source"]?.string)
     }
 }
+
+extension PluginError {
+    /// Returns the error for an extension of the binary interface that the host lacks. Not inlined, so that its callers,
+    /// which are on the path of each call, stay small.
+    @inline(never)
+    static func missingExtension(_ name: String, _ code: Code) -> PluginError {
+        PluginError(code, "This host lacks the extension \(name). Use a newer host.")
+    }
+}

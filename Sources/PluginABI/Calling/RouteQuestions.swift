@@ -20,8 +20,7 @@ extension HostContext {
     ///   ``PluginError/Code/conflict`` if the URL would open another route, which has precedence.
     public func url(for route: String, _ parameters: [String: Value] = [:]) throws(PluginError) -> String {
         guard let routes else {
-            throw PluginError(
-                .invalidURL, "This host lacks the extension \(PLUGIN_ROUTES_EXTENSION). Use a newer host.")
+            throw .missingExtension(PLUGIN_ROUTES_EXTENSION, .invalidURL)
         }
         var outcome: Result<Value, PluginError> = .success(.null)
         try Address.url(route).withRequest(Parameters(parameters), .local, nil) { request in
@@ -41,8 +40,7 @@ extension HostContext {
     @discardableResult
     public func release(_ target: String) throws(PluginError) -> Bool {
         guard let instances = plugin_instances_of(host) else {
-            throw PluginError(
-                .unknownTarget, "This host lacks the extension \(PLUGIN_INSTANCES_EXTENSION). Use a newer host.")
+            throw .missingExtension(PLUGIN_INSTANCES_EXTENSION, .unknownTarget)
         }
         let answer = try receive { completion, data in
             target.withPluginString { instances.pointee.release(host, $0, completion, data) }

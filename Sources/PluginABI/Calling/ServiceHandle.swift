@@ -219,8 +219,7 @@ extension HostContext {
     private var services: UnsafePointer<plugin_services> {
         get throws(PluginError) {
             guard let services = plugin_services_of(host) else {
-                throw PluginError(
-                    .unknownService, "This host lacks the extension \(PLUGIN_SERVICES_EXTENSION). Use a newer host.")
+                throw .missingExtension(PLUGIN_SERVICES_EXTENSION, .unknownService)
             }
             return services
         }

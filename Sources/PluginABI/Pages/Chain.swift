@@ -67,8 +67,7 @@ extension Object {
     ///   chain; ``PluginError/Code/unknownObject`` if the object or the parent no longer exists.
     public func setParent(_ parent: Object?) throws(PluginError) {
         guard let chain = HostContext(host: host).chain else {
-            throw PluginError(
-                .unknownObject, "This host lacks the extension \(PLUGIN_CHAIN_EXTENSION). Use a newer host.")
+            throw .missingExtension(PLUGIN_CHAIN_EXTENSION, .unknownObject)
         }
         switch chain.pointee.set_parent(host, handle, parent?.handle ?? 0) {
         case PLUGIN_PARENT_SET: break
