@@ -4,24 +4,10 @@
 #include <string.h>
 
 static plugin_wire_message message_of(enum plugin_wire_kind kind, const plugin_value *values, uint32_t count) {
-    plugin_wire_message message;
-    memset(&message, 0, sizeof message);
-    message.kind = kind;
+    plugin_wire_message message = worker_message(kind);
     message.values = values;
     message.count = count;
     return message;
-}
-
-/* Asks something whose answer is an outcome, which the completion gets on this thread. */
-static void ask_for_outcome(plugin_wire_message message, plugin_completion completion, void *data) {
-    uint32_t channel = worker_begin();
-    if (worker_exchange(channel, &message)) {
-        worker_fail_too_large(completion, data);
-    } else {
-        worker_pass_outcome(&message, completion, data);
-        plugin_wire_dispose(&message);
-    }
-    worker_end(channel);
 }
 
 /* ---------------------------------------------------------------- log, profile, configuration */
@@ -104,7 +90,7 @@ static int32_t set_parent(const plugin_host *host, plugin_object object, plugin_
 static void drop_instance(const plugin_host *host, plugin_string target, plugin_completion completion, void *data) {
     (void)host;
     plugin_value value = worker_text(target);
-    ask_for_outcome(message_of(PLUGIN_WIRE_DROP, &value, 1), completion, data);
+    worker_ask_for_outcome(message_of(PLUGIN_WIRE_DROP, &value, 1), completion, data);
 }
 
 /* --------------------------------------------------------------------------------------- routes */
@@ -122,7 +108,7 @@ static void build_url(const plugin_host *host, const plugin_request *request, pl
     (void)host;
     plugin_value values[WORKER_REQUEST_VALUES];
     if (request) worker_put_request(request, values);
-    ask_for_outcome(message_of(PLUGIN_WIRE_BUILD, values, request ? WORKER_REQUEST_VALUES : 0), completion, data);
+    worker_ask_for_outcome(message_of(PLUGIN_WIRE_BUILD, values, request ? WORKER_REQUEST_VALUES : 0), completion, data);
 }
 
 /* ------------------------------------------------------------------------------------- services */

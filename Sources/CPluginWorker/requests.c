@@ -13,7 +13,7 @@ plugin_value worker_text(plugin_string string) {
 
 plugin_string worker_string(const plugin_value *value) { return plugin_string_of(value); }
 
-static plugin_wire_message message_of(enum plugin_wire_kind kind) {
+plugin_wire_message worker_message(enum plugin_wire_kind kind) {
     plugin_wire_message message;
     memset(&message, 0, sizeof message);
     message.kind = kind;
@@ -60,7 +60,7 @@ void worker_pass_outcome(plugin_wire_message *message, plugin_completion complet
         }
     }
     if (message->b) {
-        plugin_wire_message done = message_of(PLUGIN_WIRE_DONE);
+        plugin_wire_message done = worker_message(PLUGIN_WIRE_DONE);
         done.a = (uint64_t)message->b;
         worker_ask(done);
     }
@@ -74,21 +74,7 @@ void worker_fail_too_large(plugin_completion completion, void *data) {
     if (completion) completion(data, NULL, &error);
 }
 
-/* --------------------------------------------------------------------------------------- calls */
-
-static plugin_token parent_or_current(plugin_token parent) { return parent ? parent : worker_current(); }
-
-static void perform(const plugin_host *host, plugin_token parent, const plugin_request *request,
-                    plugin_completion completion, void *data) {
-    (void)host;
-    plugin_value values[WORKER_REQUEST_VALUES];
-    plugin_wire_message message = message_of(PLUGIN_WIRE_PERFORM);
-    message.token = parent_or_current(parent);
-    if (request) {
-        worker_put_request(request, values);
-        message.values = values;
-        message.count = WORKER_REQUEST_VALUES;
-    }
+void worker_ask_for_outcome(plugin_wire_message message, plugin_completion completion, void *data) {
     uint32_t channel = worker_begin();
     if (worker_exchange(channel, &message)) {
         worker_fail_too_large(completion, data);
@@ -99,13 +85,31 @@ static void perform(const plugin_host *host, plugin_token parent, const plugin_r
     worker_end(channel);
 }
 
+/* --------------------------------------------------------------------------------------- calls */
+
+static plugin_token parent_or_current(plugin_token parent) { return parent ? parent : worker_current(); }
+
+static void perform(const plugin_host *host, plugin_token parent, const plugin_request *request,
+                    plugin_completion completion, void *data) {
+    (void)host;
+    plugin_value values[WORKER_REQUEST_VALUES];
+    plugin_wire_message message = worker_message(PLUGIN_WIRE_PERFORM);
+    message.token = parent_or_current(parent);
+    if (request) {
+        worker_put_request(request, values);
+        message.values = values;
+        message.count = WORKER_REQUEST_VALUES;
+    }
+    worker_ask_for_outcome(message, completion, data);
+}
+
 static plugin_token call(const plugin_host *host, plugin_token parent, const plugin_request *request,
                          plugin_completion completion, void *data) {
     (void)host;
     plugin_value values[WORKER_REQUEST_VALUES];
     worker_pending *pending = worker_allocate(sizeof *pending);
     *pending = (worker_pending){completion, data};
-    plugin_wire_message message = message_of(PLUGIN_WIRE_BEGIN);
+    plugin_wire_message message = worker_message(PLUGIN_WIRE_BEGIN);
     message.token = parent_or_current(parent);
     message.a = (uint64_t)(uintptr_t)pending;
     if (request) {
@@ -128,12 +132,24 @@ static plugin_token call(const plugin_host *host, plugin_token parent, const plu
 
 static void cancel(const plugin_host *host, plugin_token call) {
     (void)host;
-    plugin_wire_message message = message_of(PLUGIN_WIRE_CANCEL);
+    plugin_wire_message message = worker_message(PLUGIN_WIRE_CANCEL);
     message.token = call;
     worker_ask(message);
 }
 
 /* ------------------------------------------------------------------------------------- replies */
+
+/* Sends a reply and sets its status. Returns 0, and sends nothing, if its values take too many bytes. */
+static int reply(plugin_wire_message message, int32_t *status) {
+    uint32_t channel = worker_begin_brief();
+    int is_too_large = worker_exchange(channel, &message);
+    if (!is_too_large) {
+        *status = (int32_t)message.a;
+        plugin_wire_dispose(&message);
+    }
+    worker_end(channel);
+    return !is_too_large;
+}
 
 /* Returns the beginning of a text, so short that an error with three of them can be sent. */
 static plugin_string beginning(plugin_string text) {
@@ -146,7 +162,7 @@ static plugin_string beginning(plugin_string text) {
 
 static int32_t reject(const plugin_host *host, plugin_token call, const plugin_error *error) {
     (void)host;
-    plugin_wire_message message = message_of(PLUGIN_WIRE_REJECT);
+    plugin_wire_message message = worker_message(PLUGIN_WIRE_REJECT);
     message.token = call;
     plugin_value values[3];
     if (error) {
@@ -156,28 +172,20 @@ static int32_t reject(const plugin_host *host, plugin_token call, const plugin_e
         message.values = values;
         message.count = 3;
     }
-    uint32_t channel = worker_begin_brief();
-    int is_too_large = worker_exchange(channel, &message);
-    int32_t status = (int32_t)message.a;
-    if (!is_too_large) plugin_wire_dispose(&message);
-    worker_end(channel);
-    if (!is_too_large) return status;
+    int32_t status;
+    if (reply(message, &status)) return status;
     plugin_error shorter = {beginning(error->code), beginning(error->message), beginning(error->source)};
     return reject(host, call, &shorter);
 }
 
 static int32_t resolve(const plugin_host *host, plugin_token call, const plugin_value *result) {
     plugin_value null = plugin_value_null();
-    plugin_wire_message message = message_of(PLUGIN_WIRE_RESOLVE);
+    plugin_wire_message message = worker_message(PLUGIN_WIRE_RESOLVE);
     message.token = call;
     message.values = result ? result : &null;
     message.count = 1;
-    uint32_t channel = worker_begin_brief();
-    int is_too_large = worker_exchange(channel, &message);
-    int32_t status = (int32_t)message.a;
-    if (!is_too_large) plugin_wire_dispose(&message);
-    worker_end(channel);
-    if (!is_too_large) return status;
+    int32_t status;
+    if (reply(message, &status)) return status;
     plugin_error error = {PLUGIN_STRING("invalidResult"),
                           PLUGIN_STRING("The result takes more than 4194240 bytes, which is the most that can be passed "
                                         "from a module in a process of its own."),
@@ -190,7 +198,7 @@ static void on_cancel(const plugin_host *host, plugin_token call, void (*handler
     if (!handler) return;
     worker_handler *kept = worker_allocate(sizeof *kept);
     *kept = (worker_handler){handler, data};
-    plugin_wire_message message = message_of(PLUGIN_WIRE_ON_CANCEL);
+    plugin_wire_message message = worker_message(PLUGIN_WIRE_ON_CANCEL);
     message.token = call;
     message.a = (uint64_t)(uintptr_t)kept;
     worker_ask(message);
@@ -209,7 +217,7 @@ static plugin_object object_create(const plugin_host *host, plugin_string type, 
     (void)host;
     worker_object *object = make_object(instance, destroy, NULL);
     plugin_value name = worker_text(type);
-    plugin_wire_message message = message_of(PLUGIN_WIRE_OBJECT);
+    plugin_wire_message message = worker_message(PLUGIN_WIRE_OBJECT);
     message.a = (uint64_t)(uintptr_t)object;
     message.values = &name;
     message.count = 1;
@@ -223,7 +231,7 @@ static plugin_object callback_create(const plugin_host *host, plugin_invoke invo
     (void)host;
     if (!invoke) return 0;
     worker_object *callback = make_object(data, destroy, invoke);
-    plugin_wire_message message = message_of(PLUGIN_WIRE_NEW_CALLBACK);
+    plugin_wire_message message = worker_message(PLUGIN_WIRE_NEW_CALLBACK);
     message.a = (uint64_t)(uintptr_t)callback;
     message.flags = flags;
     plugin_object handle = worker_ask(message);
@@ -232,7 +240,7 @@ static plugin_object callback_create(const plugin_host *host, plugin_invoke invo
 }
 
 static int32_t ask_about(enum plugin_wire_kind kind, plugin_object object) {
-    plugin_wire_message message = message_of(kind);
+    plugin_wire_message message = worker_message(kind);
     message.a = object;
     return (int32_t)worker_ask(message);
 }

@@ -49,6 +49,10 @@ int worker_exchange(uint32_t channel, plugin_wire_message *message);
 /* All of that for messages that the host answers at once, and without values. Returns `a` of the answer; 0 if the
  * message is too large. */
 uint64_t worker_ask(plugin_wire_message message);
+/* Returns a message without values. */
+plugin_wire_message worker_message(enum plugin_wire_kind kind);
+/* Asks for something whose answer is an outcome. The completion gets the outcome on this thread. */
+void worker_ask_for_outcome(plugin_wire_message message, plugin_completion completion, void *data);
 /* Serves a channel of the host until the end. For pthread_create; the argument is the number of the channel. */
 void *worker_serve(void *channel);
 /* The token of the call that runs on this thread, or 0. */

@@ -83,7 +83,7 @@ enum plugin_wire_kind {
 /* A flag of CALL: the instance is an object that the module has made. */
 #define PLUGIN_WIRE_OF_OBJECT 0x80000000u
 
-/* A message. Who receives one disposes of it. */
+/* A message. Its receiver disposes of it. */
 typedef struct plugin_wire_message {
     uint32_t kind; /* PLUGIN_WIRE_... */
     uint32_t flags;
