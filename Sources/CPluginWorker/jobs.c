@@ -8,8 +8,8 @@ typedef struct job {
     struct job *next;
 } job;
 
-/* As many as the host has for code of modules that may block. */
-enum { THREADS_MAX = 512 };
+/* As many as the host has for code of modules that may block. The limit of memory counts their stacks. */
+enum { THREADS_MAX = 512, STACK_BYTES = 1 << 20 };
 
 static struct {
     pthread_mutex_t lock;
@@ -62,6 +62,17 @@ static void *work(void *argument) {
     }
 }
 
+static int start_thread(void) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_t thread;
+    int error = pthread_create(&thread, &attributes, work, NULL);
+    pthread_attr_destroy(&attributes);
+    return error == 0;
+}
+
 void worker_run_later(const plugin_wire_message *message) {
     job *added = worker_allocate(sizeof *added);
     *added = (job){*message, NULL};
@@ -72,13 +83,8 @@ void worker_run_later(const plugin_wire_message *message) {
     else jobs.first = added;
     jobs.last = added;
     if (waiting > jobs.idle && jobs.threads < THREADS_MAX) {
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, work, NULL) == 0) {
-            pthread_detach(thread);
-            jobs.threads++;
-        } else if (jobs.threads == 0) {
-            worker_give_up("no thread can be started");
-        }
+        if (start_thread()) jobs.threads++;
+        else if (jobs.threads == 0) worker_give_up("no thread can be started");
     }
     pthread_cond_signal(&jobs.is_wanted);
     pthread_mutex_unlock(&jobs.lock);

@@ -57,15 +57,20 @@ static void serve_channel(uint64_t channel) {
     pthread_detach(thread);
 }
 
+static plugin_wire_message receive(void) {
+    uint64_t count;
+    read_all(&count, sizeof count);
+    uint8_t *bytes = worker_allocate(count);
+    read_all(bytes, count);
+    plugin_wire_message message;
+    if (plugin_wire_unpack(bytes, count, &message)) worker_give_up("a message of the host cannot be read");
+    free(bytes);
+    return message;
+}
+
 static _Noreturn void receive_messages(void) {
     for (;;) {
-        uint64_t count;
-        read_all(&count, sizeof count);
-        uint8_t *bytes = worker_allocate(count);
-        read_all(bytes, count);
-        plugin_wire_message message;
-        if (plugin_wire_unpack(bytes, count, &message)) worker_give_up("a message of the host cannot be read");
-        free(bytes);
+        plugin_wire_message message = receive();
         if (message.kind == PLUGIN_WIRE_SERVE) serve_channel(message.a);
         else worker_run_later(&message);
     }
@@ -73,13 +78,12 @@ static _Noreturn void receive_messages(void) {
 
 /* ------------------------------------------------------------------------------------- opening */
 
-/* Tells the host why the file cannot be used, and waits to be ended. */
-static _Noreturn void fail(const char *reason, uint64_t code) {
-    plugin_value text = plugin_value_text(reason);
+_Noreturn void worker_fail(const char *details, uint64_t reason) {
+    plugin_value text = plugin_value_text(details);
     plugin_wire_message message;
     memset(&message, 0, sizeof message);
     message.kind = PLUGIN_WIRE_FAIL;
-    message.a = code;
+    message.a = reason;
     message.values = &text;
     message.count = 1;
     worker_ask(message);
@@ -131,7 +135,7 @@ static void describe(void) {
     uint32_t channel = worker_begin();
     int is_too_large = worker_exchange(channel, &message);
     worker_end(channel);
-    if (is_too_large) fail("", 4);
+    if (is_too_large) worker_fail("", PLUGIN_WIRE_FAIL_TOO_LARGE);
     plugin_wire_dispose(&message);
 }
 
@@ -139,14 +143,14 @@ static void open_module(const char *path) {
     void *image = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!image) {
         const char *reason = dlerror();
-        fail(reason ? reason : "unknown reason", 1);
+        worker_fail(reason ? reason : "unknown reason", PLUGIN_WIRE_FAIL_OPEN);
     }
     void *symbol = dlsym(image, PLUGIN_ENTRY_SYMBOL);
-    if (!symbol) fail("", 2);
+    if (!symbol) worker_fail("", PLUGIN_WIRE_FAIL_NO_ENTRY);
     plugin_module_entry_function entry;
     memcpy(&entry, &symbol, sizeof entry);
     worker_module = entry();
-    if (!worker_module) fail("", 3);
+    if (!worker_module) worker_fail("", PLUGIN_WIRE_FAIL_NULL);
 }
 
 /* --------------------------------------------------------------------------------------- start */
@@ -162,11 +166,18 @@ static void close_others(void) {
     for (long descriptor = PLUGIN_WIRE_SOCKET + 1; descriptor < end; descriptor++) close((int)descriptor);
 }
 
+static pid_t host_process;
+
+void worker_die_with_host(void) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != host_process) _exit(0); /* it has ended already */
+}
+
 /* The process ends with the host, and otherwise only by it: not by what ends the host in an orderly way. */
 static void attach(const char *host) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    host_process = (pid_t)strtol(host, NULL, 10);
+    worker_die_with_host();
     setsid(); /* signals of a terminal are for the host */
-    if (getppid() != (pid_t)strtol(host, NULL, 10)) _exit(0); /* it has ended already */
     struct sigaction action = {.sa_handler = pass_over, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
@@ -186,6 +197,9 @@ int main(int count, char **arguments) {
     if (!worker_wire) worker_give_up("the shared memory cannot be mapped");
     close(PLUGIN_WIRE_MEMORY);
     worker_make_table();
+    plugin_wire_message limits = receive();
+    worker_confine(&limits);
+    plugin_wire_dispose(&limits);
     open_module(arguments[1]);
     describe();
     receive_messages();

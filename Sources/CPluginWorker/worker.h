@@ -8,6 +8,7 @@
  *  exchange.c    channels: asking the host, and executing what it asks for meanwhile
  *  requests.c    the host's table: calls, replies, objects
  *  extensions.c  the extensions of that table
+ *  confine.c     limits and sandbox
  *  jobs.c        threads for completions, cancel handlers and the destruction of objects
  */
 #ifndef WORKER_H
@@ -92,7 +93,18 @@ typedef struct worker_handler {
     void *data;
 } worker_handler;
 
+/* confine.c */
+
+/* Limits what this process may reach and use, as a message CONFINE says, and reports what is not possible. For the time
+ * when there is one thread, and no module yet. */
+void worker_confine(const plugin_wire_message *message);
+
 /* main.c */
+
+/* Makes this process end with the host. */
+void worker_die_with_host(void);
+/* Tells the host why the file is not served, and waits to be ended. */
+_Noreturn void worker_fail(const char *details, uint64_t reason);
 
 /* Asks the host to serve one of the channels for requests of the worker's own threads. */
 void worker_announce(uint32_t channel);

@@ -34,7 +34,13 @@ final class TestHost: Sendable {
         configuration.hookTimeout = .seconds(600)
         configuration.log = { entry in records.entries.withLock { $0.append(entry) } }
         try configure(&configuration, folder)
-        if modulesAreIsolated { configuration.isolation.modules = .all }
+        if modulesAreIsolated {
+            configuration.isolation.modules = .all
+            // Modules of tests note in files what they do.
+            var rule = IsolationRule("*")
+            rule.writablePaths = [NSTemporaryDirectory()]
+            configuration.isolation.rules.append(rule)
+        }
         host = PluginHost(configuration)
     }
 

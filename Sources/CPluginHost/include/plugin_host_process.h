@@ -11,5 +11,9 @@ int plugin_host_process_open(pid_t process);
 int plugin_host_pipe(int ends[2]);
 /* Kills the process of such a descriptor, unless it has ended. */
 void plugin_host_process_kill(int descriptor);
+/* Returns the path of the library, or of the program, that has a function; null if there is none. */
+const char *plugin_host_library_of(const char *function);
+/* Finds a user by name or number, and the main group. A number without a user is its own group. Returns 0, or -1. */
+int plugin_host_find_user(const char *name, uid_t *user, gid_t *group);
 
 #endif

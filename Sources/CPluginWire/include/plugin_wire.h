@@ -42,10 +42,12 @@ enum plugin_wire_kind {
     PLUGIN_WIRE_COMPLETE,   /* a: the worker's number of the request; the outcome; b: what DONE has to name, or 0 */
     PLUGIN_WIRE_CANCELLED,  /* a: the worker's number of the handler; b: whether the call was cancelled */
     PLUGIN_WIRE_DESTROY,    /* a: an object or callback */
+    PLUGIN_WIRE_CONFINE,    /* the first of all, before a file is opened; values: the limits, see below */
     /* Messages of the worker. The host answers each with ANSWER, but for RETURN. */
     PLUGIN_WIRE_RETURN = 64,
-    PLUGIN_WIRE_DESCRIBE,      /* the first message: values: what the entry function has returned */
-    PLUGIN_WIRE_FAIL,          /* or this one: values: why the file cannot be opened; a: see main.c */
+    PLUGIN_WIRE_CONFINED,      /* the first message; values: a list of the parts of the sandbox that are missing */
+    PLUGIN_WIRE_DESCRIBE,      /* the second one; values: what the entry function has returned */
+    PLUGIN_WIRE_FAIL,          /* or this one; a: PLUGIN_WIRE_FAIL_...; values: details */
     PLUGIN_WIRE_PERFORM,       /* token: the parent; values: the request */
     PLUGIN_WIRE_BEGIN,         /* the same; a: the worker's number of the request; the answer has a token */
     PLUGIN_WIRE_CANCEL,        /* token */
@@ -74,6 +76,25 @@ enum plugin_wire_kind {
     /* Answer of the host. Most have a status or a number in a. */
     PLUGIN_WIRE_ANSWER = 128,
 };
+
+/* The values of CONFINE, in this order: the sandbox; the most bytes of memory, seconds of processor time, descriptors, and
+ * processes beside its own, each 0 for none or no limit; lists of the paths of its own libraries, of those that it may
+ * read, and of those that it may change; the network, and lists of the ports to which it may connect and on which it may
+ * listen; the user and the group, -1 for those of the host. */
+#define PLUGIN_WIRE_LIMITS 13
+#define PLUGIN_WIRE_SANDBOX_NONE 0
+#define PLUGIN_WIRE_SANDBOX_POSSIBLE 1
+#define PLUGIN_WIRE_SANDBOX_REQUIRED 2
+#define PLUGIN_WIRE_NETWORK_NONE 0
+#define PLUGIN_WIRE_NETWORK_PORTS 1
+#define PLUGIN_WIRE_NETWORK_ALL 2
+
+/* Why a file is not served. */
+#define PLUGIN_WIRE_FAIL_OPEN 1 /* the details are those of the dynamic linker */
+#define PLUGIN_WIRE_FAIL_NO_ENTRY 2
+#define PLUGIN_WIRE_FAIL_NULL 3
+#define PLUGIN_WIRE_FAIL_TOO_LARGE 4
+#define PLUGIN_WIRE_FAIL_UNCONFINED 5 /* a required part of the sandbox is missing: the details say which */
 
 /* Flags of RETURN, COMPLETE and of answers that are outcomes; those of calls and requests are their own. */
 #define PLUGIN_WIRE_SCALAR 1u /* the outcome is `scalar` */

@@ -172,6 +172,8 @@ extension PluginError.Code {
     public static let circularRequirement: Self = "circularRequirement"
     /// A module waits for another module that is itself waiting.
     public static let requirementWaits: Self = "requirementWaits"
+    /// A module waits for a permission that the host's configuration does not grant, or because it must be isolated.
+    public static let permissionMissing: Self = "permissionMissing"
     /// The module cannot be removed, because other modules require it.
     public static let required: Self = "required"
     /// There is no kept version of the module to roll back to.

@@ -34,6 +34,8 @@ public final class ModuleDescription {
     var hooks: [String] = []
     var events: [String] = []
     var requirements: [String] = []
+    var permissions: [String] = []
+    var requiresIsolation = false
     var interceptors: [String] = []
     var abiMinor = 0
 
@@ -75,6 +77,7 @@ public final class ModuleDescription {
         description.manifest = .immortal(json(of: manifest))
         // The manifest's text now contains them.
         (targets, types, routes, services, hooks, events, requirements, interceptors) = ([], [], [], [], [], [], [], [])
+        permissions = []
         described = UnsafeBufferPointer(start: .immortal(functions), count: functions.count)
         description.functions = described.baseAddress
         description.function_count = UInt64(described.count)
@@ -112,6 +115,8 @@ public final class ModuleDescription {
         if !hooks.isEmpty { entry.add("hooks", hooks) }
         if manifest.isExclusive { entry.add("exclusive", true) }
         if !requirements.isEmpty { entry.add("requires", requirements) }
+        if !permissions.isEmpty { entry.add("permissions", permissions) }
+        if requiresIsolation { entry.add("isolation", .string("required")) }
         if abiMinor != 0 { entry.add("abiMinor", .int(abiMinor)) }
         return entry.json
     }

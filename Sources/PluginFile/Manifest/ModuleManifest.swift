@@ -24,6 +24,10 @@ package struct ModuleManifest: Sendable, Equatable {
     package var isExclusive = false
     /// The modules and services that the module requires.
     package var requirements: [Requirement] = []
+    /// What the module needs to reach if it is isolated.
+    package var permissions: [Permission] = []
+    /// Whether it must be isolated.
+    package var isolation = IsolationDemand.optional
     /// The lowest minor version of the binary interface that the module needs.
     package var abiMinor = 0
 
@@ -105,7 +109,8 @@ package struct ModuleManifest: Sendable, Equatable {
             skipsUnknown: abiMinor > UInt16(PLUGIN_ABI_MINOR))
         try node.checkKeys([
             "name", "version", "summary", "concurrency", "level", "priority", "targets", "types", "routes", "services",
-            "events", "interceptors", "hooks", "exclusive", "requires", "abiMinor",
+            "events", "interceptors", "hooks", "exclusive", "requires", "permissions", "isolation",
+            "abiMinor",
         ])
         name = try node.name()
         version = try node.version()
@@ -125,6 +130,8 @@ package struct ModuleManifest: Sendable, Equatable {
         (hooks, asyncHooks) = try node.hooks()
         isExclusive = try node.isExclusive(with: hooks)
         requirements = try node.requirements(of: name, offering: services)
+        permissions = try node.permissions()
+        isolation = try node.choice("isolation", default: .optional)
     }
 }
 

@@ -17,6 +17,9 @@ public struct Isolation: Sendable {
 
     /// The modules that run in processes of their own. Default: none.
     public var modules = Modules.none
+    /// What isolated modules may reach and use. The first rule that names a module applies; the modules named here are
+    /// isolated, too. Default: none, so that all of them get what `IsolationRule("*")` allows.
+    public var rules: [IsolationRule] = []
     /// The path of the program `pluginhost-worker`. Default: the one beside this program.
     public var workerPath: String?
     /// How long a synchronous call may run in an isolated module, without the calls that the module makes meanwhile.

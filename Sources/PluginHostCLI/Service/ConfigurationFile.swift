@@ -5,13 +5,15 @@ internal import PluginHost
 internal import Synchronization
 
 /// The file of `--config`: a JSON object with the configuration of each module by its name, the list `interceptors`
-/// with the active interceptors, and the number `maximumURLLength`, which is read only at the start.
+/// with the active interceptors, and the number `maximumURLLength` and the list `isolation` with the rules for isolated
+/// modules, which are read only at the start.
 struct ConfigurationFile: Sendable {
     let path: String
 
     struct Contents: Sendable {
         var modules: [String: Value]
         var interceptors: [InterceptorRule] = []
+        var isolation: [IsolationRule] = []
         /// The number of bytes; `nil` if the file does not state it.
         var maximumURLLength: Int?
     }
@@ -30,11 +32,15 @@ struct ConfigurationFile: Sendable {
                 .invalidConfiguration,
                 "The configuration \(path) must be an object with an entry for each module, not a \(value.kind).")
         }
-        // A module may be named `interceptors` or `maximumURLLength`: the configuration of a module is a map.
+        // A module may be named like one of these: the configuration of a module is a map.
         var contents = Contents(modules: modules)
         if let length = modules["maximumURLLength"]?.int {
             contents.modules["maximumURLLength"] = nil
             contents.maximumURLLength = length
+        }
+        if let rules = modules["isolation"]?.list {
+            contents.modules["isolation"] = nil
+            contents.isolation = try rules.map { (rule) throws(PluginError) in try IsolationRule(rule) }
         }
         guard let interceptors = modules["interceptors"]?.list else { return contents }
         contents.modules["interceptors"] = nil

@@ -20,6 +20,7 @@ extension ParsedArguments {
             let contents = try ConfigurationFile(path: file).read()
             configuration.moduleConfiguration = contents.modules
             configuration.interceptors = contents.interceptors
+            configuration.isolation.rules = contents.isolation
             if let length = contents.maximumURLLength { configuration.maximumURLLength = length }
         }
         if let length = try urlLength { configuration.maximumURLLength = length }

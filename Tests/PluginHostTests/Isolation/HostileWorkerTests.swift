@@ -66,6 +66,11 @@ import Testing
                 description.count = sizeof values / sizeof *values;
                 uint32_t up = PLUGIN_WIRE_DOWN_CHANNELS;
                 if (send(PLUGIN_WIRE_SOCKET, &up, sizeof up, 0) < 0) return 1;
+                plugin_value nothing = plugin_value_list(NULL, 0);
+                plugin_wire_message confined = of(PLUGIN_WIRE_CONFINED);
+                confined.values = &nothing;
+                confined.count = 1;
+                ask(up, confined);
                 ask(up, description);
                 \(begin)
                 for (;;) {

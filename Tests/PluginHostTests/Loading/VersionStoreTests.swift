@@ -313,6 +313,6 @@ import Testing
 extension VersionStore {
     /// Returns the versions of a module that come from a plugins folder, the most recently kept first.
     func versions(of module: String, folder: String) -> [KeptVersion] {
-        versions(of: module).filter { $0.folder.hasBytes(of: Self.resolved(folder)) }
+        versions(of: module).filter { $0.folder.hasBytes(of: folder.withoutLinks) }
     }
 }

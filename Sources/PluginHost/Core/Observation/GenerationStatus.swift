@@ -27,6 +27,9 @@ public struct GenerationStatus: Sendable {
     public let mappedBytes: Int
     /// The id of the process of its own in which the module runs; `nil` if it runs in this process, or has ended.
     public let process: Int32?
+    /// The parts of its sandbox that the system lacks, each with the reason; empty if there is no sandbox, or nothing
+    /// is missing. See ``IsolationRule/Sandbox``.
+    public let missingProtections: [String]
 
     /// A state in the life cycle of a generation.
     public enum State: String, Sendable, CaseIterable {
@@ -62,6 +65,7 @@ public struct GenerationStatus: Sendable {
         let module = generation.module
         mappedBytes = module?.process == nil ? module?.staged.image.mappedSize ?? 0 : 0
         process = module?.hasEnded == false ? module?.process?.id : nil
+        missingProtections = module?.process?.missingProtections ?? []
     }
 
     /// The reason why it still exists, in words.

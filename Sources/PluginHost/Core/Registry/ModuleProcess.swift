@@ -5,6 +5,12 @@ protocol ModuleProcess: AnyObject, Sendable {
     /// The process id.
     var id: Int32 { get }
 
+    /// What it may reach and use.
+    var rule: IsolationRule { get }
+
+    /// The parts of its sandbox that the system lacks, with the reasons.
+    var missingProtections: [String] { get }
+
     /// Why the process is not there any more, as a sentence; `nil` while it runs.
     var ending: String? { get }
 

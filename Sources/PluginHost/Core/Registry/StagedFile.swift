@@ -43,6 +43,13 @@ struct StagedFile: Sendable {
     /// Returns a number for a file that is about to be loaded, unique in the process.
     static func nextNumber() -> UInt64 { lastNumber.add(1, ordering: .relaxed).newValue }
 
+    /// The name that a module in a file with this name is likely to have: `Shop` for `libShop.so`.
+    var nameOfModule: String {
+        let name = (original as NSString).lastPathComponent
+        let isLibrary = name.beginsWithBytes(of: "lib")
+        return String((isLibrary ? name.dropFirst(3) : name[...]).prefix { $0 != "." })
+    }
+
     /// The paths of the copies of these libraries.
     var libraryCopies: [String] {
         guard !libraries.isEmpty else { return [] }

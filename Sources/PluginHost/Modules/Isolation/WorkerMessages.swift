@@ -30,6 +30,14 @@ extension plugin_wire_message {
     /// Returns a text among the values, with replacements for bytes that are not UTF-8.
     func text(_ index: Int) -> String? { string(index).map { $0.bytes == nil ? "" : $0.text } }
 
+    /// Returns the texts of a list among the values, at most 64, shortened; `nil` if there is no such list.
+    func texts(_ index: Int) -> [String]? {
+        guard index < count, values[index].kind == PLUGIN_KIND_LIST, values[index].count <= 64 else { return nil }
+        let list = UnsafeBufferPointer(start: values[index].as.list, count: Int(values[index].count))
+        let texts = list.filter { $0.kind == PLUGIN_KIND_STRING && $0.as.string != nil && $0.count <= 1024 }
+        return texts.map { plugin_string(bytes: $0.as.string, count: UInt64($0.count)).text }
+    }
+
     /// Returns the entries of a map among the values.
     func map(_ index: Int) -> UnsafeBufferPointer<plugin_entry>? {
         guard index < count, values[index].kind == PLUGIN_KIND_MAP else { return nil }

@@ -12,9 +12,12 @@ import Synchronization
 /// Nothing that comes from the process is trusted. It ends with the host, and is never waited for by a thread whose
 /// caller has not called the module.
 final class WorkerProcess: ModuleProcess, Sendable {
-    /// What the processes of one host have in common.
+    /// What is determined before the process starts.
     struct Settings: Sendable {
+        /// With the times of the rule.
         let isolation: Isolation
+        /// What the process may reach and use.
+        let rule: IsolationRule
         /// The path of the program.
         let program: String
         let log: @Sendable (LogEntry) -> Void
@@ -51,7 +54,9 @@ final class WorkerProcess: ModuleProcess, Sendable {
         var ending: String?
         /// Whether the host no longer needs it.
         var isUnneeded = false
-        /// Whether its first message has come, and that message.
+        /// The parts of the sandbox that are missing; `nil` until it has told them.
+        var missingProtections: [String]?
+        /// Whether its message about the file has come, and that message.
         var hasSpoken = false
         var first: First?
         var generation: Unmanaged<Generation>?
@@ -76,6 +81,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
     var awaitsRestart: Bool { isRestartAwaited.load(ordering: .acquiring) }
     /// The shared memory; `nil` after the end of the process.
     var link: WorkerLink? { state.withLock { $0.link } }
+    var rule: IsolationRule { settings.rule }
+    var missingProtections: [String] { state.withLock { $0.missingProtections } ?? [] }
     /// The generation whose code it runs; `nil` until it is activated.
     var generation: Generation? { state.withLock { $0.generation }?.takeUnretainedValue() }
 
@@ -109,6 +116,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
         defer { close(pipe[1]) }
         _ = fcntl(pipe[0], F_SETFL, O_NONBLOCK)
         let process = WorkerProcess(file, settings, link, socket: sockets[0])
+        try process.postLimits()
         do throws(PluginError) {
             try WorkerSupervisor.shared.start(
                 process, memory: memory, socket: sockets[1], ownSocket: sockets[0], output: (pipe[0], pipe[1]))
@@ -141,12 +149,21 @@ final class WorkerProcess: ModuleProcess, Sendable {
         }
     }
 
-    /// Returns whether the process has not said anything yet: what it says about the file is kept for ever, so it is read
-    /// once.
+    /// Returns whether the process has told what its sandbox lacks, and has not said anything about the file yet: that is
+    /// kept for ever, so it is read once.
     func claimFirst() -> Bool {
         state.withLock { state in
             defer { state.hasSpoken = true }
-            return !state.hasSpoken
+            return !state.hasSpoken && state.missingProtections != nil
+        }
+    }
+
+    /// Records the parts of the sandbox that are missing. Returns false if they were known.
+    func setMissingProtections(_ parts: [String]) -> Bool {
+        state.withLock { state in
+            guard state.missingProtections == nil else { return false }
+            state.missingProtections = parts
+            return true
         }
     }
 

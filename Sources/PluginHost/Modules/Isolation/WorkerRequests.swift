@@ -57,8 +57,12 @@ extension WorkerProcess {
 
     // MARK: The description
 
-    /// Serves the only request before the module is activated: the description, or why there is none.
+    /// Serves the two requests before the module is activated: what its sandbox lacks; and the description, or why there
+    /// is none.
     private func serveFirst(_ request: plugin_wire_message) -> plugin_wire_message? {
+        if request.kind == PLUGIN_WIRE_CONFINED.rawValue {
+            return request.texts(0).flatMap { setMissingProtections($0) ? .answer() : nil }
+        }
         guard claimFirst() else { return nil }
         let first: First
         switch plugin_wire_kind(rawValue: request.kind) {
@@ -74,9 +78,14 @@ extension WorkerProcess {
 
     private func failure(_ code: UInt64, _ reason: String) -> PluginError {
         switch code {
-        case 1: PluginError(.openFailed, "\(file.original) cannot be opened: \(file.withOriginalPaths(reason)).")
-        case 2: PluginError(.invalidFile, "\(file.original) does not export \(PLUGIN_ENTRY_SYMBOL).")
-        case 4:
+        case UInt64(PLUGIN_WIRE_FAIL_OPEN): PluginError(.openFailed, "\(file.original) cannot be opened: \(file.withOriginalPaths(reason)).")
+        case UInt64(PLUGIN_WIRE_FAIL_NO_ENTRY): PluginError(.invalidFile, "\(file.original) does not export \(PLUGIN_ENTRY_SYMBOL).")
+        case UInt64(PLUGIN_WIRE_FAIL_UNCONFINED):
+            PluginError(
+                .openFailed,
+                "\(file.original) was not opened: its rule requires a sandbox, of which this system lacks \(reason). Run "
+                    + "the host where that is possible, or set “sandbox” to “possible”.")
+        case UInt64(PLUGIN_WIRE_FAIL_TOO_LARGE):
             PluginError(
                 .invalidDescription,
                 "The description of \(file.original) takes more than \(PLUGIN_WIRE_MAX_BYTES) bytes, which is the most "

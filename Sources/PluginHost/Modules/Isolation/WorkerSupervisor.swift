@@ -117,7 +117,9 @@ final class WorkerSupervisor: Sendable {
         defer { for word in words { free(word) } }
         var id: pid_t = 0
         let program = process.settings.program
-        let failure = posix_spawn(&id, program, &actions, &attributes, &words, environ)
+        var variables = process.settings.rule.variables.map { strdup($0) } + [nil]
+        defer { for variable in variables { free(variable) } }
+        let failure = posix_spawn(&id, program, &actions, &attributes, &words, &variables)
         guard failure == 0 else {
             throw PluginError(
                 .openFailed,

@@ -67,16 +67,36 @@ struct ModuleLoader {
     ///   `outOfResources`; if it is opened in a process of its own, also the errors of ``load(_:_:)``.
     func open(_ file: StagedFile) throws(PluginError) -> OpenedCode {
         guard let workers, workers.areUsed else { return .here(try openHere(file)) }
-        let (process, description) = try workers.open(file, timeout: guardian?.timeout ?? .seconds(30))
+        // The name is known only when the file is open. That of the file is likely to be the same.
+        let guess = workers.rule(for: file.nameOfModule, file)
+        let module = try openElsewhere(file, guess, workers)
+        let name = module.manifest.name
+        let rule = workers.rule(for: name, file)
+        if workers.isolates(name), rule == guess { return .elsewhere(module) }
+        module.process?.end()
+        guard workers.isolates(name) else { return .here(try openHere(file)) }
+        let confined = try openElsewhere(file, rule, workers)
+        guard confined.manifest.name == name else {
+            confined.process?.end()
+            throw PluginError(
+                .invalidDescription,
+                "\(file.original) names itself \(name) when it is opened first, and \(confined.manifest.name.shortened) "
+                    + "when it is opened again. The name of a module must not depend on anything.")
+        }
+        return .elsewhere(confined)
+    }
+
+    /// Opens a staged copy in a process of its own, and reads its description.
+    private func openElsewhere(
+        _ file: StagedFile, _ rule: IsolationRule, _ workers: Workers
+    ) throws(PluginError) -> LoadedModule {
+        let (process, description) = try workers.open(file, rule, timeout: guardian?.timeout ?? .seconds(30))
         do throws(PluginError) {
-            let module = try read(description, file, process)
-            if workers.isolates(module.manifest.name) { return .elsewhere(module) }
+            return try read(description, file, process)
         } catch {
             process.end()
             throw error
         }
-        process.end()
-        return .here(try openHere(file))
     }
 
     /// Reads the description of a file that was opened.

@@ -81,7 +81,10 @@ extension Plan {
                 let chosen = groups[index].chosen
                 do throws(PluginError) {
                     if let other = owners[chosen.manifest.name] { throw .nameTaken(chosen, by: other) }
-                    if chosen.served == nil { try claims.take(chosen.module, chosen.path) }
+                    if chosen.served == nil {
+                        if let error = chosen.module.missingPermission { throw error }
+                        try claims.take(chosen.module, chosen.path)
+                    }
                     return true
                 } catch {
                     conflicts[index] = error

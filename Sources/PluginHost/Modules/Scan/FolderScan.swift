@@ -78,7 +78,7 @@ struct FolderScan {
             while let folder = walk.next() {
                 do throws(PluginError) {
                     if !configuration.trustsEveryone { try Trust.check(folder: folder.path) }
-                    try UndoFile.recover(in: VersionStore.resolved(folder.path))
+                    try UndoFile.recover(in: folder.path.withoutLinks)
                 } catch {
                     // An untrusted folder is reported when it is scanned.
                     if error.code != .untrusted { context.reportProblem(error, "\(folder.path) (left behind)") }

@@ -23,7 +23,7 @@ struct SetAside {
     init(_ paths: [String], newDigests: [PathKey: UInt64] = [:]) throws(PluginError) {
         do throws(PluginError) {
             let locations = paths.map { path in
-                (path: path, folder: VersionStore.resolved((path as NSString).deletingLastPathComponent))
+                (path: path, folder: (path as NSString).deletingLastPathComponent.withoutLinks)
             }
             // In a folder that does not exist yet there is nothing to put back.
             for folder in Set(paths: locations.map(\.folder)).sorted().map(\.path) where access(folder, F_OK) == 0 {

@@ -30,13 +30,6 @@ extension VersionStore {
         guard (try? source.copy(to: output)) != nil, fsync(output) == 0 else { throw .current }
     }
 
-    /// Returns a folder's path without links, so that its versions are found however it is named.
-    static func resolved(_ folder: String) -> String {
-        guard let resolved = realpath(folder, nil) else { return folder }
-        defer { free(resolved) }
-        return String(cString: resolved)
-    }
-
     static func hex(_ number: UInt64) -> String {
         let digits = String(number, radix: 16)
         return String(repeating: "0", count: 16 - digits.count) + digits

@@ -82,7 +82,7 @@ extension VersionStore {
     /// Returns the kept versions of a module that belong in the folders of this host, each with the path at which it
     /// would be put back, the most recently kept first.
     func kept(_ name: String, for configuration: HostConfiguration) -> [(version: KeptVersion, path: String)] {
-        let folders = configuration.folders.map { (name: $0.droppingSlashes, resolved: VersionStore.resolved($0)) }
+        let folders = configuration.folders.map { (name: $0.droppingSlashes, resolved: $0.withoutLinks) }
         return versions(of: name).compactMap { kept in
             for folder in folders {
                 if kept.folder.hasBytes(of: folder.resolved) { return (kept, "\(folder.name)/\(kept.fileName)") }

@@ -63,7 +63,7 @@ final class VersionStore: Sendable {
             var files = try sources.map { path throws(POSIXError) in try KeptVersion.File(at: path, from: origin) }
             // The copy may have a different name from the original.
             files[0].path = (staged.original as NSString).lastPathComponent
-            try put(files, module, version, Self.resolved(folder), root, needed) { number, copy throws(POSIXError) in
+            try put(files, module, version, folder.withoutLinks, root, needed) { number, copy throws(POSIXError) in
                 try Self.copy(sources[number], to: copy)
             }
         }
@@ -78,7 +78,7 @@ final class VersionStore: Sendable {
         file path: String, module: String, version: SemanticVersion, folder: String, sparing needed: KeptVersion? = nil
     ) throws(PluginError) {
         try changing("\(path) cannot be moved to the kept versions") { root throws(POSIXError) in
-            let folder = Self.resolved(folder)
+            let folder = folder.withoutLinks
             let file = try KeptVersion.File(at: path, from: (path as NSString).deletingLastPathComponent)
             let versions = entries(of: module, from: folder, root)
             // If the version is already kept, perhaps with libraries, only its time is updated.

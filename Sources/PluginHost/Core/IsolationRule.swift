@@ -1,0 +1,108 @@
+import PluginFile
+
+/// What the process of an isolated module may reach and use.
+///
+///     configuration.isolation.rules = [IsolationRule("Thumbnails", folder: "/srv/plugins")]
+///     configuration.isolation.rules[0].readablePaths = ["/srv/pictures"]
+///
+/// A module for which there is a rule is isolated. Without grants its process reads only libraries, time zones, locales,
+/// and the copy of its own file; it has no network, and starts no programs. An isolated module without a rule gets what
+/// `IsolationRule("*")` allows. The restrictions begin before the file is opened. See <doc:IsolatedModules>.
+public struct IsolationRule: Sendable, Hashable {
+    /// Whether the process is restricted to what is granted.
+    public enum Sandbox: String, Sendable, Hashable, CaseIterable {
+        /// The module does not start if the system lacks a part of the sandbox.
+        case required
+        /// Parts that the system lacks are left out, which the log and ``GenerationStatus/missingProtections`` tell.
+        case possible
+        /// The process may do what the user of the host may. The limits still hold.
+        case none
+    }
+
+    /// What the process reaches over a network.
+    public enum Network: Sendable, Hashable {
+        /// No other process and no other computer.
+        case none
+        /// TCP connections to ports of any computer, and ports on which it listens, 1 to 65,535. Names of computers
+        /// cannot be resolved, since that needs UDP.
+        case ports(connect: [UInt16], listen: [UInt16])
+        /// All of IPv4 and IPv6.
+        case all
+    }
+
+    /// The name of the module, or `*` for every module that no earlier rule names.
+    public var module: String
+    /// The folder in which the module's file is, or is in a subfolder of; `nil` for any folder. A file elsewhere with
+    /// the same name gets no grants.
+    public var folder: String?
+    /// Whether the process is restricted to what is granted. Default: as far as the system can do that.
+    public var sandbox = Sandbox.possible
+    /// The absolute paths of files and folders that it may read, with all that these folders contain. They must exist.
+    public var readablePaths: [String] = []
+    /// The absolute paths of files and folders that it may read and change. They must exist.
+    public var writablePaths: [String] = []
+    /// What it reaches over a network. Default: nothing.
+    public var network = Network.none
+    /// The maximum size in bytes of its heap, its stacks and what else it writes to in memory; `nil` for no limit.
+    /// Beyond it, the module gets no more memory. Default: 4 GiB. Without effect in programs built with a sanitizer.
+    public var memoryLimit: Int? = 4 << 30
+    /// The processor time after which the process is ended, which counts as a crash, in whole seconds; `nil` for no
+    /// limit. Default: none.
+    public var processorTime: Duration?
+    /// The maximum number of open file descriptors, at least 16. Default: 256.
+    public var descriptorLimit = 256
+    /// The maximum number of processes that the module may start. Default: 0. They may run programs in `/usr/bin` and
+    /// where it may read, and may outlive the module.
+    public var processLimit = 0
+    /// The names of the variables of the host's environment that it gets, besides `LANG`, `LC_ALL`, `LC_CTYPE`, `TZ`,
+    /// `PATH` and `LD_LIBRARY_PATH`. Without a sandbox it gets all of them.
+    public var environment: [String] = []
+    /// The user whose rights the process has, by name or number, if the host is started by root. Default: that of the
+    /// host.
+    public var user: String?
+    /// See ``Isolation/callTimeout``; `nil` for that of all modules.
+    public var callTimeout: Duration?
+    /// See ``Isolation/hangGrace``; `nil` for that of all modules.
+    public var hangGrace: Duration?
+
+    /// Creates a rule that grants nothing.
+    ///
+    /// - Parameters:
+    ///   - module: The name of the module, or `*`.
+    ///   - folder: The folder in which its file is; `nil` for any folder.
+    public init(_ module: String, folder: String? = nil) { (self.module, self.folder) = (module, folder) }
+}
+
+extension Isolation {
+    /// Returns whether a module runs in a process of its own.
+    func isolates(_ module: String) -> Bool {
+        switch modules {
+        case .all: return true
+        case .named(let names) where names.contains(module): return true
+        case .named, .none: return rules.contains { $0.module == "*" || $0.module == module }
+        }
+    }
+
+    /// Returns what applies to an isolated module: the first rule that names it, else the first for all modules.
+    ///
+    /// - Parameter file: The path of its file, without links.
+    func rule(for module: String, file: String) -> IsolationRule {
+        let rules = rules.filter { $0.isAbout(file) }
+        return rules.first { $0.module == module } ?? rules.first { $0.module == "*" } ?? IsolationRule("*")
+    }
+
+    /// Returns the settings with the times of a rule.
+    func with(_ rule: IsolationRule) -> Isolation {
+        var isolation = self
+        if let time = rule.callTimeout { isolation.callTimeout = time }
+        if let time = rule.hangGrace { isolation.hangGrace = time }
+        return isolation
+    }
+}
+
+extension IsolationRule {
+    fileprivate func isAbout(_ file: String) -> Bool {
+        guard let folder else { return true }
+        return file.isBelow(folder.withoutLinks)
+    }
+}
