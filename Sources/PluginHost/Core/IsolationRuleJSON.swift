@@ -15,10 +15,12 @@ extension IsolationRule {
     ///
     /// - Throws: ``/PluginABI/PluginError/Code/invalidConfiguration``, naming the mistake.
     public init(_ value: Value) throws(PluginError) {
-        let node = try RuleNode(value, [
-            "module", "folder", "sandbox", "files", "network", "memory", "cpuSeconds", "descriptors", "processes",
-            "environment", "user", "callTimeout", "hangGrace",
-        ])
+        let node = try RuleNode(
+            value,
+            [
+                "module", "folder", "sandbox", "files", "network", "memory", "cpuSeconds", "descriptors", "processes",
+                "environment", "user", "callTimeout", "hangGrace",
+            ])
         guard let module = try node.text("module") else { throw node.error("“module” is missing") }
         self.init(module, folder: try node.text("folder"))
         if let folder, !folder.utf8.starts(with: "/".utf8) {
@@ -52,7 +54,8 @@ extension IsolationRule {
         default: break
         }
         guard value.map != nil, let ports = try node.object("network", ["connect", "listen"]) else {
-            throw node.error("“network” must be “none”, “all”, or an object with the ports to “connect” and to “listen”")
+            throw node.error(
+                "“network” must be “none”, “all”, or an object with the ports to “connect” and to “listen”")
         }
         return .ports(connect: try ports.ports("connect"), listen: try ports.ports("listen"))
     }
@@ -110,7 +113,8 @@ private struct RuleNode {
 
     func error(_ what: String) -> PluginError {
         let end = what.hasSuffix(".") || what.hasSuffix("?") ? "" : "."
-        return PluginError(.invalidConfiguration, "In the rule for isolated modules \(rule.json.shortened): \(what)\(end)")
+        return PluginError(
+            .invalidConfiguration, "In the rule for isolated modules \(rule.json.shortened): \(what)\(end)")
     }
 
     private func read<T>(_ key: String, _ what: String, _ body: (Value) -> T?) throws(PluginError) -> T? {

@@ -127,7 +127,10 @@ import Testing
             name: "Spy",
             actions: [
                 ("passwords", "TRY(open(\"/etc/passwd\", O_RDONLY));"),
-                ("many", "int last = 0; while (last >= 0 && last < 1000) last = dup(1); reply_int(call->token, errno);"),
+                (
+                    "many",
+                    "int last = 0; while (last >= 0 && last < 1000) last = dup(1); reply_int(call->token, errno);"
+                ),
             ], code: Self.spy.code)
         let host = try host([module], rule)
         #expect(try host.host.perform("Spy", "passwords").int == 0)
@@ -269,12 +272,12 @@ import Testing
         let rule = try IsolationRule(
             Self.json(
                 """
-                    {"module": "Thumbnails", "folder": "/srv/plugins", "sandbox": "required",
-                     "files": {"read": ["/srv/pictures"], "write": ["/srv/thumbnails"]},
-                     "network": {"connect": [443], "listen": [8080]}, "memory": "256M", "cpuSeconds": 60,
-                     "descriptors": 64, "processes": 2, "environment": ["API_KEY"], "user": "nobody",
-                     "callTimeout": 3, "hangGrace": 0.5}
-                    """))
+                {"module": "Thumbnails", "folder": "/srv/plugins", "sandbox": "required",
+                 "files": {"read": ["/srv/pictures"], "write": ["/srv/thumbnails"]},
+                 "network": {"connect": [443], "listen": [8080]}, "memory": "256M", "cpuSeconds": 60,
+                 "descriptors": 64, "processes": 2, "environment": ["API_KEY"], "user": "nobody",
+                 "callTimeout": 3, "hangGrace": 0.5}
+                """))
         #expect(rule.sandbox == .required)
         #expect(rule.memoryLimit == 256 << 20)
         #expect(rule.callTimeout == .seconds(3))

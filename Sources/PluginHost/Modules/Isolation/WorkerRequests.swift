@@ -78,8 +78,10 @@ extension WorkerProcess {
 
     private func failure(_ code: UInt64, _ reason: String) -> PluginError {
         switch code {
-        case UInt64(PLUGIN_WIRE_FAIL_OPEN): PluginError(.openFailed, "\(file.original) cannot be opened: \(file.withOriginalPaths(reason)).")
-        case UInt64(PLUGIN_WIRE_FAIL_NO_ENTRY): PluginError(.invalidFile, "\(file.original) does not export \(PLUGIN_ENTRY_SYMBOL).")
+        case UInt64(PLUGIN_WIRE_FAIL_OPEN):
+            PluginError(.openFailed, "\(file.original) cannot be opened: \(file.withOriginalPaths(reason)).")
+        case UInt64(PLUGIN_WIRE_FAIL_NO_ENTRY):
+            PluginError(.invalidFile, "\(file.original) does not export \(PLUGIN_ENTRY_SYMBOL).")
         case UInt64(PLUGIN_WIRE_FAIL_UNCONFINED):
             PluginError(
                 .openFailed,

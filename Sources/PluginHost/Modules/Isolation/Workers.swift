@@ -44,7 +44,8 @@ final class Workers: Sendable {
         _ file: StagedFile, _ rule: IsolationRule, timeout: Duration
     ) throws(PluginError) -> (WorkerProcess, UnsafePointer<plugin_module>) {
         let settings = WorkerProcess.Settings(
-            isolation: isolation.with(rule), rule: rule, program: try program(for: file), log: log, hasCrashed: hasCrashed)
+            isolation: isolation.with(rule), rule: rule, program: try program(for: file), log: log,
+            hasCrashed: hasCrashed)
         let (process, description) = try WorkerProcess.start(file, settings, timeout: timeout)
         processes.withLock { processes in
             processes.removeAll { $0.ending != nil }
