@@ -2,6 +2,7 @@
 #ifndef PLUGIN_HOST_PROCESS_H
 #define PLUGIN_HOST_PROCESS_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Returns a descriptor that refers to a child process, and is readable when it has ended; -1, and sets errno, if there can
@@ -11,5 +12,9 @@ int plugin_host_process_open(pid_t process);
 int plugin_host_pipe(int ends[2]);
 /* Kills the process of such a descriptor, unless it has ended. */
 void plugin_host_process_kill(int descriptor);
+/* Reads how many bytes of memory a child process has in use, and how many nanoseconds of processor time it has used in
+ * all its threads. Returns 0; -1 if it has ended or cannot be read. `descriptor` refers to it, so that the figures are
+ * never those of a later process with the same number. */
+int plugin_host_process_usage(int descriptor, pid_t process, uint64_t *resident, uint64_t *time);
 
 #endif

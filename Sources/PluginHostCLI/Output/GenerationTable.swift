@@ -11,9 +11,10 @@ extension RecordTable {
             .size("MAPPED", "mappedBytes"), .text("FILE", "file", absent: "-"),
         ],
         notes: { generation in
-            let calls = generation.list("calls").map { Note(text: text(of: $0), colour: .dim) }
-            guard generation["state"] == "draining", let reason = generation["reason"]?.string else { return calls }
-            return calls + [Note(text: reason, colour: .yellow)]
+            let process = text(ofProcess: generation).map { [Note(text: $0, colour: .dim)] } ?? []
+            let notes = process + generation.list("calls").map { Note(text: text(of: $0), colour: .dim) }
+            guard generation["state"] == "draining", let reason = generation["reason"]?.string else { return notes }
+            return notes + [Note(text: reason, colour: .yellow)]
         })
 
     private static func text(of call: Value) -> String {

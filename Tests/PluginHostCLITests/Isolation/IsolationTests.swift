@@ -50,6 +50,29 @@ import Testing
         #expect(eventually { kill(before, 0) != 0 })
     }
 
+    @Test func `The list and the statistics have what the processes use`() throws {
+        let program = try HostProgram()
+        let (process, socket) = try start(program)
+        var attached = program
+        attached.namesFolder = false
+        let worker = Int(try worker(attached, socket))
+        let module = try attached.run("list", "--attach", socket, "--json").json?.list?.first
+        #expect(module?["process"]?.int == worker)
+        #expect(try #require(module?["residentBytes"]?.int) > 0)
+        #expect(module?["processorTime"]?.double != nil)
+        for options in [[], ["--all"]] {
+            let list = try attached.run(["list", "--attach", socket] + options).output
+            #expect(list.contains("process \(worker), ") && list.contains("of processor time"))
+        }
+        let statistics = try attached.run("stats", "--attach", socket, "--processes", "--json").json
+        #expect(statistics?["actions"]?.list?.isEmpty == false)
+        #expect(statistics?["processes"]?[0]?["process"]?.int == worker)
+        #expect(statistics?["processes"]?[0]?["restarts"] == 0)
+        #expect(try attached.run("stats", "--attach", socket, "--processes").output.contains("\nPROCESS "))
+        process.signal(SIGTERM)
+        _ = try process.wait()
+    }
+
     @Test func `No descriptor and no zombie is left after crashes`() throws {
         let program = try HostProgram()
         let (process, socket) = try start(program)

@@ -27,6 +27,9 @@ public struct GenerationStatus: Sendable {
     public let mappedBytes: Int
     /// The id of the process of its own in which the module runs; `nil` if it runs in this process, or has ended.
     public let process: Int32?
+    /// The memory and the processor time of that process, when this status was made; `nil` if there is no such process,
+    /// or `/proc` is not mounted.
+    public let usage: ProcessUsage?
 
     /// A state in the life cycle of a generation.
     public enum State: String, Sendable, CaseIterable {
@@ -62,6 +65,7 @@ public struct GenerationStatus: Sendable {
         let module = generation.module
         mappedBytes = module?.process == nil ? module?.staged.image.mappedSize ?? 0 : 0
         process = module?.hasEnded == false ? module?.process?.id : nil
+        usage = module?.process?.usage
     }
 
     /// The reason why it still exists, in words.

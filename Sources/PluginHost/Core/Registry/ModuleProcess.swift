@@ -5,6 +5,9 @@ protocol ModuleProcess: AnyObject, Sendable {
     /// The process id.
     var id: Int32 { get }
 
+    /// The memory and the processor time that it uses; `nil` if it has ended, or they cannot be read. Does not block.
+    var usage: ProcessUsage? { get }
+
     /// Why the process is not there any more, as a sentence; `nil` while it runs.
     var ending: String? { get }
 

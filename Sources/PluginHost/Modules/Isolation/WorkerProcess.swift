@@ -28,7 +28,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
     let objects = WorkerObjects()
     let outbox: WorkerOutbox
     let output: WorkerOutput
-    private let state: Mutex<State>
+    let state: Mutex<State>
     private let answer = DispatchSemaphore(value: 0)
     /// The number of channels with calls of serial modules or targets that have not returned in time. No other such call
     /// begins while they may still run.
@@ -40,7 +40,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
     /// The thread for what follows the end of a process. It does not depend on threads that run code of modules.
     private static let afterwards = SerialThread("host.crashes")
 
-    private struct State {
+    struct State {
         /// `nil` after the end of the process.
         var link: WorkerLink?
         /// The descriptor of the process; -1 if there is none.
