@@ -10,7 +10,8 @@ import Testing
     private static let module = CModule(
         name: "Bad",
         actions: [
-            ("crash", "abort();"), ("process", "reply_int(call->token, getpid());"),
+            ("crash", "fprintf(stderr, \"out of paper\\n\"); abort();"),
+            ("process", "reply_int(call->token, getpid());"),
             ("quiet", "close(1); close(2); reply(call, \"\");"),
         ])
 
@@ -40,6 +41,8 @@ import Testing
         #expect(process.line { $0.contains("restarted Bad") } != nil)
         let list = try attached.run("list", "--attach", socket).output
         #expect(list.contains("restarted 1 time"))
+        let all = try attached.run("list", "--all", "--attach", socket).output
+        #expect(all.contains("last words:\n    out of paper\n"), "\(all)")
         let before = try worker(attached, socket)
         let restart = try attached.run("restart", "Bad", "--attach", socket)
         #expect(restart.output.hasPrefix("restarted Bad in process "))

@@ -49,6 +49,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
         var doom: String?
         /// Why the process is not there any more.
         var ending: String?
+        /// Whether it has ended without being unneeded.
+        var hasCrashed = false
         /// Whether the host no longer needs it.
         var isUnneeded = false
         /// Whether its first message has come, and that message.
@@ -63,15 +65,16 @@ final class WorkerProcess: ModuleProcess, Sendable {
         case failure(PluginError)
     }
 
-    private init(_ file: StagedFile, _ settings: Settings, _ link: WorkerLink, socket: Int32) {
+    private init(_ file: StagedFile, _ settings: Settings, _ link: WorkerLink, socket: Int32, output: Int32) {
         (self.file, self.settings) = (file, settings)
         outbox = WorkerOutbox(socket)
         state = Mutex(State(link: link))
-        output = WorkerOutput(file.original, settings.log)
+        self.output = WorkerOutput(file.original, descriptor: output, settings.log)
     }
 
     var id: Int32 { processID.load(ordering: .relaxed) }
     var ending: String? { state.withLock { $0.ending } }
+    var lastWords: [String] { state.withLock(\.hasCrashed) ? output.lastWords.lines : [] }
     var hasLateCalls: Bool { lateCalls.areRunning }
     var awaitsRestart: Bool { isRestartAwaited.load(ordering: .acquiring) }
     /// The shared memory; `nil` after the end of the process.
@@ -108,13 +111,13 @@ final class WorkerProcess: ModuleProcess, Sendable {
         }
         defer { close(pipe[1]) }
         _ = fcntl(pipe[0], F_SETFL, O_NONBLOCK)
-        let process = WorkerProcess(file, settings, link, socket: sockets[0])
+        let process = WorkerProcess(file, settings, link, socket: sockets[0], output: pipe[0])
         do throws(PluginError) {
             try WorkerSupervisor.shared.start(
-                process, memory: memory, socket: sockets[1], ownSocket: sockets[0], output: (pipe[0], pipe[1]))
+                process, memory: memory, socket: sockets[1], ownSocket: sockets[0], output: pipe[1])
         } catch {
             process.outbox.close()
-            close(pipe[0])
+            process.output.close()
             throw error
         }
         return (process, try process.waitForDescription(timeout))
@@ -128,8 +131,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
                 "\(file.original) could not be opened within \(timeout), which is the hookTimeout: a constructor or the "
                     + "entry function does not return. Its process was ended.")
         }
-        let (first, ending) = state.withLock { ($0.first, $0.ending) }
-        switch first {
+        switch state.withLock({ $0.first }) {
         case .description(let description): return description
         case .failure(let error):
             end()
@@ -137,7 +139,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
         case nil:
             throw PluginError(
                 .openFailed,
-                "\(file.original) crashed while it was opened in a process of its own. \(ending ?? "")")
+                "\(file.original) crashed while it was opened in a process of its own. \(report ?? "")")
         }
     }
 
@@ -194,6 +196,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
         let (link, generation, isUnneeded) = state.withLock { state in
             defer { (state.link, state.descriptor) = (nil, -1) }
             state.ending = state.doom ?? Self.sentence(status)
+            state.hasCrashed = !state.isUnneeded
             return (state.link, state.generation, state.isUnneeded)
         }
         outbox.close()
