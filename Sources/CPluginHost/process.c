@@ -4,11 +4,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 int plugin_host_process_open(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
@@ -36,3 +39,30 @@ int plugin_host_find_user(const char *name, uid_t *user, gid_t *group) {
 }
 
 void plugin_host_process_kill(int descriptor) { syscall(SYS_pidfd_send_signal, descriptor, SIGKILL, NULL, 0); }
+
+/* Reads the resident pages of a process. Returns 0 or -1. */
+static int read_resident(pid_t process, uint64_t *resident) {
+    char text[256];
+    snprintf(text, sizeof text, "/proc/%d/statm", (int)process);
+    int file = open(text, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return -1;
+    ssize_t count = read(file, text, sizeof text - 1);
+    close(file);
+    if (count <= 0) return -1;
+    text[count] = 0;
+    unsigned long long pages = 0;
+    if (sscanf(text, "%*u %llu", &pages) != 1) return -1;
+    *resident = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return 0;
+}
+
+int plugin_host_process_usage(int descriptor, pid_t process, uint64_t *resident, uint64_t *time) {
+    clockid_t clock;
+    struct timespec used;
+    if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &used) != 0) return -1;
+    *time = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+    if (read_resident(process, resident) != 0) return -1;
+    /* Its number cannot have passed to another process if it has not ended until now. */
+    struct pollfd end = {.fd = descriptor, .events = POLLIN};
+    return poll(&end, 1, 0) == 0 ? 0 : -1;
+}

@@ -2,6 +2,7 @@
 #ifndef PLUGIN_HOST_PROCESS_H
 #define PLUGIN_HOST_PROCESS_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Returns a descriptor that refers to a child process, and is readable when it has ended; -1, and sets errno, if there can
@@ -15,5 +16,9 @@ void plugin_host_process_kill(int descriptor);
 const char *plugin_host_library_of(const char *function);
 /* Finds a user by name or number, and the main group. A number without a user is its own group. Returns 0, or -1. */
 int plugin_host_find_user(const char *name, uid_t *user, gid_t *group);
+/* Reads how many bytes of memory a child process has in use, and how many nanoseconds of processor time it has used in
+ * all its threads. Returns 0; -1 if it has ended or cannot be read. `descriptor` refers to it, so that the figures are
+ * never those of a later process with the same number. */
+int plugin_host_process_usage(int descriptor, pid_t process, uint64_t *resident, uint64_t *time);
 
 #endif

@@ -6,8 +6,8 @@ public enum HostChange: Sendable, CustomStringConvertible {
     case added(ModuleStatus)
     /// A module has a new generation. The previous one drains.
     case replaced(ModuleStatus, GenerationStatus)
-    /// The process of an isolated module has ended by itself, or was ended because it hung. The text is the reason, and
-    /// what happens next.
+    /// The process of an isolated module has ended by itself, or was ended because it hung. The text is the reason
+    /// with the last words of the process (see ``GenerationStatus/lastWords``), and what happens next.
     case crashed(GenerationStatus, String)
     /// An isolated module was started again from the same file.
     case restarted(ModuleStatus)

@@ -17,6 +17,9 @@ public struct ModuleStatus: Sendable {
     public var generation: Int?
     /// The id of the process of its own in which the module runs; `nil` if it runs in this process, or does not serve.
     public var process: Int32?
+    /// The memory and the processor time of that process, when this status was made; `nil` if there is no such process,
+    /// or `/proc` is not mounted.
+    public var usage: ProcessUsage?
     /// How often the module was started again after a crash, since the host was started.
     public var restarts = 0
     /// The names of the module's targets.
@@ -62,6 +65,7 @@ public struct ModuleStatus: Sendable {
         self.generation = generation?.number
         let code = generation?.module
         process = code?.hasEnded == false ? code?.process?.id : nil
+        usage = code?.process?.usage
         targets = manifest?.targets.map(\.name) ?? []
         interceptors = manifest?.interceptors.map(\.name) ?? []
     }

@@ -11,10 +11,25 @@ extension RecordTable {
             .size("MAPPED", "mappedBytes"), .text("FILE", "file", absent: "-"),
         ],
         notes: { generation in
+            let process = text(ofProcess: generation).map { [Note(text: $0, colour: .dim)] } ?? []
             let calls = generation.list("calls").map { Note(text: text(of: $0), colour: .dim) }
-            guard generation["state"] == "draining", let reason = generation["reason"]?.string else { return calls }
-            return calls + [Note(text: reason, colour: .yellow)]
+            let notes = process + missingProtections(generation) + lastWords(generation) + calls
+            guard generation["state"] == "draining", let reason = generation["reason"]?.string else { return notes }
+            return notes + [Note(text: reason, colour: .yellow)]
         })
+
+    /// Returns a note about the parts of the sandbox that the system lacks.
+    private static func missingProtections(_ generation: Value) -> [Note] {
+        let parts = generation.texts("missingProtections")
+        return parts.isEmpty ? [] : [Note(text: "sandbox without " + parts.joined(separator: ", "), colour: .yellow)]
+    }
+
+    /// Returns notes about what a process has written before it crashed.
+    private static func lastWords(_ generation: Value) -> [Note] {
+        let words = generation.texts("lastWords")
+        guard !words.isEmpty else { return [] }
+        return (["its process crashed; last words:"] + words.map { "  \($0)" }).map { Note(text: $0, colour: .red) }
+    }
 
     private static func text(of call: Value) -> String {
         var text = "runs \(call.text("action"))"

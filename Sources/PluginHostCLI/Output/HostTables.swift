@@ -42,6 +42,14 @@ extension RecordTable {
             .text("ACTION", "action"),
         ])
 
+    /// The table of the processes of isolated modules.
+    static let processes = RecordTable(
+        whenEmpty: "No processes.",
+        columns: [
+            .number("PROCESS", "process"), .size("MEMORY", "residentBytes"), .duration("TIME", "processorTime"),
+            .number("RESTARTS", "restarts"), .text("MODULE", "name", absent: "-"),
+        ])
+
     /// The table of a module's kept versions.
     static let versions = RecordTable(columns: [
         .text("VERSION", "version"), .text("KEPT", "kept"), .size("SIZE", "bytes"),

@@ -24,8 +24,16 @@ extension RecordTable {
     /// Returns a note about the process of an isolated module; `nil` if it has none and never crashed.
     private static func process(_ module: Value) -> Note? {
         let restarts = module["restarts"]?.int.map { "restarted \(counted($0, "time"))" }
-        let parts = [module["process"]?.int.map { "process \($0)" }, restarts].compactMap(\.self)
+        let parts = [text(ofProcess: module), restarts].compactMap(\.self)
         return parts.isEmpty ? nil : Note(text: parts.joined(separator: ", "), colour: .dim)
+    }
+
+    /// Returns the process in a record, with what it uses; `nil` if there is none.
+    static func text(ofProcess record: Value) -> String? {
+        guard let process = record["process"]?.int else { return nil }
+        let memory = record["residentBytes"]?.int.map(\.inBytes)
+        let time = record["processorTime"]?.double.map { "\(inShort(seconds: $0)) of processor time" }
+        return (["process \(process)"] + [memory, time].compactMap(\.self)).joined(separator: ", ")
     }
 
     /// Returns a note about the calls that an interceptor intercepts, and whether it has run past deadlines.

@@ -51,8 +51,8 @@ extension ModuleStatus {
         .entries([
             "name": .text(name), "version": .text(version), "state": .string(state.rawValue), "file": .string(file),
             "targets": .texts(targets), "since": .time(since), "generation": generation.map(Value.int),
-            "process": process.map { .int(Int($0)) }, "restarts": restarts == 0 ? nil : .int(restarts),
-            "error": error?.record, "note": note.map(Value.string),
+            "process": process.map { .int(Int($0)) }, "residentBytes": usage?.memory, "processorTime": usage?.time,
+            "restarts": restarts == 0 ? nil : .int(restarts), "error": error?.record, "note": note.map(Value.string),
             "problems": problems.isEmpty ? nil : .list(problems.map(\.record)),
         ])
     }
@@ -74,13 +74,20 @@ extension ModuleStatus {
     }
 }
 
+extension ProcessUsage {
+    fileprivate var memory: Value { .int(residentBytes) }
+    fileprivate var time: Value { .seconds(processorTime) }
+}
+
 extension GenerationStatus {
     var record: Value {
         .entries([
             "generation": .int(number), "name": .string(name), "version": .string(version), "file": .string(file),
             "state": .string(state.rawValue), "created": .time(created), "since": .time(since),
             "reason": .string(reason), "objects": .int(objects), "mappedBytes": .int(mappedBytes),
-            "process": process.map { .int(Int($0)) },
+            "process": process.map { .int(Int($0)) }, "residentBytes": usage?.memory, "processorTime": usage?.time,
+            "lastWords": lastWords.isEmpty ? nil : .texts(lastWords),
+            "missingProtections": missingProtections.isEmpty ? nil : .texts(missingProtections),
             "calls": .list(
                 calls.map { call in
                     [
@@ -89,6 +96,18 @@ extension GenerationStatus {
                     ]
                 }),
         ])
+    }
+}
+
+extension GenerationStatus {
+    /// Returns the record of its process; `nil` if it has none.
+    func processRecord(restarts: Int) -> Value? {
+        process.map { process in
+            .entries([
+                "name": .string(name), "generation": .int(number), "process": .int(Int(process)),
+                "residentBytes": usage?.memory, "processorTime": usage?.time, "restarts": .int(restarts),
+            ])
+        }
     }
 }
 

@@ -24,7 +24,10 @@ struct HostMethod: Sendable {
         },
         HostMethod("routes") { service, _ in .list(service.host.routes.map(\.record)) },
         HostMethod("services") { service, _ in .list(service.host.services.map(\.record)) },
-        HostMethod("stats") { service, _ in .list(service.host.statistics.map(\.record)) },
+        HostMethod("stats", ["processes"]) { service, parameters in
+            let actions = Value.list(service.host.statistics.map(\.record))
+            return try parameters.flag("processes") ? ["actions": actions, "processes": service.processes] : actions
+        },
         HostMethod(
             "call", ["target", "service", "version", "object", "action", "parameters", "bytes", "timeout"],
             runsModules: true
@@ -105,6 +108,12 @@ extension LocalHost {
     fileprivate var modules: Value {
         let interceptors = host.interceptors
         return .list(host.modules.map { $0.record(with: interceptors) })
+    }
+
+    /// The processes of isolated modules, those that still drain included.
+    fileprivate var processes: Value {
+        let restarts = Dictionary(host.modules.map { ($0.name, $0.restarts) }) { max($0, $1) }
+        return .list(host.generations.compactMap { $0.processRecord(restarts: restarts[$0.name] ?? 0) })
     }
 
     /// Every generation, including those that drain or were retired, and the memory of all retired generations.

@@ -73,6 +73,10 @@ struct FixtureModule: Module {
             Action("plain") { () throws -> Int in throw PlainError.bad }
             Action("later") { () async throws -> Int in throw PluginError("outOfStock", "There are no more.") }
             Action("tooBig") { UInt64.max }
+            Action("trap", .required("word", String.self)) { word in
+                let numbers = [word.utf8.count]
+                return numbers[word == "really" ? 1 : 0]
+            }
         }
 
         Target("Shared", make: Made.init) {

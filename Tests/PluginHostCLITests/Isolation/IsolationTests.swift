@@ -10,7 +10,8 @@ import Testing
     private static let module = CModule(
         name: "Bad",
         actions: [
-            ("crash", "abort();"), ("process", "reply_int(call->token, getpid());"),
+            ("crash", "fprintf(stderr, \"out of paper\\n\"); abort();"),
+            ("process", "reply_int(call->token, getpid());"),
             ("quiet", "close(1); close(2); reply(call, \"\");"),
         ])
 
@@ -40,6 +41,8 @@ import Testing
         #expect(process.line { $0.contains("restarted Bad") } != nil)
         let list = try attached.run("list", "--attach", socket).output
         #expect(list.contains("restarted 1 time"))
+        let all = try attached.run("list", "--all", "--attach", socket).output
+        #expect(all.contains("last words:\n    out of paper\n"), "\(all)")
         let before = try worker(attached, socket)
         let restart = try attached.run("restart", "Bad", "--attach", socket)
         #expect(restart.output.hasPrefix("restarted Bad in process "))
@@ -48,6 +51,29 @@ import Testing
         process.signal(SIGTERM)
         #expect(try process.wait().code == 0)
         #expect(eventually { kill(before, 0) != 0 })
+    }
+
+    @Test func `The list and the statistics have what the processes use`() throws {
+        let program = try HostProgram()
+        let (process, socket) = try start(program)
+        var attached = program
+        attached.namesFolder = false
+        let worker = Int(try worker(attached, socket))
+        let module = try attached.run("list", "--attach", socket, "--json").json?.list?.first
+        #expect(module?["process"]?.int == worker)
+        #expect(try #require(module?["residentBytes"]?.int) > 0)
+        #expect(module?["processorTime"]?.double != nil)
+        for options in [[], ["--all"]] {
+            let list = try attached.run(["list", "--attach", socket] + options).output
+            #expect(list.contains("process \(worker), ") && list.contains("of processor time"))
+        }
+        let statistics = try attached.run("stats", "--attach", socket, "--processes", "--json").json
+        #expect(statistics?["actions"]?.list?.isEmpty == false)
+        #expect(statistics?["processes"]?[0]?["process"]?.int == worker)
+        #expect(statistics?["processes"]?[0]?["restarts"] == 0)
+        #expect(try attached.run("stats", "--attach", socket, "--processes").output.contains("\nPROCESS "))
+        process.signal(SIGTERM)
+        _ = try process.wait()
     }
 
     @Test func `No descriptor and no zombie is left after crashes`() throws {

@@ -30,6 +30,13 @@ public struct GenerationStatus: Sendable {
     /// The parts of its sandbox that the system lacks, each with the reason; empty if there is no sandbox, or nothing
     /// is missing. See ``IsolationRule/Sandbox``.
     public let missingProtections: [String]
+    /// The memory and the processor time of that process, when this status was made; `nil` if there is no such process,
+    /// or `/proc` is not mounted.
+    public let usage: ProcessUsage?
+    /// If that process has ended by itself, or was ended because it hung: the last lines that it has written to its
+    /// standard output, its standard error and the log, at most 20 with 4 KiB, control characters escaped. Otherwise
+    /// empty.
+    public let lastWords: [String]
 
     /// A state in the life cycle of a generation.
     public enum State: String, Sendable, CaseIterable {
@@ -66,6 +73,8 @@ public struct GenerationStatus: Sendable {
         mappedBytes = module?.process == nil ? module?.staged.image.mappedSize ?? 0 : 0
         process = module?.hasEnded == false ? module?.process?.id : nil
         missingProtections = module?.process?.missingProtections ?? []
+        usage = module?.process?.usage
+        lastWords = module?.process?.lastWords ?? []
     }
 
     /// The reason why it still exists, in words.

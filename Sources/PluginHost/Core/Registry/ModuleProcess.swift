@@ -11,8 +11,15 @@ protocol ModuleProcess: AnyObject, Sendable {
     /// The parts of its sandbox that the system lacks, with the reasons.
     var missingProtections: [String] { get }
 
+    /// The memory and the processor time that it uses; `nil` if it has ended, or they cannot be read. Does not block.
+    var usage: ProcessUsage? { get }
+
     /// Why the process is not there any more, as a sentence; `nil` while it runs.
     var ending: String? { get }
+
+    /// The last lines that it has written to its standard output, its standard error and the log, with control characters
+    /// as escapes; empty unless it has ended by itself, or was ended because it hung.
+    var lastWords: [String] { get }
 
     /// Whether a call that has ended for its caller, because it was too late, still runs in it.
     var hasLateCalls: Bool { get }
@@ -37,8 +44,8 @@ extension Generation {
 
     /// The error of a start during which its process has ended; `nil` if it has not.
     func crash(in step: String) -> PluginError? {
-        guard let ending = module?.process?.ending else { return nil }
-        return PluginError(.activationFailed, "\(name) (\(file)) crashed in \(step). \(ending)")
+        guard let report = module?.process?.report else { return nil }
+        return PluginError(.activationFailed, "\(name) (\(file)) crashed in \(step). \(report)")
     }
 }
 

@@ -89,14 +89,14 @@ struct Restart {
 
     /// Reports the crash. Returns what is reported.
     private func tell(_ pause: Duration?) -> String {
-        let ending = generation.module?.process?.ending ?? ""
+        let report = generation.module?.process?.report ?? ""
         let next =
             switch pause {
             case nil: "It has crashed too often, and is not started again until its file changes."
             case .zero?: "It is started again."
             case let pause?: "It is started again in \(pause)."
             }
-        let reason = "\(ending) \(next)"
+        let reason = "\(report) \(next)"
         generation.log(.error, "crashed. \(reason)")
         context.announcements.tell(.crashed(GenerationStatus(generation, .draining), reason))
         return reason

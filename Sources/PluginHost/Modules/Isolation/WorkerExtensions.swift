@@ -12,6 +12,7 @@ extension WorkerProcess {
         switch kind {
         case PLUGIN_WIRE_LOG:
             guard let text = request.string(0) else { return nil }
+            output.noteLog(text.text)
             HostTable.log.pointee.write(
                 table, parent(request.token, generation), UInt32(truncatingIfNeeded: request.a), text)
             return .answer()

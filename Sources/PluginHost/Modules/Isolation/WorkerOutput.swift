@@ -6,12 +6,17 @@ import Synchronization
 final class WorkerOutput: Sendable {
     fileprivate struct State {
         var module: String
+        /// The host's end of the pipe; -1 when it is closed.
+        var descriptor: Int32
         var line: [UInt8] = []
         /// The second in which lines are counted, and how many there are.
         var second: Int64 = 0
         var count = 0
     }
 
+    /// The host's end of the pipe, while it is open.
+    let descriptor: Int32
+    let lastWords = LastWords()
     private let state: Mutex<State>
     private let log: @Sendable (LogEntry) -> Void
     /// How many entries wait for ``writer``.
@@ -28,25 +33,54 @@ final class WorkerOutput: Sendable {
     /// How many lines are logged in a second; further ones are only counted.
     fileprivate static let linesMax = 1000
 
-    /// - Parameter name: What the lines are about until the name of the module is known.
-    init(_ name: String, _ log: @escaping @Sendable (LogEntry) -> Void) {
-        state = Mutex(State(module: name))
-        self.log = log
+    /// - Parameters:
+    ///   - name: What the lines are about until the name of the module is known.
+    ///   - descriptor: The host's end of the pipe, which this object takes over. Reading from it must not block.
+    init(_ name: String, descriptor: Int32, _ log: @escaping @Sendable (LogEntry) -> Void) {
+        state = Mutex(State(module: name, descriptor: descriptor))
+        (self.descriptor, self.log) = (descriptor, log)
     }
 
     func setModule(_ name: String) { state.withLock { $0.module = name } }
 
-    /// Takes bytes that the process has written.
-    func take(_ bytes: UnsafeRawBufferPointer) {
-        log(
+    /// What there was to be read: bytes, nothing yet, or nothing any more.
+    enum Reading { case bytes, nothing, end }
+
+    /// Reads what the process has written, but not so much at a time that others wait. May be called from any thread.
+    @discardableResult
+    func read() -> Reading {
+        withUnsafeTemporaryAllocation(byteCount: 65536, alignment: 1) { buffer in
             state.withLock { state in
-                var entries: [LogEntry] = []
-                for byte in bytes {
-                    if byte != UInt8(ascii: "\n") { state.line.append(byte) }
-                    if byte == UInt8(ascii: "\n") || state.line.count >= Self.lineMax { state.endLine(&entries) }
-                }
-                return entries
-            })
+                guard state.descriptor >= 0 else { return .end }
+                let count = Glibc.read(state.descriptor, buffer.baseAddress, buffer.count)
+                guard count > 0 else { return count == 0 ? .end : .nothing }
+                // Under the lock, so that the lines stay in order.
+                log(take(UnsafeRawBufferPointer(rebasing: buffer[..<count]), &state))
+                return .bytes
+            }
+        }
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer, _ state: inout State) -> [LogEntry] {
+        var entries: [LogEntry] = []
+        for byte in bytes {
+            if byte != UInt8(ascii: "\n") { state.line.append(byte) }
+            if byte == UInt8(ascii: "\n") || state.line.count >= Self.lineMax { state.endLine(&entries, lastWords) }
+        }
+        return entries
+    }
+
+    /// Notes an entry of the log as one of the last words, after what the process has written before.
+    func noteLog(_ text: String) {
+        read()
+        lastWords.add(text)
+    }
+
+    func close() {
+        state.withLock { state in
+            if state.descriptor >= 0 { Glibc.close(state.descriptor) }
+            state.descriptor = -1
+        }
     }
 
     /// Takes the last line, which may have no end.
@@ -54,7 +88,7 @@ final class WorkerOutput: Sendable {
         log(
             state.withLock { state in
                 var entries: [LogEntry] = []
-                if !state.line.isEmpty { state.endLine(&entries) }
+                if !state.line.isEmpty { state.endLine(&entries, lastWords) }
                 state.tellDropped(&entries)
                 return entries
             })
@@ -79,8 +113,10 @@ final class WorkerOutput: Sendable {
 }
 
 extension WorkerOutput.State {
-    fileprivate mutating func endLine(_ entries: inout [LogEntry]) {
+    fileprivate mutating func endLine(_ entries: inout [LogEntry], _ lastWords: LastWords) {
         defer { line = [] }
+        let text = String(decoding: line, as: UTF8.self)
+        lastWords.addOutput(text)
         let now = monotonicNow() / 1_000_000_000
         if now != second {
             tellDropped(&entries)
@@ -88,7 +124,7 @@ extension WorkerOutput.State {
         }
         count += 1
         guard count <= WorkerOutput.linesMax else { return }
-        entries.append(LogEntry(level: .info, module: module, message: String(decoding: line, as: UTF8.self)))
+        entries.append(LogEntry(level: .info, module: module, message: text))
     }
 
     fileprivate mutating func tellDropped(_ entries: inout [LogEntry]) {

@@ -31,7 +31,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
     let objects = WorkerObjects()
     let outbox: WorkerOutbox
     let output: WorkerOutput
-    private let state: Mutex<State>
+    let state: Mutex<State>
     private let answer = DispatchSemaphore(value: 0)
     /// The number of channels with calls of serial modules or targets that have not returned in time. No other such call
     /// begins while they may still run.
@@ -43,7 +43,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
     /// The thread for what follows the end of a process. It does not depend on threads that run code of modules.
     private static let afterwards = SerialThread("host.crashes")
 
-    private struct State {
+    struct State {
         /// `nil` after the end of the process.
         var link: WorkerLink?
         /// The descriptor of the process; -1 if there is none.
@@ -52,6 +52,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
         var doom: String?
         /// Why the process is not there any more.
         var ending: String?
+        /// Whether it has ended without being unneeded.
+        var hasCrashed = false
         /// Whether the host no longer needs it.
         var isUnneeded = false
         /// The parts of the sandbox that are missing; `nil` until it has told them.
@@ -68,15 +70,16 @@ final class WorkerProcess: ModuleProcess, Sendable {
         case failure(PluginError)
     }
 
-    private init(_ file: StagedFile, _ settings: Settings, _ link: WorkerLink, socket: Int32) {
+    private init(_ file: StagedFile, _ settings: Settings, _ link: WorkerLink, socket: Int32, output: Int32) {
         (self.file, self.settings) = (file, settings)
         outbox = WorkerOutbox(socket)
         state = Mutex(State(link: link))
-        output = WorkerOutput(file.original, settings.log)
+        self.output = WorkerOutput(file.original, descriptor: output, settings.log)
     }
 
     var id: Int32 { processID.load(ordering: .relaxed) }
     var ending: String? { state.withLock { $0.ending } }
+    var lastWords: [String] { state.withLock(\.hasCrashed) ? output.lastWords.lines : [] }
     var hasLateCalls: Bool { lateCalls.areRunning }
     var awaitsRestart: Bool { isRestartAwaited.load(ordering: .acquiring) }
     /// The shared memory; `nil` after the end of the process.
@@ -115,14 +118,14 @@ final class WorkerProcess: ModuleProcess, Sendable {
         }
         defer { close(pipe[1]) }
         _ = fcntl(pipe[0], F_SETFL, O_NONBLOCK)
-        let process = WorkerProcess(file, settings, link, socket: sockets[0])
-        try process.postLimits()
+        let process = WorkerProcess(file, settings, link, socket: sockets[0], output: pipe[0])
         do throws(PluginError) {
+            try process.postLimits()
             try WorkerSupervisor.shared.start(
-                process, memory: memory, socket: sockets[1], ownSocket: sockets[0], output: (pipe[0], pipe[1]))
+                process, memory: memory, socket: sockets[1], ownSocket: sockets[0], output: pipe[1])
         } catch {
             process.outbox.close()
-            close(pipe[0])
+            process.output.close()
             throw error
         }
         return (process, try process.waitForDescription(timeout))
@@ -136,8 +139,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
                 "\(file.original) could not be opened within \(timeout), which is the hookTimeout: a constructor or the "
                     + "entry function does not return. Its process was ended.")
         }
-        let (first, ending) = state.withLock { ($0.first, $0.ending) }
-        switch first {
+        switch state.withLock({ $0.first }) {
         case .description(let description): return description
         case .failure(let error):
             end()
@@ -145,7 +147,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
         case nil:
             throw PluginError(
                 .openFailed,
-                "\(file.original) crashed while it was opened in a process of its own. \(ending ?? "")")
+                "\(file.original) crashed while it was opened in a process of its own. \(report ?? "")")
         }
     }
 
@@ -211,6 +213,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
         let (link, generation, isUnneeded) = state.withLock { state in
             defer { (state.link, state.descriptor) = (nil, -1) }
             state.ending = state.doom ?? Self.sentence(status)
+            state.hasCrashed = !state.isUnneeded
             return (state.link, state.generation, state.isUnneeded)
         }
         outbox.close()

@@ -20,7 +20,7 @@ final class WorkerSupervisor: Sendable {
         let descriptor: Int32
         /// The host's end of the socket, which the outbox closes; -1 once the worker has closed its own.
         var socket: Int32
-        /// The end of the pipe for its output; -1 once nobody can write any more.
+        /// The end of the pipe for its output, which the output closes; -1 once nobody can write any more.
         var output: Int32
         let id: pid_t
         /// Bytes of a message of the worker that is not complete.
@@ -48,20 +48,21 @@ final class WorkerSupervisor: Sendable {
     ///   - memory: The shared memory.
     ///   - socket: The worker's end of the socket.
     ///   - ownSocket: The host's end.
-    ///   - output: The pipe for its output: the end of the host, which this object takes over, and that of the worker.
+    ///   - output: The worker's end of the pipe for its output.
     /// - Throws: `outOfResources`; `openFailed` if the program cannot be started.
     func start(
-        _ process: WorkerProcess, memory: Int32, socket: Int32, ownSocket: Int32, output: (own: Int32, other: Int32)
+        _ process: WorkerProcess, memory: Int32, socket: Int32, ownSocket: Int32, output: Int32
     ) throws(PluginError) {
         try startThread()
         let answer = Answer()
         let command: @Sendable () -> Void = {
             do throws(PluginError) {
-                let (id, descriptor) = try Self.spawn(process, memory: memory, socket: socket, output: output.other)
+                let (id, descriptor) = try Self.spawn(process, memory: memory, socket: socket, output: output)
                 process.hasStarted(id, descriptor: descriptor)
                 self.watched.append(
                     Watched(
-                        process: process, descriptor: descriptor, socket: ownSocket, output: output.own, id: id))
+                        process: process, descriptor: descriptor, socket: ownSocket,
+                        output: process.output.descriptor, id: id))
             } catch {
                 answer.error.withLock { $0 = error }
             }
@@ -162,27 +163,13 @@ final class WorkerSupervisor: Sendable {
     }
 
     private func look(at index: Int, _ events: [Int32]) {
-        if events[2] != 0, readOutput(of: watched[index]) == .end {
-            close(watched[index].output)
+        if events[2] != 0, watched[index].process.output.read() == .end {
+            watched[index].process.output.close()
             watched[index].output = -1  // `poll` passes over it.
         }
         if events[1] & POLLOUT != 0 { watched[index].process.outbox.flush() }
         if events[1] & ~POLLOUT != 0 { receive(index) }
         if events[0] != 0 { reap(index) }
-    }
-
-    /// What there was to be read: bytes, nothing yet, or nothing any more.
-    private enum Reading { case bytes, nothing, end }
-
-    /// Reads what the process has written, but not so much at a time that others wait.
-    private func readOutput(of worker: Watched) -> Reading {
-        guard worker.output >= 0 else { return .end }
-        return withUnsafeTemporaryAllocation(byteCount: 65536, alignment: 1) { buffer in
-            let count = read(worker.output, buffer.baseAddress, buffer.count)
-            guard count > 0 else { return count == 0 ? .end : .nothing }
-            worker.process.output.take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            return .bytes
-        }
     }
 
     /// Receives the numbers of channels that the worker wants to be served.
@@ -223,11 +210,11 @@ final class WorkerSupervisor: Sendable {
         guard reaped != 0, reaped > 0 || errno == ECHILD else { return }
         let worker = watched.remove(at: index)
         // What it has written before its end; a process that it has started may still write.
-        for _ in 0..<64 where readOutput(of: worker) == .bytes {}
+        for _ in 0..<64 where worker.process.output.read() == .bytes {}
         worker.process.output.end()
         worker.process.hasEnded(reaped > 0 ? status : nil)
         close(worker.descriptor)
-        if worker.output >= 0 { close(worker.output) }
+        worker.process.output.close()
     }
 }
 

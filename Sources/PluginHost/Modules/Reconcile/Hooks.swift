@@ -203,6 +203,7 @@ struct StartedHook {
             // The call has a timeout of its own, after which it replies.
             return try outcome.wait(hooks.patience(with: hook.rawValue, of: generation, nil))
         } catch {
+            if let crash = generation.crash(in: hook.rawValue) { throw crash }
             throw PluginError(
                 .activationFailed,
                 "\(hook.rawValue) of \(generation.name) (\(generation.file)) failed: \(error.message)",
