@@ -2,14 +2,11 @@
 #include "plugin_host_process.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,20 +19,6 @@ const char *plugin_host_library_of(const char *function) {
     void *address = dlsym(RTLD_DEFAULT, function);
     Dl_info library;
     return address && dladdr(address, &library) ? library.dli_fname : NULL;
-}
-
-int plugin_host_find_user(const char *name, uid_t *user, gid_t *group) {
-    char buffer[16384], *end;
-    struct passwd entry, *found = NULL;
-    errno = 0;
-    unsigned long number = strtoul(name, &end, 10);
-    int is_number = *name >= '0' && *name <= '9' && *end == 0 && errno == 0 && number < (uid_t)-1;
-    if (is_number) getpwuid_r((uid_t)number, &entry, buffer, sizeof buffer, &found);
-    else getpwnam_r(name, &entry, buffer, sizeof buffer, &found);
-    if (!found && !is_number) return -1;
-    *user = found ? found->pw_uid : (uid_t)number;
-    *group = found ? found->pw_gid : (gid_t)number;
-    return 0;
 }
 
 void plugin_host_process_kill(int descriptor) { syscall(SYS_pidfd_send_signal, descriptor, SIGKILL, NULL, 0); }

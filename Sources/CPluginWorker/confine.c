@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -37,7 +36,7 @@ enum { MISSING_MAX = 64, MISSING_LENGTH = 512 };
 
 /* The limits of this process; see PLUGIN_WIRE_CONFINE. */
 typedef struct worker_limits {
-    int64_t sandbox, network, user, group;
+    int64_t sandbox, network;
     uint64_t memory, seconds, descriptors, processes;
     const plugin_value *own_folders, *readable, *writable, *connects, *binds; /* lists */
 } worker_limits;
@@ -99,15 +98,7 @@ static void be_first_victim(void) {
     close(file);
 }
 
-/* ---------------------------------------------------------------------------------------- user */
-
-static void change_user(const worker_limits *limits) {
-    if (limits->user < 0) return;
-    if (setgroups(0, NULL) != 0 || setresgid((gid_t)limits->group, (gid_t)limits->group, (gid_t)limits->group) != 0
-        || setresuid((uid_t)limits->user, (uid_t)limits->user, (uid_t)limits->user) != 0)
-        return lacks_by_errno("the user");
-    prctl(PR_SET_DUMPABLE, 1); /* so that its own files in /proc can be written */
-}
+/* ---------------------------------------------------------------------------------- privileges */
 
 static void drop_capabilities(void) {
     for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
@@ -133,13 +124,22 @@ static int write_text(const char *path, const char *text) {
 /* Threads of one process; in a namespace of its own, other processes of the user do not count. */
 enum { THREADS_MAX = 1024 };
 
+/* The kernel does not count the threads of a process whose real user is root. The effective one remains, and with it the
+ * right to read the file. No process of the system has this number. */
+enum { USER_INSTEAD_OF_ROOT = 2147480000 };
+
 /* No network but what is granted, no shared memory of others, and a count of threads of its own. */
 static void enter_namespaces(const worker_limits *limits) {
+    int is_root = geteuid() == 0 && setresuid(USER_INSTEAD_OF_ROOT, (uid_t)-1, (uid_t)-1) == 0;
     char users[64], groups[64];
     snprintf(users, sizeof users, "%u %u 1", geteuid(), geteuid());
     snprintf(groups, sizeof groups, "%u %u 1", getegid(), getegid());
     int network = limits->network == PLUGIN_WIRE_NETWORK_NONE ? CLONE_NEWNET : 0;
-    if (unshare(CLONE_NEWUSER | CLONE_NEWIPC | network) != 0) return lacks_by_errno("namespaces");
+    if (unshare(CLONE_NEWUSER | CLONE_NEWIPC | network) != 0) {
+        lacks_by_errno("namespaces");
+        if (is_root) (void)!setresuid(0, (uid_t)-1, (uid_t)-1);
+        return;
+    }
     if (write_text("/proc/self/setgroups", "deny") != 0 || write_text("/proc/self/uid_map", users) != 0
         || write_text("/proc/self/gid_map", groups) != 0)
         return lacks_by_errno("namespaces");
@@ -425,8 +425,6 @@ static worker_limits limits_in(const plugin_value *values) {
         .network = values[8].as.integer,
         .connects = &values[9],
         .binds = &values[10],
-        .user = values[11].as.integer,
-        .group = values[12].as.integer,
     };
 }
 
@@ -435,16 +433,13 @@ void worker_confine(const plugin_wire_message *message) {
     worker_limits held = limits_in(message->values), *limits = &held;
     be_first_victim();
     set_limits(limits);
-    change_user(limits);
     if (limits->sandbox) {
         enter_namespaces(limits);
         drop_capabilities();
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) lacks_by_errno("no_new_privs");
-        worker_die_with_host(); /* a change of the user has undone it */
+        worker_die_with_host(); /* a change of rights may have undone it */
         restrict_files(limits);
         filter_calls(limits);
-    } else {
-        worker_die_with_host();
     }
     report(limits->sandbox == PLUGIN_WIRE_SANDBOX_REQUIRED);
 }

@@ -14,8 +14,6 @@ int plugin_host_pipe(int ends[2]);
 void plugin_host_process_kill(int descriptor);
 /* Returns the path of the library, or of the program, that has a function; null if there is none. */
 const char *plugin_host_library_of(const char *function);
-/* Finds a user by name or number, and the main group. A number without a user is its own group. Returns 0, or -1. */
-int plugin_host_find_user(const char *name, uid_t *user, gid_t *group);
 /* Reads how many bytes of memory a child process has in use, and how many nanoseconds of processor time it has used in
  * all its threads. Returns 0; -1 if it has ended or cannot be read. `descriptor` refers to it, so that the figures are
  * never those of a later process with the same number. */

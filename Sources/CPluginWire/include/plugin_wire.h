@@ -80,8 +80,8 @@ enum plugin_wire_kind {
 /* The values of CONFINE, in this order: the sandbox; the most bytes of memory, seconds of processor time, descriptors, and
  * processes beside its own, each 0 for none or no limit; lists of the paths of its own libraries, of those that it may
  * read, and of those that it may change; the network, and lists of the ports to which it may connect and on which it may
- * listen; the user and the group, -1 for those of the host. */
-#define PLUGIN_WIRE_LIMITS 13
+ * listen. */
+#define PLUGIN_WIRE_LIMITS 11
 #define PLUGIN_WIRE_SANDBOX_NONE 0
 #define PLUGIN_WIRE_SANDBOX_POSSIBLE 1
 #define PLUGIN_WIRE_SANDBOX_REQUIRED 2

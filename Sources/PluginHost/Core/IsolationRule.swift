@@ -57,9 +57,6 @@ public struct IsolationRule: Sendable, Hashable {
     /// The names of the variables of the host's environment that it gets, besides `LANG`, `LC_ALL`, `LC_CTYPE`, `TZ`,
     /// `PATH` and `LD_LIBRARY_PATH`. Without a sandbox it gets all of them.
     public var environment: [String] = []
-    /// The user whose rights the process has, by name or number, if the host is started by root. Default: that of the
-    /// host.
-    public var user: String?
     /// See ``Isolation/callTimeout``; `nil` for that of all modules.
     public var callTimeout: Duration?
     /// See ``Isolation/hangGrace``; `nil` for that of all modules.

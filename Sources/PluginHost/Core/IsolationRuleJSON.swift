@@ -8,7 +8,7 @@ extension IsolationRule {
     ///      "files": {"read": ["/srv/pictures"], "write": ["/srv/thumbnails"]},
     ///      "network": {"connect": [443], "listen": [8080]},
     ///      "memory": "256M", "cpuSeconds": 60, "descriptors": 64, "processes": 0, "environment": ["API_KEY"],
-    ///      "user": "nobody", "callTimeout": 30, "hangGrace": 5}
+    ///      "callTimeout": 30, "hangGrace": 5}
     ///
     /// `network` may also be `"none"` or `"all"`; `memory` a number of bytes, or a number with `K`, `M` or `G`, or 0
     /// for no limit.
@@ -19,7 +19,7 @@ extension IsolationRule {
             value,
             [
                 "module", "folder", "sandbox", "files", "network", "memory", "cpuSeconds", "descriptors", "processes",
-                "environment", "user", "callTimeout", "hangGrace",
+                "environment", "callTimeout", "hangGrace",
             ])
         guard let module = try node.text("module") else { throw node.error("“module” is missing") }
         self.init(module, folder: try node.text("folder"))
@@ -41,7 +41,6 @@ extension IsolationRule {
         if let count = try node.number("descriptors", in: 16...1_000_000) { descriptorLimit = count }
         if let count = try node.number("processes", in: 0...100_000) { processLimit = count }
         environment = try node.texts("environment")
-        user = try node.text("user")
         callTimeout = try node.time("callTimeout")
         hangGrace = try node.time("hangGrace")
     }
@@ -87,7 +86,6 @@ extension IsolationRule {
         if descriptorLimit != none.descriptorLimit { add("descriptors", .int(descriptorLimit)) }
         if processLimit != 0 { add("processes", .int(processLimit)) }
         add("environment", list(environment))
-        add("user", user.map(Value.string))
         add("callTimeout", callTimeout.map { .double($0 / .seconds(1)) })
         add("hangGrace", hangGrace.map { .double($0 / .seconds(1)) })
         return "{\(entries.joined(separator: ", "))}"

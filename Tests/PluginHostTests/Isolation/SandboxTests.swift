@@ -210,17 +210,6 @@ import Testing
         #expect(error.message.contains("/nonexistent/pictures"))
     }
 
-    @Test func `An unknown user is an error that names the rule`() throws {
-        var rule = IsolationRule("*")
-        rule.user = "nobody-of-this-name"
-        let host = try TestHost { configuration, folder in
-            try folder.copy(try CModule().build(), as: "plugins/libGood.so")
-            configuration.isolation.rules = [rule]
-        }
-        try host.host.start()
-        #expect(host.status("libGood.so")?.error?.code == .invalidConfiguration)
-    }
-
     // MARK: - Permissions
 
     private func waiting(_ more: String, _ rule: IsolationRule?) throws -> (TestHost, ModuleStatus?) {
@@ -275,7 +264,7 @@ import Testing
                 {"module": "Thumbnails", "folder": "/srv/plugins", "sandbox": "required",
                  "files": {"read": ["/srv/pictures"], "write": ["/srv/thumbnails"]},
                  "network": {"connect": [443], "listen": [8080]}, "memory": "256M", "cpuSeconds": 60,
-                 "descriptors": 64, "processes": 2, "environment": ["API_KEY"], "user": "nobody",
+                 "descriptors": 64, "processes": 2, "environment": ["API_KEY"],
                  "callTimeout": 3, "hangGrace": 0.5}
                 """))
         #expect(rule.sandbox == .required)

@@ -10,17 +10,15 @@ import PluginFile
 extension WorkerProcess {
     /// Sends the limits, before the process is started.
     ///
-    /// - Throws: `invalidConfiguration` if there is no such user.
+    /// - Throws: `invalidValue` if a path contains a zero byte.
     func postLimits() throws(PluginError) {
         let rule = settings.rule
-        let user = try rule.userAndGroup()
         let (network, connects, listens) = rule.networkAndPorts
         let values: [Value] = [
             .int(Int(rule.sandboxNumber)), .int(rule.memoryLimit ?? 0), .int(rule.processorSeconds),
             .int(max(16, rule.descriptorLimit)), .int(rule.processLimit),
             Self.list([file.folder] + Self.libraryFolders), Self.list(rule.readablePaths), Self.list(rule.writablePaths), .int(network),
-            .list(connects.map { .int(Int($0)) }), .list(listens.map { .int(Int($0)) }), .int(user.user),
-            .int(user.group),
+            .list(connects.map { .int(Int($0)) }), .list(listens.map { .int(Int($0)) }),
         ]
         try Value.list(values).lend { list in
             var message = plugin_wire_message()
@@ -64,19 +62,6 @@ extension IsolationRule {
 
     /// Whole seconds, at least one; 0 for no limit.
     fileprivate var processorSeconds: Int { processorTime.map { max(1, Int(clamping: $0.components.seconds)) } ?? 0 }
-
-    /// The numbers of the user and its group; -1 for those of the host.
-    fileprivate func userAndGroup() throws(PluginError) -> (user: Int, group: Int) {
-        guard let user else { return (-1, -1) }
-        var (number, group): (uid_t, gid_t) = (0, 0)
-        guard plugin_host_find_user(user, &number, &group) == 0 else {
-            throw PluginError(
-                .invalidConfiguration,
-                "The rule of \(module) names the user “\(user.shortened)”, whom this system does not know. Name another "
-                    + "one, or leave it out.")
-        }
-        return (Int(number), Int(group))
-    }
 
     /// The environment of the process, as `NAME=value`.
     var variables: [String] {
