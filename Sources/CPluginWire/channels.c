@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
+#include "rooms.h"
 #include "values.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,7 +19,8 @@ typedef struct head {
     uint64_t token, a;
     int64_t b;
     plugin_value scalar;
-    uint32_t count, length; /* of the values: how many, and how many bytes they take */
+    uint32_t count, length; /* of the values: how many, and how many bytes they take. Where these are more than
+                             * PLUGIN_WIRE_CHANNEL_BYTES, there is the number of a room instead, in eight bytes. */
 } head;
 
 typedef struct channel {
@@ -29,7 +29,7 @@ typedef struct channel {
     head head;
     _Atomic uint32_t sleeps[2]; /* whether each side waits in the kernel */
     uint8_t unused[56];
-    uint8_t bytes[2][PLUGIN_WIRE_MAX_BYTES]; /* the values, by the side that writes them */
+    uint8_t bytes[2][PLUGIN_WIRE_CHANNEL_BYTES]; /* the values, by the side that writes them */
 } channel;
 
 _Static_assert(offsetof(channel, sleeps) == 64, "the turn and the head are one line of the cache");
@@ -39,6 +39,7 @@ _Static_assert(sizeof(channel) % 4096 == 0, "channels do not share pages");
 
 struct plugin_wire {
     channel *channels;
+    plugin_wire_rooms *rooms;
     uint32_t side;
     _Atomic int has_ended;
     /* Of each channel; used by the thread that it belongs to: the messages so far, and whether the other side last ran
@@ -52,27 +53,19 @@ struct plugin_wire {
 /* -------------------------------------------------------------------------------------- memory */
 
 int plugin_wire_create(void) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < MEMORY_SIZE) {
-        errno = EFBIG; /* instead of the signal SIGXFSZ */
-        return -1;
-    }
-    int descriptor = memfd_create("pluginhost.channels", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-    if (descriptor < 0) return -1;
-    if (ftruncate(descriptor, (off_t)MEMORY_SIZE) == 0
-        && fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-        return descriptor;
-    int error = errno;
-    close(descriptor);
-    errno = error;
-    return -1;
+    int descriptor = wire_memory_create("pluginhost.channels", MEMORY_SIZE);
+    if (descriptor >= 0) (void)fcntl(descriptor, F_ADD_SEALS, F_SEAL_SEAL);
+    return descriptor;
 }
 
 plugin_wire *plugin_wire_map(int descriptor, uint32_t side) {
     plugin_wire *wire = calloc(1, sizeof *wire);
     if (!wire) return NULL;
+    wire->rooms = wire_rooms_create();
     void *memory = mmap(NULL, MEMORY_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
-    if (memory == MAP_FAILED) {
+    if (!wire->rooms || memory == MAP_FAILED) {
+        if (memory != MAP_FAILED) munmap(memory, MEMORY_SIZE);
+        if (wire->rooms) wire_rooms_release(wire->rooms);
         free(wire);
         return NULL;
     }
@@ -86,6 +79,8 @@ plugin_wire *plugin_wire_map(int descriptor, uint32_t side) {
 void plugin_wire_unmap(plugin_wire *wire) {
     if (!wire) return;
     munmap(wire->channels, MEMORY_SIZE);
+    wire_rooms_close(wire->rooms);
+    wire_rooms_release(wire->rooms);
     free(wire);
 }
 
@@ -194,8 +189,12 @@ static head head_of(const plugin_wire_message *message) {
 int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_message *message) {
     channel *channel = &wire->channels[index];
     head head = head_of(message);
-    if (message->count) {
-        wire_out out = {channel->bytes[wire->side], 0, PLUGIN_WIRE_MAX_BYTES, 0, 0};
+    if (message->room) {
+        uint64_t room = message->room;
+        memcpy(channel->bytes[wire->side], &room, sizeof room);
+        head.length = message->length;
+    } else if (message->count) {
+        wire_out out = {channel->bytes[wire->side], 0, PLUGIN_WIRE_CHANNEL_BYTES, 0, 0};
         wire_put_values(&out, message->values, message->count, 0);
         if (out.has_failed) return 1;
         head.length = (uint32_t)out.used;
@@ -212,24 +211,44 @@ int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_messag
     return 0;
 }
 
-/* Makes a message of a head and its bytes, which it takes over. Returns 0, or 1 if they make no sense. */
-static int make(const head *head, uint8_t *bytes, plugin_wire_message *message) {
+/* Makes a message of a head and its bytes, to which it then refers. Returns 0, or 1 if they make no sense. */
+static int read_values(const head *head, uint8_t *bytes, plugin_wire_message *message) {
     plugin_value *values = NULL;
     int has_objects = 0;
     if (head->count) {
         wire_in in = {bytes, 0, head->length, 0};
         values = bytes ? wire_take_values(&in, head->count, 0) : NULL;
         has_objects = in.has_objects;
-        if (!values || in.used != head->length) {
-            free(bytes);
-            return 1;
-        }
+        if (!values || in.used != head->length) return 1;
     }
-    *message = (plugin_wire_message){head->kind,  head->flags, head->token,  head->a,
-                                     head->b,     head->scalar, values,      head->count,
-                                     (uint32_t)has_objects};
+    *message = (plugin_wire_message){.kind = head->kind,
+                                     .flags = head->flags,
+                                     .token = head->token,
+                                     .a = head->a,
+                                     .b = head->b,
+                                     .scalar = head->scalar,
+                                     .values = values,
+                                     .count = head->count,
+                                     .has_objects = (uint32_t)has_objects};
     if (message->scalar.kind > PLUGIN_KIND_DOUBLE) message->scalar = plugin_value_null();
     return 0;
+}
+
+/* Makes a message of a head and bytes from malloc, which it takes over. Returns 0, or 1 if they make no sense. */
+static int make(const head *head, uint8_t *bytes, plugin_wire_message *message) {
+    int is_senseless = read_values(head, bytes, message);
+    if (is_senseless) free(bytes);
+    return is_senseless;
+}
+
+/* Makes a message of a head and the values in a room. Returns 0, or 1 if they make no sense. */
+static int make_of_room(plugin_wire *wire, const head *head, uint64_t room, plugin_wire_message *message) {
+    uint8_t *bytes = room <= UINT32_MAX ? wire_rooms_map(wire->rooms, (uint32_t)room, head->length) : NULL;
+    if (!bytes) return 1;
+    int is_senseless = read_values(head, bytes, message);
+    if (is_senseless) wire_rooms_unmap(wire->rooms, (uint32_t)room, bytes, head->length);
+    else (message->room = (uint32_t)room, message->length = head->length, message->rooms = wire->rooms);
+    return is_senseless;
 }
 
 int plugin_wire_receive(plugin_wire *wire, uint32_t index, plugin_wire_message *message) {
@@ -243,6 +262,11 @@ int plugin_wire_receive(plugin_wire *wire, uint32_t index, plugin_wire_message *
     int own = sched_getcpu();
     wire->is_apart[index] = own < 0 || processor != (uint32_t)own;
     if (head.length > PLUGIN_WIRE_MAX_BYTES || (head.count == 0) != (head.length == 0)) return 1;
+    if (head.length > PLUGIN_WIRE_CHANNEL_BYTES) {
+        uint64_t room;
+        memcpy(&room, channel->bytes[1 - wire->side], sizeof room);
+        return make_of_room(wire, &head, room, message);
+    }
     uint8_t *bytes = NULL;
     if (head.count) {
         bytes = malloc(head.length);
@@ -253,17 +277,26 @@ int plugin_wire_receive(plugin_wire *wire, uint32_t index, plugin_wire_message *
 }
 
 void plugin_wire_dispose(plugin_wire_message *message) {
-    free((void *)message->values); /* the first of its bytes */
+    if (message->rooms) wire_rooms_unmap(message->rooms, message->room, (void *)message->values, message->length);
+    else free((void *)message->values); /* the first of its bytes */
     message->values = NULL;
     message->count = 0;
+    message->room = 0;
+    message->rooms = NULL;
 }
 
-int plugin_wire_copy(plugin_wire_message *message) {
+uint32_t plugin_wire_measure(const plugin_wire_message *message) {
+    wire_out measured = {NULL, 0, PLUGIN_WIRE_MAX_BYTES, 0, 0};
+    if (message->count) wire_put_values(&measured, message->values, message->count, 0);
+    return measured.has_failed ? UINT32_MAX : (uint32_t)measured.used;
+}
+
+int plugin_wire_copy(plugin_wire_message *message, uint32_t limit) {
     if (message->count == 0) {
         message->values = NULL;
         return 0;
     }
-    wire_out measured = {NULL, 0, PLUGIN_WIRE_MAX_BYTES, 0, 0};
+    wire_out measured = {NULL, 0, limit, 0, 0};
     wire_put_values(&measured, message->values, message->count, 0);
     head head = head_of(message);
     uint8_t *bytes = measured.has_failed ? NULL : malloc(measured.used);
@@ -279,27 +312,33 @@ int plugin_wire_copy(plugin_wire_message *message) {
 }
 
 uint8_t *plugin_wire_pack(const plugin_wire_message *message, size_t *count) {
-    wire_out measured = {NULL, 0, PLUGIN_WIRE_MAX_BYTES, 0, 0};
-    wire_put_values(&measured, message->values, message->count, 0);
-    if (measured.has_failed) return NULL;
     head head = head_of(message);
-    head.length = (uint32_t)measured.used;
-    uint64_t rest = sizeof head + measured.used;
+    head.length = message->room ? message->length : plugin_wire_measure(message);
+    if (head.length == UINT32_MAX) return NULL;
+    uint64_t room = message->room;
+    size_t length = room ? sizeof room : head.length;
+    uint64_t rest = sizeof head + length;
     *count = sizeof rest + rest;
     uint8_t *bytes = malloc(*count);
     if (!bytes) return NULL;
     memcpy(bytes, &rest, sizeof rest);
     memcpy(bytes + sizeof rest, &head, sizeof head);
-    wire_out out = {bytes + sizeof rest + sizeof head, 0, measured.used, 0, 0};
-    wire_put_values(&out, message->values, message->count, 0);
+    wire_out out = {bytes + sizeof rest + sizeof head, 0, length, 0, 0};
+    if (room) memcpy(out.base, &room, sizeof room);
+    else if (message->count) wire_put_values(&out, message->values, message->count, 0);
     return bytes;
 }
 
-int plugin_wire_unpack(const uint8_t *bytes, size_t count, plugin_wire_message *message) {
+int plugin_wire_unpack(plugin_wire *wire, const uint8_t *bytes, size_t count, plugin_wire_message *message) {
     head head;
     memset(message, 0, sizeof *message);
     if (count < sizeof head) return 1;
     memcpy(&head, bytes, sizeof head);
+    uint64_t room;
+    if (head.length > PLUGIN_WIRE_CHANNEL_BYTES && count == sizeof head + sizeof room) {
+        memcpy(&room, bytes + sizeof head, sizeof room);
+        return make_of_room(wire, &head, room, message);
+    }
     if (head.length != count - sizeof head || (head.count == 0) != (head.length == 0)) return 1;
     uint8_t *copy = NULL;
     if (head.count) {
@@ -308,6 +347,44 @@ int plugin_wire_unpack(const uint8_t *bytes, size_t count, plugin_wire_message *
         memcpy(copy, bytes + sizeof head, head.length);
     }
     return make(&head, copy, message);
+}
+
+/* --------------------------------------------------------------------------------------- rooms */
+
+int plugin_wire_put(plugin_wire *wire, plugin_wire_message *message) {
+    uint32_t length = plugin_wire_measure(message);
+    if (length == UINT32_MAX) return PLUGIN_WIRE_TOO_LARGE;
+    uint32_t room = wire_rooms_put(wire->rooms, message, length);
+    if (!room) return PLUGIN_WIRE_NO_ROOM;
+    message->values = NULL;
+    message->room = room;
+    message->length = length;
+    message->rooms = wire->rooms;
+    return PLUGIN_WIRE_PUT;
+}
+
+int plugin_wire_lend(plugin_wire *wire, uint32_t room) { return wire_rooms_lend(wire->rooms, room); }
+
+uint32_t plugin_wire_give(plugin_wire *wire, int64_t bytes, int *descriptor) {
+    int is_sound = bytes > PLUGIN_WIRE_CHANNEL_BYTES && bytes <= PLUGIN_WIRE_MAX_BYTES;
+    return is_sound ? wire_rooms_give(wire->rooms, (uint32_t)bytes, descriptor) : 0;
+}
+
+int plugin_wire_leave(plugin_wire *wire, uint32_t room) { return wire_rooms_leave(wire->rooms, room); }
+
+void plugin_wire_close_rooms(plugin_wire *wire) { wire_rooms_close(wire->rooms); }
+
+void plugin_wire_set_rooms(plugin_wire *wire, int (*take)(uint32_t), void (*leave)(uint32_t)) {
+    wire_rooms_set(wire->rooms, take, leave);
+}
+
+int plugin_wire_fill(plugin_wire *wire, uint32_t room, plugin_wire_message *message) {
+    uint32_t length = plugin_wire_measure(message);
+    if (wire_rooms_fill(wire->rooms, room, message, length)) return 1;
+    message->values = NULL;
+    message->room = room;
+    message->length = length;
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------- threads */

@@ -118,7 +118,7 @@ static void activate(plugin_wire_message *message, plugin_wire_message *reply) {
     const plugin_value *values = message->values;
     worker_context = (plugin_context){sizeof worker_context,     0, worker_string(&values[0]), worker_string(&values[1]),
                                       worker_string(&values[2]), values[3], values[4]};
-    message->values = NULL;
+    *message = worker_message(PLUGIN_WIRE_ACTIVATE); /* it is not disposed of */
     reply->a = worker_module->activate ? (uint32_t)worker_module->activate(worker_module->data, &worker_table) : 0;
 }
 
@@ -159,15 +159,39 @@ void *worker_serve(void *argument) {
 
 /* ------------------------------------------------------------------------- what the worker asks */
 
-int worker_exchange(uint32_t channel, plugin_wire_message *message) {
-    if (plugin_wire_send(worker_wire, channel, message)) return 1;
+/* Waits for the answer to what was sent, which it puts into `message`. */
+static void await_answer(uint32_t channel, plugin_wire_message *message) {
     for (;;) {
         plugin_wire_await(worker_wire, channel, 0);
         if (plugin_wire_receive(worker_wire, channel, message)) worker_give_up("a message of the host cannot be read");
-        if (message->kind == PLUGIN_WIRE_ANSWER) return 0;
+        if (message->kind == PLUGIN_WIRE_ANSWER) return;
         plugin_wire_message reply = execute(message);
         plugin_wire_send(worker_wire, channel, &reply);
     }
+}
+
+/* Puts the values of a message into a room of the host. Returns PLUGIN_WIRE_PUT, or why that is not possible. */
+static int put_into_room(uint32_t channel, plugin_wire_message *message) {
+    uint32_t length = plugin_wire_measure(message);
+    if (length == UINT32_MAX) return PLUGIN_WIRE_TOO_LARGE;
+    plugin_wire_message room = worker_message(PLUGIN_WIRE_ROOM);
+    room.b = length;
+    plugin_wire_send(worker_wire, channel, &room);
+    await_answer(channel, &room);
+    uint32_t number = (uint32_t)room.a;
+    plugin_wire_dispose(&room);
+    return number && plugin_wire_fill(worker_wire, number, message) == 0 ? PLUGIN_WIRE_PUT : PLUGIN_WIRE_NO_ROOM;
+}
+
+int worker_exchange(uint32_t channel, plugin_wire_message *message) {
+    if (plugin_wire_send(worker_wire, channel, message)) {
+        plugin_wire_message in_room = *message;
+        int result = put_into_room(channel, &in_room);
+        if (result != PLUGIN_WIRE_PUT) return result;
+        plugin_wire_send(worker_wire, channel, &in_room);
+    }
+    await_answer(channel, message);
+    return PLUGIN_WIRE_PUT;
 }
 
 uint64_t worker_ask(plugin_wire_message message) {

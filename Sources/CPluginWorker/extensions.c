@@ -57,8 +57,9 @@ static int32_t perform_bound(const plugin_host *host, plugin_bound_action action
     message.flags = count; /* what stands there if `arguments` is null, which the host refuses */
     uint32_t channel = worker_begin();
     int32_t is_there = 0;
-    if (worker_exchange(channel, &message)) {
-        worker_fail_too_large(completion, data);
+    int unsent = worker_exchange(channel, &message);
+    if (unsent) {
+        worker_fail_unsent(unsent, completion, data);
     } else if (result && message.a) {
         *result = message.scalar;
         is_there = 1;
@@ -138,7 +139,7 @@ static const plugin_value *lasting(const plugin_value *map) {
     } else {
         known = worker_allocate(sizeof *known);
         *known = (struct description){bytes, count, message, descriptions.first};
-        if (plugin_wire_copy(&known->message)) worker_give_up("there is no memory left");
+        if (plugin_wire_copy(&known->message, PLUGIN_WIRE_MAX_BYTES)) worker_give_up("there is no memory left");
         descriptions.first = known;
     }
     pthread_mutex_unlock(&descriptions.lock);
@@ -172,8 +173,9 @@ static void pass_description(plugin_wire_message *message, plugin_completion com
 
 static void ask_for_description(plugin_wire_message message, plugin_completion completion, void *data) {
     uint32_t channel = worker_begin();
-    if (worker_exchange(channel, &message)) {
-        worker_fail_too_large(completion, data);
+    int unsent = worker_exchange(channel, &message);
+    if (unsent) {
+        worker_fail_unsent(unsent, completion, data);
     } else {
         pass_description(&message, completion, data);
         plugin_wire_dispose(&message);
@@ -222,10 +224,11 @@ static plugin_token await_service(const plugin_host *host, plugin_token parent, 
     message.b = timeout;
     uint32_t channel = worker_begin();
     plugin_token token = 0;
-    if (worker_exchange(channel, &message)) {
+    int unsent = worker_exchange(channel, &message);
+    if (unsent) {
         free(pending);
         free(asked);
-        worker_fail_too_large(completion, data);
+        worker_fail_unsent(unsent, completion, data);
     } else {
         token = message.token;
         plugin_wire_dispose(&message);

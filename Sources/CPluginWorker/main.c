@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,17 +34,19 @@ void *worker_allocate(size_t size) {
 
 static pthread_mutex_t sending = PTHREAD_MUTEX_INITIALIZER;
 
-void worker_announce(uint32_t channel) {
+void worker_announce(uint32_t number) {
     pthread_mutex_lock(&sending);
-    if (send(PLUGIN_WIRE_SOCKET, &channel, sizeof channel, MSG_NOSIGNAL) != sizeof channel)
+    if (send(PLUGIN_WIRE_SOCKET, &number, sizeof number, MSG_NOSIGNAL) != sizeof number)
         worker_give_up("the host does not listen any more");
     pthread_mutex_unlock(&sending);
 }
 
+static int received = -1; /* the descriptor that has come with the message that is being read */
+
 /* Reads so many bytes, or ends the process with the host. */
 static void read_all(void *bytes, size_t count) {
     for (size_t done = 0; done < count;) {
-        ssize_t read = recv(PLUGIN_WIRE_SOCKET, (uint8_t *)bytes + done, count - done, 0);
+        int64_t read = plugin_wire_hear(PLUGIN_WIRE_SOCKET, (uint8_t *)bytes + done, count - done, &received);
         if (read == 0) _exit(0);
         if (read < 0 && errno != EINTR) worker_give_up("the host cannot be heard any more");
         if (read > 0) done += (size_t)read;
@@ -57,23 +60,40 @@ static void serve_channel(uint64_t channel) {
     pthread_detach(thread);
 }
 
+/* Receives a message over the socket. */
 static plugin_wire_message receive(void) {
     uint64_t count;
     read_all(&count, sizeof count);
     uint8_t *bytes = worker_allocate(count);
     read_all(bytes, count);
     plugin_wire_message message;
-    if (plugin_wire_unpack(bytes, count, &message)) worker_give_up("a message of the host cannot be read");
+    if (plugin_wire_unpack(worker_wire, bytes, count, &message)) worker_give_up("a message of the host cannot be read");
     free(bytes);
     return message;
 }
 
-static _Noreturn void receive_messages(void) {
-    for (;;) {
-        plugin_wire_message message = receive();
-        if (message.kind == PLUGIN_WIRE_SERVE) serve_channel(message.a);
-        else worker_run_later(&message);
+static void keep_room(uint64_t room) {
+    if (received < 0) worker_give_up("no descriptor is left for a large value");
+    worker_keep_room((uint32_t)room, received);
+    received = -1;
+}
+
+void worker_receive_message(void) {
+    plugin_wire_message message = receive();
+    switch (message.kind) {
+    case PLUGIN_WIRE_SERVE: serve_channel(message.a); break;
+    case PLUGIN_WIRE_HAND_OVER: keep_room(message.a); break;
+    default: worker_run_later(&message);
     }
+}
+
+static atomic_int listens;
+
+int worker_listens(void) { return atomic_load(&listens); }
+
+static _Noreturn void receive_messages(void) {
+    atomic_store(&listens, 1);
+    for (;;) worker_receive_message();
 }
 
 /* ------------------------------------------------------------------------------------- opening */
@@ -132,11 +152,8 @@ static void describe(void) {
     message.a = module->magic == PLUGIN_ABI_MAGIC && module->size >= sizeof *module ? module->factory_count : 0;
     message.values = values;
     message.count = sizeof values / sizeof *values;
-    uint32_t channel = worker_begin();
-    int is_too_large = worker_exchange(channel, &message);
-    worker_end(channel);
-    if (is_too_large) worker_fail("", PLUGIN_WIRE_FAIL_TOO_LARGE);
-    plugin_wire_dispose(&message);
+    if (plugin_wire_measure(&message) > PLUGIN_WIRE_DESCRIPTION_MIB << 20) worker_fail("", PLUGIN_WIRE_FAIL_TOO_LARGE);
+    worker_ask(message);
 }
 
 static void open_module(const char *path) {
@@ -196,6 +213,7 @@ int main(int count, char **arguments) {
     worker_wire = plugin_wire_map(PLUGIN_WIRE_MEMORY, PLUGIN_WIRE_WORKER);
     if (!worker_wire) worker_give_up("the shared memory cannot be mapped");
     close(PLUGIN_WIRE_MEMORY);
+    worker_use_rooms();
     worker_make_table();
     plugin_wire_message limits = receive();
     worker_confine(&limits);

@@ -66,18 +66,31 @@ void worker_pass_outcome(plugin_wire_message *message, plugin_completion complet
     }
 }
 
-void worker_fail_too_large(plugin_completion completion, void *data) {
-    plugin_error error = {PLUGIN_STRING("invalidValue"),
-                          PLUGIN_STRING("The values take more than 4194240 bytes, which is the most that can be passed "
-                                        "from or to a module in a process of its own."),
+#define TEXT_OF(number) #number
+#define NUMBER(number) TEXT_OF(number)
+#define LIMIT                                                                                                          \
+    " more than " NUMBER(PLUGIN_WIRE_MAX_MIB) " MiB, which is the most that can be passed from or to a module in a "     \
+    "process of its own. Pass it in parts, or in a file."
+
+static plugin_error no_room(void) {
+    return (plugin_error){PLUGIN_STRING("overloaded"),
+                          PLUGIN_STRING("There is no memory for the values: those of a module in a process of its own may "
+                                        "take " NUMBER(PLUGIN_WIRE_ROOMS_GIB) " GiB at a time. Pass fewer large values at "
+                                        "a time."),
                           {NULL, 0}};
+}
+
+void worker_fail_unsent(int reason, plugin_completion completion, void *data) {
+    plugin_error error = {PLUGIN_STRING("invalidValue"), PLUGIN_STRING("The values take" LIMIT), {NULL, 0}};
+    if (reason == PLUGIN_WIRE_NO_ROOM) error = no_room();
     if (completion) completion(data, NULL, &error);
 }
 
 void worker_ask_for_outcome(plugin_wire_message message, plugin_completion completion, void *data) {
     uint32_t channel = worker_begin();
-    if (worker_exchange(channel, &message)) {
-        worker_fail_too_large(completion, data);
+    int unsent = worker_exchange(channel, &message);
+    if (unsent) {
+        worker_fail_unsent(unsent, completion, data);
     } else {
         worker_pass_outcome(&message, completion, data);
         plugin_wire_dispose(&message);
@@ -119,9 +132,10 @@ static plugin_token call(const plugin_host *host, plugin_token parent, const plu
     }
     uint32_t channel = worker_begin();
     plugin_token token = 0;
-    if (worker_exchange(channel, &message)) {
+    int unsent = worker_exchange(channel, &message);
+    if (unsent) {
         free(pending);
-        worker_fail_too_large(completion, data);
+        worker_fail_unsent(unsent, completion, data);
     } else {
         token = message.token;
         plugin_wire_dispose(&message);
@@ -139,16 +153,16 @@ static void cancel(const plugin_host *host, plugin_token call) {
 
 /* ------------------------------------------------------------------------------------- replies */
 
-/* Sends a reply and sets its status. Returns 0, and sends nothing, if its values take too many bytes. */
+/* Sends a reply and sets its status. Returns why it was not sent, or PLUGIN_WIRE_PUT. */
 static int reply(plugin_wire_message message, int32_t *status) {
     uint32_t channel = worker_begin_brief();
-    int is_too_large = worker_exchange(channel, &message);
-    if (!is_too_large) {
+    int unsent = worker_exchange(channel, &message);
+    if (!unsent) {
         *status = (int32_t)message.a;
         plugin_wire_dispose(&message);
     }
     worker_end(channel);
-    return !is_too_large;
+    return unsent;
 }
 
 /* Returns the beginning of a text, so short that an error with three of them can be sent. */
@@ -171,11 +185,15 @@ static int32_t reject(const plugin_host *host, plugin_token call, const plugin_e
         values[2] = worker_text(error->source);
         message.values = values;
         message.count = 3;
+        if (plugin_wire_measure(&message) > PLUGIN_WIRE_CHANNEL_BYTES) {
+            values[0] = worker_text(beginning(error->code));
+            values[1] = worker_text(beginning(error->message));
+            values[2] = worker_text(beginning(error->source));
+        }
     }
-    int32_t status;
-    if (reply(message, &status)) return status;
-    plugin_error shorter = {beginning(error->code), beginning(error->message), beginning(error->source)};
-    return reject(host, call, &shorter);
+    int32_t status = PLUGIN_REPLY_REFUSED;
+    reply(message, &status);
+    return status;
 }
 
 static int32_t resolve(const plugin_host *host, plugin_token call, const plugin_value *result) {
@@ -185,11 +203,10 @@ static int32_t resolve(const plugin_host *host, plugin_token call, const plugin_
     message.values = result ? result : &null;
     message.count = 1;
     int32_t status;
-    if (reply(message, &status)) return status;
-    plugin_error error = {PLUGIN_STRING("invalidResult"),
-                          PLUGIN_STRING("The result takes more than 4194240 bytes, which is the most that can be passed "
-                                        "from a module in a process of its own."),
-                          {NULL, 0}};
+    int unsent = reply(message, &status);
+    if (!unsent) return status;
+    plugin_error error = {PLUGIN_STRING("invalidResult"), PLUGIN_STRING("The result takes" LIMIT), {NULL, 0}};
+    if (unsent == PLUGIN_WIRE_NO_ROOM) error = no_room();
     return reject(host, call, &error) == PLUGIN_REPLY_ACCEPTED ? PLUGIN_REPLY_REFUSED : PLUGIN_REPLY_STALE;
 }
 

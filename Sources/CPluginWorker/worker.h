@@ -9,6 +9,7 @@
  *  requests.c    the host's table: calls, replies, objects
  *  extensions.c  the extensions of that table
  *  confine.c     limits and sandbox
+ *  rooms.c       the descriptors of memory for large values
  *  jobs.c        threads for completions, cancel handlers and the destruction of objects
  */
 #ifndef WORKER_H
@@ -44,8 +45,8 @@ uint32_t worker_begin(void);
 /* The same for replies, and for what the host answers at once: some channels are kept for them. */
 uint32_t worker_begin_brief(void);
 void worker_end(uint32_t channel);
-/* Sends a message and waits for the answer, which replaces it; `values` of the message are borrowed. Returns 0; 1,
- * without an answer, if the values take too many bytes. Between worker_begin and worker_end. */
+/* Sends a message and waits for the answer, which replaces it; `values` of the message are borrowed. Returns
+ * PLUGIN_WIRE_PUT; without an answer, PLUGIN_WIRE_TOO_LARGE or PLUGIN_WIRE_NO_ROOM. Between worker_begin and worker_end. */
 int worker_exchange(uint32_t channel, plugin_wire_message *message);
 /* All of that for messages that the host answers at once, and without values. Returns `a` of the answer; 0 if the
  * message is too large. */
@@ -66,8 +67,8 @@ plugin_value worker_text(plugin_string string);
 plugin_string worker_string(const plugin_value *value);
 /* Passes the outcome in a message to a completion, and tells the host that it is no longer needed. */
 void worker_pass_outcome(plugin_wire_message *message, plugin_completion completion, void *data);
-/* The error for values that do not fit into a message. */
-void worker_fail_too_large(plugin_completion completion, void *data);
+/* Passes the error for values that were not sent: PLUGIN_WIRE_TOO_LARGE or PLUGIN_WIRE_NO_ROOM. */
+void worker_fail_unsent(int reason, plugin_completion completion, void *data);
 /* The request as values; at most WORKER_REQUEST_VALUES. */
 enum { WORKER_REQUEST_VALUES = 10 };
 void worker_put_request(const plugin_request *request, plugin_value *values);
@@ -99,15 +100,27 @@ typedef struct worker_handler {
  * when there is one thread, and no module yet. */
 void worker_confine(const plugin_wire_message *message);
 
+/* rooms.c */
+
+/* Takes a descriptor that the host has sent. */
+void worker_keep_room(uint32_t room, int descriptor);
+/* Makes the shared memory use rooms. */
+void worker_use_rooms(void);
+
 /* main.c */
 
 /* Makes this process end with the host. */
 void worker_die_with_host(void);
 /* Tells the host why the file is not served, and waits to be ended. */
 _Noreturn void worker_fail(const char *details, uint64_t reason);
+/* Whether a thread receives the host's messages: not while the file is being opened. */
+int worker_listens(void);
+/* Receives one of them, on the only thread that does. */
+void worker_receive_message(void);
 
-/* Asks the host to serve one of the channels for requests of the worker's own threads. */
-void worker_announce(uint32_t channel);
+/* Sends the host a number: one of the channels for requests of the worker's own threads, which it is to serve; or a room
+ * that is no longer used, with PLUGIN_WIRE_LEFT. */
+void worker_announce(uint32_t number);
 /* Ends the process, because memory or threads have run out. */
 _Noreturn void worker_give_up(const char *reason);
 /* malloc that gives up instead of returning null. */

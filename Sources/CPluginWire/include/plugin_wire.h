@@ -9,6 +9,11 @@
  * 8-aligned. Pointers are not sent: the reader assigns them from its own position, so there is no offset to trust, and
  * nothing can be shared or circular. The reader copies a message once into memory of its own, and checks the copy. What
  * it accepts has pointers that can be read; kinds, texts and objects are checked by whoever uses the values.
+ *
+ * Values that take more bytes than a channel has are in a room: memory of their own, a memfd that the host creates for
+ * either direction. The message names the room by its number; the worker gets the descriptor over the socket. The reader
+ * maps a room privately and copies nothing. Nothing can be written into it any more: the host seals its own rooms before
+ * it sends them, and those of the worker before it reads them.
  */
 #ifndef PLUGIN_WIRE_H
 #define PLUGIN_WIRE_H
@@ -19,8 +24,16 @@
 #define PLUGIN_WIRE_DOWN_CHANNELS 128u
 #define PLUGIN_WIRE_UP_CHANNELS 128u
 #define PLUGIN_WIRE_CHANNELS (PLUGIN_WIRE_DOWN_CHANNELS + PLUGIN_WIRE_UP_CHANNELS)
-/* The most bytes that the values of a message may take. */
-#define PLUGIN_WIRE_MAX_BYTES 4194240u
+/* The most bytes that the values of a message take in a channel or on the socket; those that take more are in a room. */
+#define PLUGIN_WIRE_CHANNEL_BYTES 524224u
+/* The most bytes that the values of a message may take, in all. */
+#define PLUGIN_WIRE_MAX_MIB 256
+#define PLUGIN_WIRE_MAX_BYTES ((uint32_t)PLUGIN_WIRE_MAX_MIB << 20)
+/* How many rooms a worker may have at a time, and how many bytes they may take. */
+#define PLUGIN_WIRE_ROOMS 64u
+#define PLUGIN_WIRE_ROOMS_GIB 1
+/* The most bytes that the description of a module may take. */
+#define PLUGIN_WIRE_DESCRIPTION_MIB 4
 /* The descriptors of the memory and of the socket in a worker. */
 #define PLUGIN_WIRE_MEMORY 3
 #define PLUGIN_WIRE_SOCKET 4
@@ -43,6 +56,7 @@ enum plugin_wire_kind {
     PLUGIN_WIRE_CANCELLED,  /* a: the worker's number of the handler; b: whether the call was cancelled */
     PLUGIN_WIRE_DESTROY,    /* a: an object or callback */
     PLUGIN_WIRE_CONFINE,    /* the first of all, before a file is opened; values: the limits, see below */
+    PLUGIN_WIRE_HAND_OVER,  /* a: a room, whose descriptor comes with the message; only over the socket */
     /* Messages of the worker. The host answers each with ANSWER, but for RETURN. */
     PLUGIN_WIRE_RETURN = 64,
     PLUGIN_WIRE_CONFINED,      /* the first message; values: a list of the parts of the sandbox that are missing */
@@ -73,6 +87,7 @@ enum plugin_wire_kind {
     PLUGIN_WIRE_CAN_OPEN,      /* values: the request */
     PLUGIN_WIRE_BUILD,         /* values: the request */
     PLUGIN_WIRE_DROP,          /* values: a target, whose shared instance is dropped */
+    PLUGIN_WIRE_ROOM,          /* b: how many bytes; the answer has a room in a, or 0 if there can be none */
     /* Answer of the host. Most have a status or a number in a. */
     PLUGIN_WIRE_ANSWER = 128,
 };
@@ -104,6 +119,11 @@ enum plugin_wire_kind {
 /* A flag of CALL: the instance is an object that the module has made. */
 #define PLUGIN_WIRE_OF_OBJECT 0x80000000u
 
+/* The worker sends the numbers of channels over its socket, and with this flag those of rooms that it has left. */
+#define PLUGIN_WIRE_LEFT 0x80000000u
+
+typedef struct plugin_wire_rooms plugin_wire_rooms;
+
 /* A message. Its receiver disposes of it. */
 typedef struct plugin_wire_message {
     uint32_t kind; /* PLUGIN_WIRE_... */
@@ -115,6 +135,9 @@ typedef struct plugin_wire_message {
     const plugin_value *values;
     uint32_t count;
     uint32_t has_objects; /* set by whoever reads or copies: whether `values` contain an object */
+    uint32_t room;        /* the number of the room in which the values are; 0 for none */
+    uint32_t length;      /* how many bytes they take there */
+    plugin_wire_rooms *rooms; /* of which that room is one */
 } plugin_wire_message;
 
 /* The shared memory, as one side sees it. */
@@ -132,8 +155,8 @@ void plugin_wire_unmap(plugin_wire *wire);
 /* Notes that the other side has ended, and wakes all threads that wait for it here. */
 void plugin_wire_end(plugin_wire *wire);
 
-/* Writes a message into a channel and passes the turn. Returns 0; 1, without doing anything, if its values take too many
- * bytes. */
+/* Writes a message into a channel and passes the turn. Returns 0; 1, without doing anything, if its values take more
+ * than PLUGIN_WIRE_CHANNEL_BYTES and are not in a room. */
 int plugin_wire_send(plugin_wire *wire, uint32_t channel, const plugin_wire_message *message);
 
 #define PLUGIN_WIRE_ARRIVED 0
@@ -147,18 +170,56 @@ int plugin_wire_await(plugin_wire *wire, uint32_t channel, int64_t deadline);
 /* Copies and checks the message in a channel whose turn has come. Returns 0, or 1 if it makes no sense. */
 int plugin_wire_receive(plugin_wire *wire, uint32_t channel, plugin_wire_message *message);
 
-/* Frees the values of a message that was received, unpacked or copied. */
+/* Frees the values of a message that was received, unpacked or copied, or put into a room and not sent. */
 void plugin_wire_dispose(plugin_wire_message *message);
 
-/* Replaces the values of a message by a copy. Returns 0; 1 if they take too many bytes or there is no memory: the message
- * then has no values. */
-int plugin_wire_copy(plugin_wire_message *message);
+/* Returns how many bytes the values of a message take; UINT32_MAX if more than PLUGIN_WIRE_MAX_BYTES. */
+uint32_t plugin_wire_measure(const plugin_wire_message *message);
+
+/* Replaces the values of a message by a copy. Returns 0; 1 if they take more than `limit` bytes or there is no memory:
+ * the message then has no values. */
+int plugin_wire_copy(plugin_wire_message *message, uint32_t limit);
 
 /* Makes the bytes of a one-way message, to be freed. The first eight are the number of those that follow. Returns null
  * if its values take too many bytes, or there is no memory. */
 uint8_t *plugin_wire_pack(const plugin_wire_message *message, size_t *count);
 /* Reads `count` bytes, those after the first eight. Returns 0, or 1 if they make no sense. */
-int plugin_wire_unpack(const uint8_t *bytes, size_t count, plugin_wire_message *message);
+int plugin_wire_unpack(plugin_wire *wire, const uint8_t *bytes, size_t count, plugin_wire_message *message);
+
+/* -------------------------------------------------------------------------------------- rooms */
+
+#define PLUGIN_WIRE_PUT 0
+#define PLUGIN_WIRE_TOO_LARGE 1 /* the values take more than PLUGIN_WIRE_MAX_BYTES */
+#define PLUGIN_WIRE_NO_ROOM 2   /* there are too many rooms, or there is no memory */
+
+/* For the host: moves the values of a message, which are borrowed, into a new room. Returns PLUGIN_WIRE_PUT or a
+ * reason, and then does nothing. */
+int plugin_wire_put(plugin_wire *wire, plugin_wire_message *message);
+/* For the host: returns the descriptor of a room that it has put values into, to be sent to the worker and closed; -1
+ * if that has happened before. From now on the room is the worker's. */
+int plugin_wire_lend(plugin_wire *wire, uint32_t room);
+/* For the host: makes a room for values of the worker. Returns its number, and a descriptor like that of
+ * plugin_wire_lend; 0 if there can be none. */
+uint32_t plugin_wire_give(plugin_wire *wire, int64_t bytes, int *descriptor);
+/* For the host: notes that the worker no longer uses a room with values of the host. Returns 0, or 1 if it had none. */
+int plugin_wire_leave(plugin_wire *wire, uint32_t room);
+/* For the host: closes all rooms, after the end of the worker. There will be no others. */
+void plugin_wire_close_rooms(plugin_wire *wire);
+/* For the host: sends bytes over a socket, as many as it takes at once, and a descriptor with the first one, unless that
+ * is -1. Returns how many; -1, and sets errno. */
+int64_t plugin_wire_post(int socket, const void *bytes, size_t count, int descriptor);
+
+/* For the worker: sets how it gets the descriptor of a room, which may wait, and how it tells the host that it has left
+ * one. */
+void plugin_wire_set_rooms(plugin_wire *wire, int (*take)(uint32_t room), void (*leave)(uint32_t room));
+/* For the worker: moves the values of a message, which are borrowed, into a room that it was given for them. Returns 0,
+ * or 1 if the room cannot be mapped. */
+int plugin_wire_fill(plugin_wire *wire, uint32_t room, plugin_wire_message *message);
+/* For the worker: receives bytes from a socket, and a descriptor that comes with them; otherwise does not touch
+ * `descriptor`. Returns how many; -1, and sets errno. */
+int64_t plugin_wire_hear(int socket, void *bytes, size_t count, int *descriptor);
+
+/* ----------------------------------------------------------------------------------- threads */
 
 /* The channels on which this thread serves requests of workers: the innermost first. */
 typedef struct plugin_wire_frame {

@@ -9,12 +9,14 @@ import Testing
 @Suite struct HostileWorkerTests {
     /// A program in place of `pluginhost-worker`. It describes a module with the action `answer`, and then runs `body` for
     /// each call, which sees the call as `message` and returns `reply`.
-    private func program(_ body: String, _ begin: String = "") throws -> String {
+    func program(_ body: String, _ begin: String = "") throws -> String {
         let wire = "\(repository)/Sources/CPluginWire"
         return try CFixture.program(
             """
             #define _GNU_SOURCE
             #include "plugin_wire.h"
+            #include <fcntl.h>
+            #include <linux/falloc.h>
             #include <linux/futex.h>
             #include <pthread.h>
             #include <stdlib.h>
@@ -26,6 +28,7 @@ import Testing
             #include <signal.h>
             #include <unistd.h>
             static plugin_wire *wire;
+            static volatile int descriptor = -1; // The last one that has come.
             static uint64_t state = 1;
             static inline uint64_t next(void) { state = state * 6364136223846793005u + 1442695040888963407u; return state >> 33; }
             static plugin_wire_message ask(uint32_t channel, plugin_wire_message message) {
@@ -75,20 +78,22 @@ import Testing
                 \(begin)
                 for (;;) {
                     uint64_t count;
-                    if (recv(PLUGIN_WIRE_SOCKET, &count, sizeof count, MSG_WAITALL) != sizeof count) return 0;
+                    int come = -1;
+                    if (plugin_wire_hear(PLUGIN_WIRE_SOCKET, &count, sizeof count, &come) != sizeof count) return 0;
                     uint8_t *bytes = malloc(count);
                     plugin_wire_message message;
                     if (recv(PLUGIN_WIRE_SOCKET, bytes, count, MSG_WAITALL) < 0) return 1;
-                    if (plugin_wire_unpack(bytes, count, &message)) return 1;
+                    if (come >= 0) descriptor = come;
+                    if (plugin_wire_unpack(wire, bytes, count, &message)) return 1;
                     pthread_t thread;
                     if (message.kind == PLUGIN_WIRE_SERVE) pthread_create(&thread, NULL, serve, (void *)(uintptr_t)message.a);
                 }
             }
-            """, ["-I", "\(wire)/include", "\(wire)/values.c", "\(wire)/channels.c", "-pthread"])
+            """, ["-I", "\(wire)/include", "\(wire)/values.c", "\(wire)/channels.c", "\(wire)/rooms.c", "-pthread"])
     }
 
     /// A host whose modules run in such a program.
-    private func host(
+    func host(
         _ program: String, restarts: Int = 3, callTimeout: Duration = .milliseconds(500)
     ) throws -> TestHost {
         let good = try CModule().build()
@@ -239,8 +244,8 @@ import Testing
                     prctl(PR_SET_PDEATHSIG, SIGKILL);
                     for (;;) {
                         uint64_t place = 1 + next() % 7;
-                        if (next() % 2) place = (128 + 4194240) / 8 + next() % 64;
-                        memory[next() % 2 << 20 | place] = next() % 3 ? next() : next() << 33;
+                        if (next() % 2) place = (128 + PLUGIN_WIRE_CHANNEL_BYTES) / 8 + next() % 64;
+                        memory[next() % 2 << 17 | place] = next() % 3 ? next() : next() << 33;
                         usleep(next() % 50);
                     }
                 }

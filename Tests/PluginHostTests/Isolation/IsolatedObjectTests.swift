@@ -261,29 +261,4 @@ import Testing
         #expect(host.status("good.so")?.error?.code == .openFailed)
         #expect(host.status("good.so")?.error?.message.contains("/nowhere/pluginhost-worker") == true)
     }
-
-    @Test func `A value that is too large is refused`() throws {
-        let host = try TestHost([
-            CModule(
-                name: "Big",
-                targets: [
-                    .init(
-                        name: "Big",
-                        actions: [
-                            .init(name: "take", parameters: ["bytes": "bytes"], body: "reply_int(call->token, 1);"),
-                            .init(
-                                name: "give",
-                                body: """
-                                    static uint8_t bytes[5000000];
-                                    reply_value(call->token, plugin_value_bytes(bytes, sizeof bytes));
-                                    """),
-                        ])
-                ]
-            ).build()
-        ]) { $0.isolation.modules = .all }
-        let bytes = Value.bytes(Bytes([UInt8](repeating: 1, count: 5_000_000)))
-        #expect(try host.failure("Big", "take", [bytes]).code == .invalidValue)
-        #expect(try host.failure("Big", "give").code == .invalidResult)
-        #expect(try host.host.perform("Big", "take", [.bytes(Bytes([1]))]) == 1)
-    }
 }

@@ -21,6 +21,8 @@ extension WorkerProcess {
         case busy
         /// The values take too many bytes.
         case tooLarge
+        /// There is no memory for the values.
+        case noRoom
     }
 
     /// Sends a message and waits until the worker returns, serving what it asks for meanwhile.
@@ -44,7 +46,7 @@ extension WorkerProcess {
         if isFresh { post(PLUGIN_WIRE_SERVE, UInt64(channel)) }
         let ending = exchange(&message, link, channel, deadline, isSerial)
         switch ending {
-        case .returned, .tooLarge: link.giveBack(channel)
+        case .returned, .tooLarge, .noRoom: link.giveBack(channel)
         case .late: awaitReturn(link, channel, giveBack: true)
         case .ended, .gone, .busy: break
         }
@@ -56,7 +58,8 @@ extension WorkerProcess {
         _ isSerial: Bool = false
     ) -> CallEnding {
         var limit = monotonicNow().adding(settings.isolation.callTimeout.nanoseconds)
-        guard plugin_wire_send(link.wire, channel, &message) == 0 else { return .tooLarge }
+        let result = send(message, link, channel)
+        guard result == PLUGIN_WIRE_PUT else { return result == PLUGIN_WIRE_TOO_LARGE ? .tooLarge : .noRoom }
         while true {
             var received = plugin_wire_message()
             switch link.receive(channel, until: deadline == 0 ? limit : min(limit, deadline), &received) {
@@ -94,7 +97,7 @@ extension WorkerProcess {
         let answer = link.serving(channel) { serve(&request, isCancelled: isCancelled) }
         guard var answer else { return false }
         if !link.isLost(channel) {
-            _ = plugin_wire_send(link.wire, channel, &answer)
+            _ = send(answer, link, channel)  // It fits into the channel, or is in a room.
         } else if answer.b != 0 {
             objects.endOutcome(answer.b)  // The worker does not see it.
         }
@@ -175,7 +178,7 @@ extension WorkerProcess {
                 guard running > 0 || answersLast else { return true }
                 // What the worker had asked for when this call began ends with it.
                 var answer = PluginError.cancelledWithCall.answer
-                _ = plugin_wire_send(link.wire, channel, &answer)
+                _ = send(answer, link, channel)
                 plugin_wire_dispose(&answer)
             } else if !answer(&message, link, channel, isCancelled: true) {
                 doom("Its process sent a message that makes no sense, and was ended.")
@@ -221,13 +224,21 @@ extension WorkerProcess {
     }
 
     /// Sends a message, whose values are borrowed, without waiting for the worker.
-    func postOverSocket(_ message: plugin_wire_message) {
-        switch outbox.post(message) {
+    ///
+    /// - Parameter descriptor: A descriptor to be sent with it, and then closed; -1 for none.
+    func postOverSocket(_ message: plugin_wire_message, _ descriptor: Int32 = -1) {
+        if message.room != 0, let link { handOver(message.room, link) }
+        switch outbox.post(message, descriptor) {
         case .sent: break
         case .waits: WorkerSupervisor.shared.wake()
-        case .full: doom("It did not take the host's messages, and its process was ended.")
+        case .full: doomForFullOutbox()
         }
     }
+
+    /// Sends what waits.
+    func flush() { if outbox.flush() == .full { doomForFullOutbox() } }
+
+    private func doomForFullOutbox() { doom("It did not take the host's messages, and its process was ended.") }
 }
 
 extension Int64 {

@@ -8,7 +8,7 @@ enum WorkerDescription {
     /// - Returns: `nil` if the message makes no sense.
     static func make(_ message: plugin_wire_message, _ process: WorkerProcess) -> UnsafePointer<plugin_module>? {
         var message = message
-        guard plugin_wire_copy(&message) == 0 else { return nil }
+        guard plugin_wire_copy(&message, UInt32(PLUGIN_WIRE_DESCRIPTION_MIB) << 20) == 0 else { return nil }
         let module = read(message, process)
         if module == nil { plugin_wire_dispose(&message) }
         return module.map(UnsafePointer.immortal)

@@ -18,6 +18,7 @@ extension WorkerProcess {
     func error(_ ending: CallEnding, _ title: String, _ generation: Generation) -> PluginError {
         switch ending {
         case .tooLarge: .tooLargeForWorker
+        case .noRoom: .noRoomForWorker
         case .late: PluginError(.deadlineExceeded, "\(title) did not reply before its deadline.")
         case .busy:
             PluginError(

@@ -62,15 +62,30 @@ extension PluginError {
 extension plugin_wire_message {
     fileprivate static func answer(to error: plugin_error) -> plugin_wire_message {
         var answer = plugin_wire_message.answer()
-        let texts = [error.code, error.message, error.source].map { text in
-            plugin_value_string(text.bytes, UInt32(clamping: text.bytes == nil ? 0 : text.count))
-        }
-        texts.withUnsafeBufferPointer { texts in
-            (answer.flags, answer.values, answer.count) = (PLUGIN_WIRE_ERROR, texts.baseAddress, UInt32(texts.count))
-            // Without memory for the texts, the error has none.
-            _ = plugin_wire_copy(&answer)
+        // What does not fit is left out at the end of each text. Without memory for the texts, the error has none.
+        for limit in [UInt64.max, 1 << 16] {
+            let texts = [error.code, error.message, error.source].map { text in
+                let beginning = text.beginning(limit)
+                return plugin_value_string(beginning.bytes, UInt32(clamping: beginning.count))
+            }
+            let isCopied = texts.withUnsafeBufferPointer { texts in
+                answer.flags = PLUGIN_WIRE_ERROR
+                (answer.values, answer.count) = (texts.baseAddress, UInt32(texts.count))
+                return plugin_wire_copy(&answer, PLUGIN_WIRE_CHANNEL_BYTES) == 0
+            }
+            if isCopied { break }
         }
         return answer
+    }
+}
+
+extension plugin_string {
+    /// Returns the beginning, which does not end within a character.
+    fileprivate func beginning(_ limit: UInt64) -> plugin_string {
+        guard let bytes, count > limit else { return plugin_string(bytes: bytes, count: bytes == nil ? 0 : count) }
+        var end = limit
+        while end > 0, UInt8(bitPattern: bytes[Int(end)]) & 0xC0 == 0x80 { end -= 1 }
+        return plugin_string(bytes: bytes, count: end)
     }
 }
 
@@ -87,7 +102,12 @@ extension WorkerProcess {
         }
         (answer.flags, answer.values, answer.count) = (PLUGIN_WIRE_VALUE, value, 1)
         let objects = UnsafeBufferPointer(start: value, count: 1).objects
-        guard plugin_wire_copy(&answer) == 0 else { return PluginError.tooLargeForWorker.answer }
+        if plugin_wire_copy(&answer, PLUGIN_WIRE_CHANNEL_BYTES) != 0 {
+            guard let link else { return .answer() }  // The worker has ended.
+            (answer.values, answer.count) = (value, 1)
+            let result = plugin_wire_put(link.wire, &answer)
+            guard result == PLUGIN_WIRE_PUT else { return PluginError.unsentToWorker(result).answer }
+        }
         if answer.has_objects != 0 {
             guard let number = self.objects.lendOutcome(objects) else {
                 plugin_wire_dispose(&answer)
@@ -96,15 +116,6 @@ extension WorkerProcess {
             answer.b = number
         }
         return answer
-    }
-}
-
-extension PluginError {
-    static var tooLargeForWorker: PluginError {
-        PluginError(
-            .invalidValue,
-            "The values take more than \(PLUGIN_WIRE_MAX_BYTES) bytes, which is the most that can be passed to or from a "
-                + "module in a process of its own.")
     }
 }
 

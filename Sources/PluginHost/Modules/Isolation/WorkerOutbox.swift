@@ -11,6 +11,8 @@ final class WorkerOutbox: Sendable {
         /// The bytes that wait, and how many at their beginning are sent.
         var waiting: [UInt8] = []
         var sent = 0
+        /// The descriptors that go with some of these bytes, in their order. They are closed after that.
+        var descriptors: [(place: Int, descriptor: Int32)] = []
     }
 
     private let state: Mutex<State>
@@ -25,21 +27,26 @@ final class WorkerOutbox: Sendable {
 
     /// Sends a message, or lets it wait for ``flush()``. Its values are borrowed.
     ///
+    /// - Parameter descriptor: A descriptor to be sent with it, and then closed; -1 for none.
     /// - Returns: `full` if so much waits that the worker must be considered to hang.
-    func post(_ message: plugin_wire_message) -> Outcome {
+    func post(_ message: plugin_wire_message, _ descriptor: Int32 = -1) -> Outcome {
         var count = 0
-        guard let bytes = withUnsafePointer(to: message, { plugin_wire_pack($0, &count) }) else { return .full }
+        let bytes = withUnsafePointer(to: message) { plugin_wire_pack($0, &count) }
         defer { free(bytes) }
         return state.withLock { state in
-            guard state.socket >= 0 else { return .sent }
-            guard state.waiting.count - state.sent + count <= Self.waitingMax else { return .full }
+            guard state.socket >= 0, let bytes, state.waiting.count - state.sent + count <= Self.waitingMax else {
+                if descriptor >= 0 { Glibc.close(descriptor) }
+                return state.socket >= 0 ? .full : .sent
+            }
+            if descriptor >= 0 { state.descriptors.append((state.waiting.count, descriptor)) }
             state.waiting.append(contentsOf: UnsafeBufferPointer(start: bytes, count: count))
             return state.flush()
         }
     }
 
     /// Sends what waits, as far as the socket takes it.
-    @discardableResult
+    ///
+    /// - Returns: `full` like ``post(_:_:)``.
     func flush() -> Outcome { state.withLock { $0.flush() } }
 
     /// Whether something waits until the socket takes more.
@@ -49,6 +56,7 @@ final class WorkerOutbox: Sendable {
     func close() {
         state.withLock { state in
             if state.socket >= 0 { Glibc.close(state.socket) }
+            for (_, descriptor) in state.descriptors { Glibc.close(descriptor) }
             state = State(socket: -1)
         }
     }
@@ -57,23 +65,33 @@ final class WorkerOutbox: Sendable {
 extension WorkerOutbox.State {
     fileprivate mutating func flush() -> WorkerOutbox.Outcome {
         while sent < waiting.count, socket >= 0 {
+            // A descriptor goes with the first of the bytes that are sent together.
+            let isFirst = descriptors.first?.place == sent
+            let end = descriptors.dropFirst(isFirst ? 1 : 0).first?.place ?? waiting.count
             let count = waiting.withUnsafeBytes { bytes in
-                send(
-                    socket, bytes.baseAddress! + sent, waiting.count - sent, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+                plugin_wire_post(
+                    socket, bytes.baseAddress! + sent, end - sent, isFirst ? descriptors[0].descriptor : -1)
             }
             if count < 0, errno == EINTR { continue }
             if count < 0, errno == EAGAIN {
-                if sent > 1 << 20 {
-                    waiting.removeSubrange(..<sent)
-                    sent = 0
-                }
+                if sent > 1 << 20 { removeSent() }
                 return .waits
             }
+            // More descriptors are underway than this process may have.
+            if count < 0, errno == ETOOMANYREFS { return .full }
             // Any other error: the worker has closed its end, which the supervisor notices.
             guard count > 0 else { break }
-            sent += count
+            if isFirst { Glibc.close(descriptors.removeFirst().descriptor) }
+            sent += Int(count)
         }
-        (waiting, sent) = ([], 0)
+        for (_, descriptor) in descriptors { Glibc.close(descriptor) }
+        (waiting, sent, descriptors) = ([], 0, [])
         return .sent
+    }
+
+    private mutating func removeSent() {
+        waiting.removeSubrange(..<sent)
+        for index in descriptors.indices { descriptors[index].place -= sent }
+        sent = 0
     }
 }

@@ -228,7 +228,10 @@ final class WorkerProcess: ModuleProcess, Sendable {
             if let generationOfModule { self.endCalls(of: generationOfModule) }
             next?()
         }
-        ThreadPool.shared.run { self.objects.releaseAll() }
+        ThreadPool.shared.run {
+            self.objects.releaseAll()
+            if let link { plugin_wire_close_rooms(link.wire) }
+        }
     }
 
     private static func sentence(_ status: Int32?) -> String {

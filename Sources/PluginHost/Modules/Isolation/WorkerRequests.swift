@@ -10,6 +10,7 @@ extension WorkerProcess {
     /// - Parameter isCancelled: Whether calls are refused, because the caller no longer waits.
     /// - Returns: The answer, to be disposed of; `nil` if the request makes no sense.
     func serve(_ request: inout plugin_wire_message, isCancelled: Bool) -> plugin_wire_message? {
+        if request.kind == PLUGIN_WIRE_ROOM.rawValue { return giveRoom(request.b) }
         guard let generation, let table = generation.hostTable else { return serveFirst(request) }
         if request.has_objects != 0 {
             request.arguments.dropObjects { objects.isKnown($0, in: generation) }
@@ -90,8 +91,8 @@ extension WorkerProcess {
         case UInt64(PLUGIN_WIRE_FAIL_TOO_LARGE):
             PluginError(
                 .invalidDescription,
-                "The description of \(file.original) takes more than \(PLUGIN_WIRE_MAX_BYTES) bytes, which is the most "
-                    + "for a module in a process of its own.")
+                "The description of \(file.original) takes more than \(PLUGIN_WIRE_DESCRIPTION_MIB) MiB, which is the "
+                    + "most for a module in a process of its own.")
         default: PluginError(.invalidDescription, "The entry function of \(file.original) returned null.")
         }
     }

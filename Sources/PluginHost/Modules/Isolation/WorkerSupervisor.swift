@@ -167,12 +167,12 @@ final class WorkerSupervisor: Sendable {
             watched[index].process.output.close()
             watched[index].output = -1  // `poll` passes over it.
         }
-        if events[1] & POLLOUT != 0 { watched[index].process.outbox.flush() }
+        if events[1] & POLLOUT != 0 { watched[index].process.flush() }
         if events[1] & ~POLLOUT != 0 { receive(index) }
         if events[0] != 0 { reap(index) }
     }
 
-    /// Receives the numbers of channels that the worker wants to be served.
+    /// Receives the numbers of channels that the worker wants to be served, and of rooms that it has left.
     private func receive(_ index: Int) {
         var buffer = [UInt8](repeating: 0, count: 1024)
         let count = recv(watched[index].socket, &buffer, buffer.count, Int32(MSG_DONTWAIT))
@@ -188,7 +188,12 @@ final class WorkerSupervisor: Sendable {
         while watched[index].received.count >= 4 {
             let bytes = watched[index].received.prefix(4)
             watched[index].received.removeFirst(4)
-            serve(bytes.reversed().reduce(0) { $0 << 8 | UInt32($1) }, index)
+            let number = bytes.reversed().reduce(0) { $0 << 8 | UInt32($1) }
+            if number & PLUGIN_WIRE_LEFT == 0 {
+                serve(number, index)
+            } else {
+                process.leaveRoom(number & ~PLUGIN_WIRE_LEFT)
+            }
         }
     }
 

@@ -1,0 +1,48 @@
+#include "worker.h"
+
+#include <unistd.h>
+
+/* The descriptors that have come, by the last bits of the numbers of the rooms: the host reuses these when the room that
+ * had them before is no longer used. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t has_come;
+    struct {
+        uint32_t room; /* 0: none */
+        int descriptor;
+    } places[PLUGIN_WIRE_ROOMS];
+} rooms = {.lock = PTHREAD_MUTEX_INITIALIZER, .has_come = PTHREAD_COND_INITIALIZER};
+
+void worker_keep_room(uint32_t room, int descriptor) {
+    uint32_t place = room % PLUGIN_WIRE_ROOMS;
+    pthread_mutex_lock(&rooms.lock);
+    /* A room that no message has named, because the call was over. */
+    if (rooms.places[place].room) close(rooms.places[place].descriptor);
+    rooms.places[place].room = room;
+    rooms.places[place].descriptor = descriptor;
+    pthread_cond_broadcast(&rooms.has_come);
+    pthread_mutex_unlock(&rooms.lock);
+}
+
+/* Waits for the descriptor of a room, which the host has sent before the message with its number. */
+static int take(uint32_t room) {
+    uint32_t place = room % PLUGIN_WIRE_ROOMS;
+    pthread_mutex_lock(&rooms.lock);
+    while (rooms.places[place].room != room) {
+        if (worker_listens()) {
+            pthread_cond_wait(&rooms.has_come, &rooms.lock);
+        } else {
+            pthread_mutex_unlock(&rooms.lock);
+            worker_receive_message();
+            pthread_mutex_lock(&rooms.lock);
+        }
+    }
+    int descriptor = rooms.places[place].descriptor;
+    rooms.places[place].room = 0;
+    pthread_mutex_unlock(&rooms.lock);
+    return descriptor;
+}
+
+static void leave(uint32_t room) { worker_announce(PLUGIN_WIRE_LEFT | room); }
+
+void worker_use_rooms(void) { plugin_wire_set_rooms(worker_wire, take, leave); }
