@@ -36,13 +36,17 @@ public final class TestBench: Sendable {
     /// - Parameters:
     ///   - module: The module under test.
     ///   - peers: The peers that are loaded before the module. Others can be added later, with ``add(_:)``.
+    ///   - isolated: Whether the module, and peers from files, run in processes of their own, as isolated modules do. The
+    ///     test target then also depends on the product `pluginhost-worker`, which SwiftPM builds beside the tests;
+    ///     `isolation.workerPath` of the configuration can name another place.
     ///   - configure: A closure that changes the configuration of the host: environment, timeouts, configuration of
     ///     modules. The default timeout for asynchronous calls, hooks, hand-over and draining is ten minutes. The bench
     ///     sets the folders and the log.
     /// - Throws: The reason why the module or a peer does not start, as reported by the host: `activationFailed`,
-    ///   `missingRequirement`, `conflict` and others; `unreadable` if a file does not exist or cannot be read.
+    ///   `missingRequirement`, `conflict` and others; `unreadable` if a file does not exist or cannot be read, or the
+    ///   program `pluginhost-worker` is missing; `conflict` if a module that is code of the test is to be isolated.
     public init(
-        _ module: ModuleSource, peers: ModuleSource...,
+        _ module: ModuleSource, peers: ModuleSource..., isolated: Bool = false,
         configure: (inout PluginHost.Configuration) -> Void = { _ in }
     ) async throws {
         let (files, records) = (try BenchFolder(), BenchRecords())
@@ -59,6 +63,7 @@ public final class TestBench: Sendable {
         configuration.stateFolder = "\(files.path)/state"
         configuration.watches = true
         configuration.log = { records.add($0) }
+        if isolated { try Self.isolate(module, &configuration) }
         let host = PluginHost(configuration)
         try host.start()
         records.follow(host.changes)
@@ -91,7 +96,7 @@ public final class TestBench: Sendable {
     ///
     ///     try await bench.add(.fake(clock))
     ///
-    /// - Throws: The errors of ``init(_:peers:configure:)``.
+    /// - Throws: The errors of ``init(_:peers:isolated:configure:)``.
     public func add(_ peer: ModuleSource) async throws { _ = try await Self.put(peer, files, host) }
 
     /// Removes a peer or the module itself, as if its file had been deleted or the program had unregistered it.

@@ -20,6 +20,31 @@ import Testing
         #expect(report.isClean, "\(report)")
     }
 
+    @Test(arguments: [false, true])
+    func `A module answers, is replaced and is torn down in the process and isolated`(isolated: Bool) async throws {
+        let open = Manifest("Open", version: "1.0.0") {
+            Target("Open") { Action("take", .rest()) { rest in rest.count } }
+        }
+        let bench = try await TestBench(.product("Visits"), peers: .fake(open), isolated: isolated)
+        #expect(bench.host.modules.contains { $0.process != nil } == isolated)
+        #expect(try bench.host.perform("Visits", "count") == 1)
+        try await bench.replace()
+        #expect(try bench.host.perform("Visits", "count") == 2)
+        let report = await bench.finish()
+        #expect(report.isClean, "\(report)")
+    }
+
+    @Test func `An isolated bench says what is missing`() async throws {
+        let error = await #expect(throws: PluginError.self) {
+            try await TestBench(.product("Visits"), isolated: true) { $0.isolation.workerPath = "/nowhere/worker" }
+        }
+        #expect(error?.message.contains("no program /nowhere/worker") == true)
+        #expect(error?.message.contains(".product(name: \"pluginhost-worker\"") == true)
+        let fake = Manifest("Fake", version: "1.0.0") { Target("Fake") { Action("answer") { 1 } } }
+        let refusal = await #expect(throws: PluginError.self) { try await TestBench(.fake(fake), isolated: true) }
+        #expect(refusal?.code == .conflict)
+    }
+
     @Test func `A replacement that is refused throws in the test, and the previous build continues to serve`()
         async throws
     {

@@ -22,7 +22,9 @@ struct ActionCheck: Sendable {
     /// Performs a call and returns its outcome.
     private func outcome(_ call: CheckedCall, _ parameters: [String: Value]) async -> Result<Value, PluginError> {
         progress("\(call.title) with \(Value.map(parameters).json.prefix(300))")
-        return await call.perform(parameters, in: host, timeout: timeout)
+        let outcome = await call.perform(parameters, in: host, timeout: timeout)
+        if case .failure(let error) = outcome, error.code == .moduleCrashed { module.endIfCrashed(host) }
+        return outcome
     }
 
     private func error(_ call: CheckedCall, _ parameters: [String: Value]) async -> PluginError? {

@@ -13,6 +13,8 @@ struct CheckChild: Codable, Sendable {
     let seconds: UInt32
     let seed: UInt64
     let trustsEveryone: Bool
+    /// Whether the modules run in processes of their own.
+    let isolates: Bool
     /// The module's file, followed by the files of modules that it requires.
     let files: [String]
     /// The manifest as JSON.
@@ -77,6 +79,7 @@ struct CheckChild: Codable, Sendable {
             case .replies: await check.replies(&result, log: log)
             case .objects: await check.objects(&result)
             }
+            module.endIfCrashed(host)
         } catch {
             result.fail(error.message)
         }

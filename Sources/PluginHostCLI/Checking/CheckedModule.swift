@@ -45,6 +45,12 @@ struct CheckedModule: Sendable {
         configuration.stagingFolder = folder + "/staging"
         configuration.stateFolder = folder + "/state"
         configuration.log = { log.add($0) }
+        if check.isolates {
+            configuration.isolation.modules = .all
+            configuration.isolation.restartPauses = []
+            // The deadline of the step is that of its calls, too, as in one process.
+            configuration.isolation.callTimeout = .seconds(Int(check.seconds) + 60)
+        }
         for path in [folder + "/staging", folder + "/state"] { mkdir(path, 0o700) }
         let host = PluginHost(configuration)
         try host.start()
@@ -65,6 +71,16 @@ struct CheckedModule: Sendable {
                 ? error : PluginError(error.code, error.message + " Pass its file with '--with'.")
         }
         return host
+    }
+
+    /// Reports the crash of the isolated module and ends this process, if there was one.
+    func endIfCrashed(_ host: PluginHost) {
+        guard let generation = host.generations.first(where: { $0.name == manifest.name && $0.crash != nil }) else {
+            return
+        }
+        let words = generation.lastWords.map { "“\($0)”" }.joined(separator: ", ")
+        let report = (generation.crash ?? "") + (words.isEmpty ? "" : " Its last words: \(words).")
+        ChildReport.end(with: ["crash": .string(report)])
     }
 
     /// Returns the number of the module's objects that have holders.

@@ -14,6 +14,8 @@ struct ModuleCheck: Sendable {
     let trustsEveryone: Bool
     let seed: UInt64
     let callsActions: Bool
+    /// Whether the module runs in a process of its own, which the host of the check starts.
+    let isolates: Bool
     /// The time that each step may take.
     let deadline: Duration
 
@@ -124,19 +126,28 @@ struct ModuleCheck: Sendable {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try CheckChild(
             step: step, seconds: UInt32(max(1, (deadline / .seconds(1)).rounded(.up))), seed: seed,
-            trustsEveryone: trustsEveryone, files: [path] + others.map(Self.absolute), manifest: manifest
+            trustsEveryone: trustsEveryone, isolates: isolates, files: [path] + others.map(Self.absolute),
+            manifest: manifest
         ).write(to: folder)
         let (bytes, ending) = try ChildProcess(arguments: ["pluginhost", CheckChild.word, folder])
             .collect(deadline: deadline)
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         let hasStarted = lines.first == "{\"started\":true}"
-        let last = lines.last.flatMap { try? Value(jsonMessage: Array($0.utf8)) }
+        func value(_ line: Substring?) -> Value? { line.flatMap { try? Value(jsonMessage: Array($0.utf8)) } }
+        // Several threads may report the crash of an isolated module.
+        let end = lines.firstIndex { $0.hasPrefix("{\"crash\":") } ?? lines.endIndex
+        let crash = end < lines.endIndex ? value(lines[end])?["crash"]?.string : nil
+        let last = value(lines[..<end].last)
         if case .exited(0) = ending, let last, last["check"] != nil {
             return (CheckResult(step.rawValue, told: last), hasStarted)
         }
         let call = last?["at"]?.string
         let location = call.map { " at \($0)" } ?? ""
         let advice = call != nil || step == .lifecycle ? " \(step.advice)" : ""
+        if let crash {
+            result.fail("It crashes the process\(location): \(crash)\(advice)")
+            return (result, hasStarted)
+        }
         switch ending {
         case .killed(let signal):
             result.fail("It crashes the process\(location): \(SignalName.of(signal)).\(advice)")

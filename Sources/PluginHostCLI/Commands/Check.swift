@@ -10,6 +10,9 @@ enum Check: Command {
     static let with = OptionSpecification(
         name: "--with", value: "file", repeats: true,
         help: "A module that this one requires; can be given more than once.")
+    static let isolate = OptionSpecification(
+        name: "--isolate",
+        help: "Check the module in a process of its own, as a host runs it with '--isolate'.")
 
     static let specification = CommandSpecification(
         name: "check",
@@ -23,7 +26,7 @@ enum Check: Command {
             + "fails, and 66 if there is no such file.",
         arguments: [ArgumentSpecification(name: "file", help: "The shared library.")],
         options: [
-            seed, noCalls, with, .trust,
+            seed, noCalls, with, isolate, .trust,
             OptionSpecification(
                 name: "--timeout", value: "seconds",
                 help: "The deadline of each check; one asynchronous call gets a quarter of it. (default: 30)"), .json,
@@ -52,7 +55,8 @@ enum Check: Command {
         return ModuleCheck(
             file: arguments.positionals[0], others: arguments.values(of: with),
             trustsEveryone: arguments.has(.trust), seed: seed ?? .random(in: 0..<1_000_000_000),
-            callsActions: !arguments.has(noCalls), deadline: try arguments.timeout ?? ModuleCheck.defaultDeadline)
+            callsActions: !arguments.has(noCalls), isolates: arguments.has(isolate),
+            deadline: try arguments.timeout ?? ModuleCheck.defaultDeadline)
     }
 
     private static func record(of report: ModuleCheck.Report, _ check: ModuleCheck) -> Value {

@@ -13,7 +13,7 @@ extension RecordTable {
         notes: { generation in
             let process = text(ofProcess: generation).map { [Note(text: $0, colour: .dim)] } ?? []
             let calls = generation.list("calls").map { Note(text: text(of: $0), colour: .dim) }
-            let notes = process + missingProtections(generation) + lastWords(generation) + calls
+            let notes = process + missingProtections(generation) + crash(of: generation) + calls
             guard generation["state"] == "draining", let reason = generation["reason"]?.string else { return notes }
             return notes + [Note(text: reason, colour: .yellow)]
         })
@@ -24,11 +24,12 @@ extension RecordTable {
         return parts.isEmpty ? [] : [Note(text: "sandbox without " + parts.joined(separator: ", "), colour: .yellow)]
     }
 
-    /// Returns notes about what a process has written before it crashed.
-    private static func lastWords(_ generation: Value) -> [Note] {
+    /// Returns notes about how a process has crashed.
+    private static func crash(of generation: Value) -> [Note] {
+        guard let crash = generation["crash"]?.string else { return [] }
         let words = generation.texts("lastWords")
-        guard !words.isEmpty else { return [] }
-        return (["its process crashed; last words:"] + words.map { "  \($0)" }).map { Note(text: $0, colour: .red) }
+        let title = words.isEmpty ? crash : "\(crash) Its last words:"
+        return ([title] + words.map { "  \($0)" }).map { Note(text: $0, colour: .red) }
     }
 
     private static func text(of call: Value) -> String {

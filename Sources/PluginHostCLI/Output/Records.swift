@@ -86,7 +86,7 @@ extension GenerationStatus {
             "state": .string(state.rawValue), "created": .time(created), "since": .time(since),
             "reason": .string(reason), "objects": .int(objects), "mappedBytes": .int(mappedBytes),
             "process": process.map { .int(Int($0)) }, "residentBytes": usage?.memory, "processorTime": usage?.time,
-            "lastWords": lastWords.isEmpty ? nil : .texts(lastWords),
+            "crash": crash.map(Value.string), "lastWords": lastWords.isEmpty ? nil : .texts(lastWords),
             "missingProtections": missingProtections.isEmpty ? nil : .texts(missingProtections),
             "calls": .list(
                 calls.map { call in

@@ -33,9 +33,10 @@ public struct GenerationStatus: Sendable {
     /// The memory and the processor time of that process, when this status was made; `nil` if there is no such process,
     /// or `/proc` is not mounted.
     public let usage: ProcessUsage?
-    /// If that process has ended by itself, or was ended because it hung: the last lines that it has written to its
-    /// standard output, its standard error and the log, at most 20 with 4 KiB, control characters escaped. Otherwise
-    /// empty.
+    /// How that process has ended, as a sentence, if it has ended by itself, or was ended because it hung; otherwise `nil`.
+    public let crash: String?
+    /// The last lines that the process has written before its ``crash`` to its standard output, its standard error and the
+    /// log: at most 20 with 4 KiB, control characters escaped. Empty if it has not crashed.
     public let lastWords: [String]
 
     /// A state in the life cycle of a generation.
@@ -74,6 +75,7 @@ public struct GenerationStatus: Sendable {
         process = module?.hasEnded == false ? module?.process?.id : nil
         missingProtections = module?.process?.missingProtections ?? []
         usage = module?.process?.usage
+        crash = module?.process.flatMap { $0.hasCrashed ? $0.ending : nil }
         lastWords = module?.process?.lastWords ?? []
     }
 

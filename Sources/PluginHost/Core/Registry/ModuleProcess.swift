@@ -17,8 +17,11 @@ protocol ModuleProcess: AnyObject, Sendable {
     /// Why the process is not there any more, as a sentence; `nil` while it runs.
     var ending: String? { get }
 
+    /// Whether it has ended by itself, or was ended because it hung.
+    var hasCrashed: Bool { get }
+
     /// The last lines that it has written to its standard output, its standard error and the log, with control characters
-    /// as escapes; empty unless it has ended by itself, or was ended because it hung.
+    /// as escapes; empty unless it has crashed.
     var lastWords: [String] { get }
 
     /// Whether a call that has ended for its caller, because it was too late, still runs in it.

@@ -79,7 +79,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
 
     var id: Int32 { processID.load(ordering: .relaxed) }
     var ending: String? { state.withLock { $0.ending } }
-    var lastWords: [String] { state.withLock(\.hasCrashed) ? output.lastWords.lines : [] }
+    var hasCrashed: Bool { state.withLock(\.hasCrashed) }
+    var lastWords: [String] { hasCrashed ? output.lastWords.lines : [] }
     var hasLateCalls: Bool { lateCalls.areRunning }
     var awaitsRestart: Bool { isRestartAwaited.load(ordering: .acquiring) }
     /// The shared memory; `nil` after the end of the process.

@@ -1,0 +1,46 @@
+import Foundation
+import PluginABI
+import Testing
+
+@testable import TestSupport
+
+/// `pluginhost check --isolate`.
+@Suite(.timeLimit(.minutes(30)))
+struct IsolatedCheckTests: Checking {
+    @Test(
+        .disabled(if: isSanitized, "The samples need functions of the sanitizer, which the worker does not export."),
+        arguments: ["ModuleA", "ModuleB", "ModuleC", "Visits"])
+    func `A sample has the same results in the process and isolated`(module: String) throws {
+        func check(_ options: String...) throws -> ProgramProcess.Outcome {
+            try program().run(["check", built("lib\(module).so"), "--trust", "--seed", "1"] + options)
+        }
+        let here = try check()
+        let elsewhere = try check("--isolate")
+        #expect(here.output.contains("pass     objects"))
+        #expect(elsewhere.output == here.output)
+        #expect(elsewhere.code == here.code)
+    }
+
+    @Test func `A crash is a finding that names the call and the last words`() throws {
+        let module = CModule(actions: [("crash", "fprintf(stderr, \"out of paper\\n\"); abort();")])
+        let (outcome, report) = try check(module.build(), "--isolate", "--timeout", "10")
+        #expect(outcome.code == 65)
+        let finding = result("concurrent", of: report)?["findings"]?[0]?["message"]?.string ?? ""
+        #expect(finding.contains("It crashes the process at Good/crash"), "\(report)")
+        #expect(finding.contains("last words: “out of paper”"), "\(report)")
+        #expect(result("lifecycle", of: report)?["outcome"] == "pass")
+    }
+
+    @Test func `The module really runs in a process of its own`() throws {
+        let folder = try TemporaryFolder()
+        let parent = """
+            char name[32], path[64] = {0};
+            snprintf(path, sizeof path, "/proc/%d/comm", (int)getpid());
+            FILE *file = fopen(path, "r");
+            note("\(folder.path)/name", fgets(name, sizeof name, file));
+            """
+        let file = try CModule(activate: parent).build()
+        _ = try check(file, "--isolate", "--no-calls")
+        #expect(try String(contentsOfFile: "\(folder.path)/name", encoding: .utf8).hasPrefix("pluginhost-work"))
+    }
+}
