@@ -11,5 +11,8 @@ int plugin_host_process_open(pid_t process);
 int plugin_host_pipe(int ends[2]);
 /* Kills the process of such a descriptor, unless it has ended. */
 void plugin_host_process_kill(int descriptor);
+/* Kills a child process that leads a group, and this group, and reaps it. Returns its status as waitpid does; -1 if the
+ * program has reaped it, or ignores SIGCHLD. */
+int plugin_host_process_end_group(pid_t process);
 
 #endif
