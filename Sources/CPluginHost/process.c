@@ -2,12 +2,14 @@
 #include "plugin_host_process.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,4 +50,19 @@ int plugin_host_process_usage(int descriptor, pid_t process, uint64_t *resident,
     /* Its number cannot have passed to another process if it has not ended until now. */
     struct pollfd end = {.fd = descriptor, .events = POLLIN};
     return poll(&end, 1, 0) == 0 ? 0 : -1;
+}
+
+int plugin_host_process_end_group(pid_t process) {
+    /* While it is not reaped, no other process or group has its number. */
+    siginfo_t info;
+    info.si_pid = 0;
+    if (waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return -1;
+    if (info.si_pid == 0) kill(process, SIGKILL);
+    while (waitid(P_PID, (id_t)process, &info, WEXITED | WNOWAIT) != 0)
+        if (errno != EINTR) return -1;
+    kill(-process, SIGKILL);
+    int status;
+    while (waitpid(process, &status, 0) < 0)
+        if (errno != EINTR) return -1;
+    return status;
 }

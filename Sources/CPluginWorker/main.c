@@ -1,4 +1,4 @@
-/* The arguments: the path of the file, and the process id of the host. */
+/* The arguments: the path of the file, and the process id of the host; or those of scan.c. */
 #define _GNU_SOURCE
 #include "worker.h"
 
@@ -175,12 +175,11 @@ static void open_module(const char *path) {
 /* Unlike SIG_IGN, a function is not inherited by programs that the module starts. */
 static void pass_over(int signal) { (void)signal; }
 
-/* Closes the descriptors that the host has not meant for the worker. */
-static void close_others(void) {
-    if (close_range(PLUGIN_WIRE_SOCKET + 1, ~0u, 0) == 0) return;
+void worker_close_from(int first) {
+    if (close_range((unsigned)first, ~0u, 0) == 0) return;
     /* Kernels before 5.9, and some containers, do not have that. */
     long end = sysconf(_SC_OPEN_MAX);
-    for (long descriptor = PLUGIN_WIRE_SOCKET + 1; descriptor < end; descriptor++) close((int)descriptor);
+    for (long descriptor = first; descriptor < end; descriptor++) close((int)descriptor);
 }
 
 static pid_t host_process;
@@ -199,11 +198,12 @@ static void attach(const char *host) {
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
-    close_others();
+    worker_close_from(PLUGIN_WIRE_SOCKET + 1); /* the host has not meant them for the worker */
     fcntl(PLUGIN_WIRE_SOCKET, F_SETFD, FD_CLOEXEC);
 }
 
 int main(int count, char **arguments) {
+    if (count > 4 && strcmp(arguments[1], "scan") == 0) worker_scan(count - 2, arguments + 2);
     if (count != 3) {
         fputs("pluginhost-worker is started by a plugin host, for a module in a process of its own.\n", stderr);
         return 64;

@@ -11,6 +11,7 @@
  *  confine.c     limits and sandbox
  *  rooms.c       the descriptors of memory for large values
  *  jobs.c        threads for completions, cancel handlers and the destruction of objects
+ *  scan.c        instead of all that: opens files that the host has not opened yet
  */
 #ifndef WORKER_H
 #define WORKER_H
@@ -125,5 +126,12 @@ void worker_announce(uint32_t number);
 _Noreturn void worker_give_up(const char *reason);
 /* malloc that gives up instead of returning null. */
 void *worker_allocate(size_t size);
+/* Closes all descriptors from this one on. */
+void worker_close_from(int first);
+
+/* scan.c */
+
+/* Opens files and calls their entry functions, and ends the process. */
+_Noreturn void worker_scan(int count, char **arguments);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * plugin_wire.h - messages between a host and the process that runs an isolated module (its worker)
+ * plugin_wire.h - messages between a host and the process that runs an isolated module (its worker); a scan process uses
+ * plugin_scan.h instead
  *
  * Both sides share memory with channels. A channel belongs to one thread of the host and one of the worker while a call
  * runs on it: they take turns, and whoever waits also executes what the other side asks for, so nested calls in either

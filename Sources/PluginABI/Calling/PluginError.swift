@@ -115,7 +115,7 @@ extension PluginError.Code {
     /// The instance of the target could not be made.
     public static let instanceFailed: Self = "instanceFailed"
     /// The isolated module that ran the call is not running any more: it crashed, exited, or was ended because it hung.
-    /// Whether the call has had an effect is unknown.
+    /// Whether the call has had an effect is unknown. For a file: its code crashed or exited in a safe scan.
     public static let moduleCrashed: Self = "moduleCrashed"
     /// The host is not running.
     public static let hostStopped: Self = "hostStopped"

@@ -8,12 +8,18 @@ struct Disk: Sendable {
     let loader: ModuleLoader
     /// The processes of isolated modules.
     let workers: Workers
+    /// What opens files before the host does; `nil` if nothing does.
+    let scan: SafeScan?
 
     /// - Throws: `stagingFailed`.
     init(
         _ configuration: HostConfiguration, _ runner: HookRunner, owner: HostCore, _ workers: Workers
     ) throws(PluginError) {
         self.workers = workers
+        // Isolated modules, and those that might be, are opened by other processes in any case.
+        scan =
+            configuration.safeScan && !workers.areUsed
+            ? SafeScan(workers, hookTimeout: configuration.hookTimeout) : nil
         staging = try Staging(base: configuration.stagingFolder, maximumFileBytes: configuration.maximumFileBytes)
         journal = Journal(stateFolder: configuration.stateFolder, checksTrust: !configuration.trustsEveryone)
         store = VersionStore(

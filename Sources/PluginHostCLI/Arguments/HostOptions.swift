@@ -19,6 +19,9 @@ extension OptionSpecification {
         help:
             "Run a module in a process of its own, so that its crashes are errors of its calls; can be given more than "
             + "once. 'all' for all modules in the folders.")
+    static let safeScan = OptionSpecification(
+        name: "--safe-scan",
+        help: "Open new and changed files in another process first, and do not load those that crash or hang there.")
     static let config = OptionSpecification(
         name: "--config", value: "file",
         help: "A file with a JSON object of module configurations by module name; 'run' applies changes of the file.")
@@ -45,7 +48,8 @@ extension OptionSpecification {
 
     /// The options that configure a host of the command's own.
     static let hosting: [OptionSpecification] = [
-        .plugins, .recursive, .trust, .retry, .isolate, .maxFileSize, .config, .scheme, .urlLength, .log, .logLevel,
+        .plugins, .recursive, .trust, .retry, .isolate, .safeScan, .maxFileSize, .config, .scheme, .urlLength, .log,
+        .logLevel,
     ]
 }
 

@@ -66,7 +66,7 @@ final class Workers: Sendable {
     /// Returns the path of the program.
     ///
     /// - Throws: `openFailed` if there is none.
-    private func program(for file: StagedFile) throws(PluginError) -> String {
+    func program(for file: StagedFile) throws(PluginError) -> String {
         let path = isolation.workerPath ?? Self.besideThisProgram
         guard access(path, X_OK) == 0 else {
             throw PluginError(

@@ -20,7 +20,7 @@ extension ChangeContext {
     /// Reports problems of the host itself, each once: the journal does not work, memory maps are running out, or
     /// folders cannot currently be watched.
     func tellOwnProblems() {
-        let lost = [disk.journal.problem, MapsBudget.shared.warning].compactMap(\.self)
+        let lost = [disk.journal.problem, MapsBudget.shared.warning, disk.scan?.problem].compactMap(\.self)
         for problem in lost + [watcher.withLock { $0 }?.problem].compactMap(\.self)
         where !ownProblems.logged.contains(problem) {
             ownProblems.logged.append(problem)

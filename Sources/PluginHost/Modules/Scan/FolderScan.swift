@@ -28,7 +28,7 @@ struct FolderScan {
         // runtime discards its cache of protocol conformances and searches all libraries again. If opening and calling
         // alternated, the start time would grow with the square of the number of modules.
         let intake = FileScan(context: context)
-        for file in entries.compactMap({ look(at: $0, in: folder, intake) }) { intake.finish(file) }
+        for file in intake.open(entries.compactMap { due($0, in: folder) }) { intake.finish(file) }
         if entries.contains(where: { before[$0.path]?.identity != (try? $0.identity.get()) }) {
             retryLacking(before.values.filter { $0.folder.hasBytes(of: folder) }, intake)
         }
@@ -44,8 +44,8 @@ struct FolderScan {
         }
     }
 
-    /// Opens a file that is new or has changed.
-    private func look(at entry: PluginFolder.Entry, in folder: String, _ intake: FileScan) -> FileScan.OpenedFile? {
+    /// Returns the record of a file that is to be opened, because it is new or has changed.
+    private func due(_ entry: PluginFolder.Entry, in folder: String) -> FileRecord? {
         switch entry.identity {
         case .failure(let error):
             context.folders.fail(FileRecord(path: entry.path, folder: folder, identity: nil), error)
@@ -56,18 +56,19 @@ struct FolderScan {
             {
                 return nil
             }
-            return intake.open(FileRecord(path: entry.path, folder: folder, identity: identity))
+            return FileRecord(path: entry.path, folder: folder, identity: identity)
         }
     }
 
     /// Retries files that the dynamic linker could not open before: what they lacked may have been added.
     private func retryLacking(_ files: [FileRecord], _ intake: FileScan) {
-        for file in files {
+        let lacking = files.filter { file in
             guard case .failed(let error, _) = file.content, error.code == .openFailed,
                 case .failed(error, _)? = context.folders.records[file.path]?.content
-            else { continue }
-            intake.loadAgain(file)
+            else { return false }
+            return true
         }
+        intake.loadAgain(lacking)
     }
 
     /// Undoes changes in the folders that a host had begun when it was killed.

@@ -9,6 +9,12 @@ struct FileScan {
 
     private var disk: Disk { context.disk }
 
+    /// A file that is not opened yet.
+    private struct Staged {
+        let record: FileRecord
+        let file: StagedFile
+    }
+
     /// A file that is opened, but whose entry function, if it is in this process, has not been called yet.
     struct OpenedFile {
         let record: FileRecord
@@ -16,24 +22,50 @@ struct FileScan {
         let code: ModuleLoader.OpenedCode
     }
 
-    /// Loads a file again, as if it were new.
-    func loadAgain(_ record: FileRecord) {
-        let record = FileRecord(path: record.path, folder: record.folder, identity: record.identity)
-        if let file = open(record) { finish(file) }
+    /// Loads files again, as if they were new.
+    func loadAgain(_ records: [FileRecord]) {
+        let records = records.map { FileRecord(path: $0.path, folder: $0.folder, identity: $0.identity) }
+        for file in open(records) { finish(file) }
     }
 
     /// Loads a file again although its content is unchanged, since the module has run and its globals no longer have
     /// their initial values.
     func reload(_ path: String) {
-        if let record = context.folders.records[path], let file = open(record, evenIfSame: true) { finish(file) }
+        guard let record = context.folders.records[path] else { return }
+        for file in open([record], evenIfSame: true) { finish(file) }
     }
 
-    /// Stages and opens a file. Returns `nil` if it failed, or if there is nothing more to do.
-    func open(_ record: FileRecord, evenIfSame: Bool = false) -> OpenedFile? {
+    /// Stages and opens files. Returns those for which there is more to do. If they are scanned first, all are staged
+    /// before the first one is opened.
+    func open(_ records: [FileRecord], evenIfSame: Bool = false) -> [OpenedFile] {
+        guard let scan = disk.scan else {
+            return records.compactMap { record in
+                attempt(record) { () throws(PluginError) in
+                    try stage(record, evenIfSame: evenIfSame).map { (file) throws(PluginError) in try open(file) }
+                }
+            }
+        }
+        let staged = records.compactMap { record in
+            attempt(record) { () throws(PluginError) in try stage(record, evenIfSame: evenIfSame) }
+        }
+        let failures = scan.failures(of: staged.map(\.file))
+        return staged.compactMap { staged in
+            attempt(staged.record) { () throws(PluginError) in
+                if let failure = failures[staged.file.number] {
+                    disk.staging.discard(staged.file)
+                    throw failure
+                }
+                return try open(staged)
+            }
+        }
+    }
+
+    /// Does something with a file, and records the error if that fails.
+    private func attempt<Result>(
+        _ record: FileRecord, _ body: () throws(PluginError) -> Result?
+    ) -> Result? {
         context.core.profiler.measure(.loading, record.path) {
-            do throws(PluginError) {
-                return try stageAndOpen(record, evenIfSame: evenIfSame)
-            } catch {
+            do throws(PluginError) { return try body() } catch {
                 var status = stat()
                 if error.code == .unreadable, lstat(record.path, &status) != 0, errno == ENOENT {
                     // The file was deleted after the folder was read.
@@ -46,12 +78,11 @@ struct FileScan {
         }
     }
 
-    private func stageAndOpen(_ record: FileRecord, evenIfSame: Bool) throws(PluginError) -> OpenedFile? {
+    /// Stages a file. Returns `nil` if there is nothing more to do.
+    private func stage(_ record: FileRecord, evenIfSame: Bool) throws(PluginError) -> Staged? {
         var record = record
         let path = record.path
-        try LibraryOpening.requireFree(for: path) { [weak context] in
-            context?.later { FileScan(context: $0).openAfterOthers(path) }
-        }
+        try requireFree(for: path)
         guard let staged = try disk.staging.stage(path: path, checkTrust: !context.configuration.trustsEveryone) else {
             // The file may end up with the content it already has; then nothing is loaded or reported again.
             if let loaded = context.folders.records[path]?.loaded { record.keepModule(loaded, isBeingWritten: true) }
@@ -72,21 +103,34 @@ struct FileScan {
             }
             context.folders.tried.insert(path)
         }
+        return Staged(record: record, file: staged)
+    }
+
+    private func open(_ staged: Staged) throws(PluginError) -> OpenedFile {
         do throws(PluginError) {
-            let code = try disk.loader.open(staged)
-            record.identity = staged.identity
-            return OpenedFile(record: record, staged: staged, code: code)
+            try requireFree(for: staged.record.path)
+            let code = try disk.loader.open(staged.file)
+            var record = staged.record
+            record.identity = staged.file.identity
+            return OpenedFile(record: record, staged: staged.file, code: code)
         } catch {
             // A file that the linker could not open is not in the process, so its libraries' names can be used again.
-            if error.code == .openFailed { disk.staging.discard(staged) }
+            if error.code == .openFailed { disk.staging.discard(staged.file) }
             throw error
+        }
+    }
+
+    /// Checks that a constructor of another file does not keep this one from being opened.
+    private func requireFree(for path: String) throws(PluginError) {
+        try LibraryOpening.requireFree(for: path) { [weak context] in
+            context?.later { FileScan(context: $0).openAfterOthers(path) }
         }
     }
 
     /// Opens a file that could not be opened while the constructor of another one was running.
     private func openAfterOthers(_ path: String) {
         guard let record = context.folders.records[path], case .failed = record.content else { return }
-        loadAgain(record)
+        loadAgain([record])
         FolderUpdate(context).run([])
     }
 
@@ -141,7 +185,7 @@ struct FileScan {
         guard !paths.isEmpty else { return }
         for path in paths.sorted() {
             guard let record = context.folders.records[path], case .quarantined = record.content else { continue }
-            loadAgain(record)
+            loadAgain([record])
         }
         FolderUpdate(context).run([])
     }

@@ -91,6 +91,10 @@ struct Rollback {
                         .quarantined,
                         "\(entry.message) The file is not opened again unless the host is started with --retry.")
                 }
+                if let failure = context.disk.scan?.failures(of: [staged])[staged.number] {
+                    staging.discard(staged)
+                    throw failure
+                }
                 let module = try loader.load(staged, try loader.open(staged))
                 guard module.manifest.name == kept.module else {
                     throw PluginError(.conflict, "It contains the module \(module.manifest.name).")

@@ -1,0 +1,43 @@
+/*
+ * plugin_scan.h - the memory that a host shares with a scan process
+ *
+ * A scan process opens files before the host does. It notes how far it has come with each file, and why the dynamic linker
+ * refuses one. The files can write to the memory, too, so the host believes nothing but that a file has passed.
+ */
+#ifndef PLUGIN_SCAN_H
+#define PLUGIN_SCAN_H
+
+#include <stdint.h>
+
+/* The most files of one process, and the size of the text for each one, with the zero at its end. */
+#define PLUGIN_SCAN_MAX_FILES 64u
+#define PLUGIN_SCAN_REASON_BYTES 1000u
+/* The descriptor of the memory in a scan process. */
+#define PLUGIN_SCAN_MEMORY 3
+
+/* How far the process has come with a file. */
+enum plugin_scan_step {
+    PLUGIN_SCAN_WAITING,
+    PLUGIN_SCAN_OPENING,  /* its constructors run */
+    PLUGIN_SCAN_ENTERING, /* its entry function runs */
+    PLUGIN_SCAN_PASSED,
+    PLUGIN_SCAN_REFUSED,  /* by the dynamic linker, for a reason */
+    PLUGIN_SCAN_NO_ENTRY, /* it has no entry function */
+};
+
+typedef struct plugin_scan plugin_scan;
+
+/* Creates the memory, sealed against changes of its size. Returns a descriptor, or -1 and sets errno. */
+int plugin_scan_create(void);
+/* Maps the memory. Returns null, and sets errno, if that is not possible. The descriptor may be closed then. */
+plugin_scan *plugin_scan_map(int descriptor);
+void plugin_scan_unmap(plugin_scan *scan);
+
+void plugin_scan_set_step(plugin_scan *scan, uint32_t file, enum plugin_scan_step step);
+/* Returns what the memory says, which need not be one of the steps. */
+uint32_t plugin_scan_get_step(const plugin_scan *scan, uint32_t file);
+void plugin_scan_set_reason(plugin_scan *scan, uint32_t file, const char *reason);
+/* Copies the reason to `reason`, with a zero at its end. */
+void plugin_scan_get_reason(const plugin_scan *scan, uint32_t file, char reason[PLUGIN_SCAN_REASON_BYTES]);
+
+#endif

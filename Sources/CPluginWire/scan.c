@@ -1,0 +1,57 @@
+#define _GNU_SOURCE
+#include "plugin_scan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+struct plugin_scan {
+    _Atomic uint32_t steps[PLUGIN_SCAN_MAX_FILES];
+    char reasons[PLUGIN_SCAN_MAX_FILES][PLUGIN_SCAN_REASON_BYTES];
+};
+
+int plugin_scan_create(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < sizeof(plugin_scan)) {
+        errno = EFBIG; /* instead of the signal SIGXFSZ */
+        return -1;
+    }
+    int descriptor = memfd_create("pluginhost.scan", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    if (descriptor < 0) return -1;
+    if (ftruncate(descriptor, sizeof(plugin_scan)) == 0
+        && fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        return descriptor;
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return -1;
+}
+
+plugin_scan *plugin_scan_map(int descriptor) {
+    void *memory = mmap(NULL, sizeof(plugin_scan), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void plugin_scan_unmap(plugin_scan *scan) { munmap(scan, sizeof *scan); }
+
+void plugin_scan_set_step(plugin_scan *scan, uint32_t file, enum plugin_scan_step step) {
+    atomic_store_explicit(&scan->steps[file], step, memory_order_release);
+}
+
+uint32_t plugin_scan_get_step(const plugin_scan *scan, uint32_t file) {
+    return atomic_load_explicit(&scan->steps[file], memory_order_acquire);
+}
+
+void plugin_scan_set_reason(plugin_scan *scan, uint32_t file, const char *reason) {
+    strncpy(scan->reasons[file], reason, PLUGIN_SCAN_REASON_BYTES - 1);
+}
+
+void plugin_scan_get_reason(const plugin_scan *scan, uint32_t file, char reason[PLUGIN_SCAN_REASON_BYTES]) {
+    memcpy(reason, scan->reasons[file], PLUGIN_SCAN_REASON_BYTES);
+    reason[PLUGIN_SCAN_REASON_BYTES - 1] = 0;
+}

@@ -1,0 +1,65 @@
+/* The arguments after "scan": the process id of the host, the limit of processor time in seconds, and the paths. */
+#define _GNU_SOURCE
+#include "plugin_scan.h"
+#include "worker.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+
+static void limit(int resource, rlim_t most) {
+    struct rlimit limits;
+    if (getrlimit(resource, &limits) != 0) return;
+    if (limits.rlim_max > most) limits.rlim_max = most;
+    if (limits.rlim_cur > limits.rlim_max) limits.rlim_cur = limits.rlim_max;
+    (void)setrlimit(resource, &limits);
+}
+
+static void set_limits(const char *seconds) {
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_CPU, strtoul(seconds, NULL, 10));
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer) /* whose shadow memory counts */
+    limit(RLIMIT_DATA, (rlim_t)4 << 30);
+#endif
+}
+
+static void scan_file(plugin_scan *scan, uint32_t file, const char *path) {
+    plugin_scan_set_step(scan, file, PLUGIN_SCAN_OPENING);
+    void *image = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!image) {
+        const char *reason = dlerror();
+        plugin_scan_set_reason(scan, file, reason ? reason : "unknown reason");
+        return plugin_scan_set_step(scan, file, PLUGIN_SCAN_REFUSED);
+    }
+    void *symbol = dlsym(image, PLUGIN_ENTRY_SYMBOL);
+    if (!symbol) return plugin_scan_set_step(scan, file, PLUGIN_SCAN_NO_ENTRY);
+    plugin_module_entry_function entry;
+    memcpy(&entry, &symbol, sizeof entry);
+    plugin_scan_set_step(scan, file, PLUGIN_SCAN_ENTERING);
+    /* What it returns is not looked at: the host itself asks the kernel which parts can be read before it reads them. */
+    entry();
+    plugin_scan_set_step(scan, file, PLUGIN_SCAN_PASSED);
+}
+
+_Noreturn void worker_scan(int count, char **arguments) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != (pid_t)strtol(arguments[0], NULL, 10)) _exit(0); /* it has ended already */
+    set_limits(arguments[1]);
+    plugin_scan *scan = plugin_scan_map(PLUGIN_SCAN_MEMORY);
+    if (!scan) worker_give_up("the shared memory cannot be mapped");
+    worker_close_from(PLUGIN_SCAN_MEMORY);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* so that what a module prints is there if it crashes */
+    setenv("SWIFT_BACKTRACE", "enable=no", 1); /* a crash is nothing unusual here */
+    for (int file = 0; file < count - 2 && file < (int)PLUGIN_SCAN_MAX_FILES; file++)
+        scan_file(scan, (uint32_t)file, arguments[2 + file]);
+    _exit(0);
+}

@@ -1,0 +1,122 @@
+import Glibc
+import PluginABI
+import PluginFile
+import Synchronization
+
+/// The safe scan: files are opened by scan processes before the host opens them, so that a file which crashes, exits or
+/// hangs does no harm to the host.
+final class SafeScan: Sendable {
+    private let workers: Workers
+    /// How long the constructors or the entry function of a file may take.
+    private let limit: Duration
+    private let lastProblem = Mutex<PluginError?>(nil)
+
+    /// - Parameter hookTimeout: How long the host waits for the code of a file.
+    init(_ workers: Workers, hookTimeout: Duration) {
+        self.workers = workers
+        limit = min(hookTimeout, .seconds(10))
+    }
+
+    /// Why files cannot be scanned; `nil` if they can, or there was none.
+    var problem: PluginError? { lastProblem.withLock(\.self) }
+
+    /// Opens files in scan processes. Must be called before the host opens them.
+    ///
+    /// - Returns: The errors of the files that the host must not open, by the numbers of the files.
+    func failures(of files: [StagedFile]) -> [UInt64: PluginError] {
+        var failures: [UInt64: PluginError] = [:]
+        for start in stride(from: 0, to: files.count, by: ScanProcess.filesMax) {
+            scan(files[start..<min(start + ScanProcess.filesMax, files.count)], &failures)
+        }
+        return failures
+    }
+
+    private func scan(_ files: ArraySlice<StagedFile>, _ failures: inout [UInt64: PluginError]) {
+        var rest = files
+        while !rest.isEmpty {
+            do throws(PluginError) {
+                let outcome = try run(rest)
+                let isAlone = rest.count == 1
+                // After a file that ends the process or hangs, another process goes on.
+                for finding in outcome.findings {
+                    let file = rest.first!
+                    if finding != .passed {
+                        failures[file.number] = isAlone ? error(file, finding, outcome) : try failureAlone(file)
+                    }
+                    rest.removeFirst()
+                    if finding.isUnfinished { break }
+                }
+            } catch {
+                for file in rest { failures[file.number] = error }
+                return
+            }
+        }
+    }
+
+    /// Opens a file alone: another file of its process may be to blame, and only seem to have passed.
+    private func failureAlone(_ file: StagedFile) throws(PluginError) -> PluginError? {
+        let outcome = try run([file])
+        return outcome.findings[0] == .passed ? nil : error(file, outcome.findings[0], outcome)
+    }
+
+    private func run(_ files: ArraySlice<StagedFile>) throws(PluginError) -> ScanProcess.Outcome {
+        do throws(PluginError) {
+            let program = try workers.program(for: files.first!)
+            let outcome = try ScanProcess.run(files, program: program, limit: limit)
+            lastProblem.withLock { $0 = nil }
+            return outcome
+        } catch {
+            let problem = PluginError(
+                error.code, "New files are not opened, because they cannot be scanned. \(error.message)")
+            lastProblem.withLock { $0 = problem }
+            throw error
+        }
+    }
+
+    // MARK: Errors
+
+    private func error(
+        _ file: StagedFile, _ finding: ScanProcess.Finding, _ outcome: ScanProcess.Outcome
+    ) -> PluginError {
+        switch finding {
+        case .refused(let reason):
+            return PluginError(
+                .openFailed, "\(file.original) cannot be opened: \(file.withOriginalPaths(reason).printable).")
+        case .hasNoEntry: return PluginError(.invalidFile, "\(file.original) does not export \(PLUGIN_ENTRY_SYMBOL).")
+        case .opening: return error(file, "a constructor", outcome)
+        case .entering: return error(file, "its entry function", outcome)
+        case .untouched, .passed:
+            return PluginError(
+                .openFailed,
+                "\(file.original) was not opened: the scan process \(Self.words(outcome.ending)) before it opened the "
+                    + "file.\(lastWords(outcome))")
+        }
+    }
+
+    private func error(_ file: StagedFile, _ place: String, _ outcome: ScanProcess.Outcome) -> PluginError {
+        guard outcome.ending != .overdue else {
+            return PluginError(
+                .deadlineExceeded,
+                "\(file.original) was not opened: \(place) did not return within \(limit) in a scan process. The file is "
+                    + "not scanned again until it changes.\(lastWords(outcome))")
+        }
+        return PluginError(
+            .moduleCrashed,
+            "\(file.original) was not opened: \(place) \(Self.words(outcome.ending)) in a scan process, and would have "
+                + "ended the host. The file is not scanned again until it changes.\(lastWords(outcome))")
+    }
+
+    private static func words(_ ending: ScanProcess.Ending) -> String {
+        switch ending {
+        case .exited(let code): "exited with the code \(code)"
+        case .killed(let signal): "crashed (signal \(signal), \(String(cString: strsignal(signal))))"
+        case .overdue: "made no progress and was ended"
+        case .unknown: "ended"
+        }
+    }
+
+    private func lastWords(_ outcome: ScanProcess.Outcome) -> String {
+        let words = outcome.lastWords.split(separator: "\n").last.map(String.init) ?? ""
+        return words.isEmpty ? "" : " Its last words: “\(words.shortened)”."
+    }
+}

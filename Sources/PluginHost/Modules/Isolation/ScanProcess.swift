@@ -1,0 +1,202 @@
+import CDispatch
+import CPluginHost
+import CPluginWire
+import Glibc
+import PluginABI
+import PluginFile
+
+/// A process that opens files before the host does: one run of the program `pluginhost-worker`.
+///
+/// It ends when the thread that has started it ends; that thread waits for it.
+struct ScanProcess {
+    /// What became of a file, if the process is to be believed.
+    enum Finding: Equatable {
+        /// The process has not begun with it, or says something that makes no sense.
+        case untouched
+        case opening
+        case entering
+        case passed
+        case refused(reason: String)
+        case hasNoEntry
+
+        /// Whether the process was not done with it.
+        var isUnfinished: Bool { [.untouched, .opening, .entering].contains(self) }
+    }
+
+    enum Ending: Equatable {
+        case exited(Int32)
+        case killed(signal: Int32)
+        /// It has made no progress for too long.
+        case overdue
+        /// Someone else has reaped it.
+        case unknown
+    }
+
+    struct Outcome {
+        let findings: [Finding]
+        let ending: Ending
+        /// The end of its output.
+        let lastWords: String
+    }
+
+    /// How many files a process opens at most.
+    static let filesMax = Int(PLUGIN_SCAN_MAX_FILES)
+    /// How much of the output is kept, in bytes.
+    private static let wordsMax = 500
+
+    private let scan: OpaquePointer
+    private let count: Int
+    private let id: pid_t
+    /// The descriptor of the process.
+    private let descriptor: Int32
+    /// The pipe for its output.
+    private let output: Int32
+
+    /// Opens files in a process, and waits for its end.
+    ///
+    /// - Parameters:
+    ///   - files: At most ``filesMax``.
+    ///   - limit: How long the constructors or the entry function of a file may take.
+    /// - Throws: `openFailed` if the process cannot be started.
+    static func run(
+        _ files: some Collection<StagedFile>, program: String, limit: Duration
+    ) throws(PluginError) -> Outcome {
+        let memory = plugin_scan_create()
+        guard memory >= 0 else { throw failure("its memory cannot be created", errno) }
+        defer { close(memory) }
+        guard let scan = plugin_scan_map(memory) else { throw failure("its memory cannot be mapped", errno) }
+        defer { plugin_scan_unmap(scan) }
+        var pipe: [Int32] = [-1, -1]
+        guard plugin_host_pipe(&pipe) == 0 else { throw failure("the pipe for its output cannot be created", errno) }
+        defer { close(pipe[0]) }
+        _ = fcntl(pipe[0], F_SETFL, O_NONBLOCK)
+        // Rounded up, with a second for the start of the process.
+        let seconds = Int((limit / .seconds(1) * Double(files.count)).rounded(.up)) + 1
+        let started = Swift.Result { () throws(PluginError) in
+            try spawn(program, ["scan", "\(getpid())", "\(seconds)"] + files.map(\.path), memory, output: pipe[1])
+        }
+        close(pipe[1])
+        let id = try started.get()
+        let descriptor = plugin_host_process_open(id)
+        guard descriptor >= 0 else {
+            let error = failure("a descriptor for it cannot be created", errno)
+            _ = plugin_host_process_end_group(id)
+            throw error
+        }
+        defer { close(descriptor) }
+        let process = ScanProcess(
+            scan: scan, count: files.count, id: id, descriptor: descriptor, output: pipe[0])
+        return process.finish(limit)
+    }
+
+    private static func failure(_ what: String, _ code: Int32) -> PluginError {
+        PluginError(.openFailed, "A scan process cannot be started: \(what): \(describe(errno: code)).")
+    }
+
+    private static func spawn(
+        _ program: String, _ arguments: [String], _ memory: Int32, output: Int32
+    ) throws(PluginError) -> pid_t {
+        // The descriptors get numbers above those that they have in the process, so that none replaces another.
+        let copies = [memory, output].map { fcntl($0, F_DUPFD_CLOEXEC, PLUGIN_SCAN_MEMORY + 1) }
+        defer { for copy in copies where copy >= 0 { close(copy) } }
+        guard copies.allSatisfy({ $0 >= 0 }) else { throw failure("its descriptors cannot be created", errno) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, copies[1], 1)
+        posix_spawn_file_actions_adddup2(&actions, copies[1], 2)
+        posix_spawn_file_actions_adddup2(&actions, copies[0], PLUGIN_SCAN_MEMORY)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // The host may ignore or block signals.
+        var signals = sigset_t()
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        // In a group of its own, which signals of a terminal do not reach, and whose processes can be ended together.
+        posix_spawnattr_setpgroup(&attributes, 0)
+        let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP
+        posix_spawnattr_setflags(&attributes, Int16(flags))
+        var words = (["pluginhost-worker"] + arguments).map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var id: pid_t = 0
+        let code = posix_spawn(&id, program, &actions, &attributes, &words, environ)
+        guard code == 0 else { throw failure("the program \(program) cannot be run", code) }
+        return id
+    }
+
+    // MARK: The end
+
+    private func finish(_ limit: Duration) -> Outcome {
+        var words: [UInt8] = []
+        let isOverdue = !waitForEnd(limit, &words)
+        let status = plugin_host_process_end_group(id)
+        for _ in 0..<64 where read(into: &words) == .bytes {}
+        return Outcome(
+            findings: (0..<count).map(finding), ending: isOverdue ? .overdue : Self.ending(status),
+            lastWords: String(decoding: words.suffix(Self.wordsMax), as: UTF8.self))
+    }
+
+    private static func ending(_ status: Int32) -> Ending {
+        if status == -1 { return .unknown }
+        let signal = status & 0x7F
+        return signal != 0 ? .killed(signal: signal) : .exited(status >> 8 & 0xFF)
+    }
+
+    /// Waits until the process has ended. Returns false if it makes no progress for too long.
+    private func waitForEnd(_ limit: Duration, _ words: inout [UInt8]) -> Bool {
+        var progress = -1
+        var since = monotonicNow()
+        let pause = min(100, max(1, limit.nanoseconds / 4_000_000))
+        var polled = [
+            pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: output, events: Int16(POLLIN), revents: 0),
+        ]
+        while true {
+            let isQuiet = poll(&polled, nfds_t(polled.count), Int32(pause)) <= 0
+            if !isQuiet, polled[1].revents != 0, read(into: &words) == .end { polled[1].fd = -1 }
+            if !isQuiet, polled[0].revents != 0 { return true }
+            let now = monotonicNow()
+            // It counts only if it is more than before, so that the process cannot live on by going back.
+            if case let present = self.progress, present > progress { (progress, since) = (present, now) }
+            if now - since > limit.nanoseconds { return false }
+        }
+    }
+
+    /// How far the process has come.
+    private var progress: Int {
+        let steps = (0..<count).map { plugin_scan_get_step(scan, UInt32($0)) }
+        return steps.reduce(0) { $0 + Int(min($1, PLUGIN_SCAN_PASSED.rawValue)) }
+    }
+
+    private func finding(_ index: Int) -> Finding {
+        let file = UInt32(index)
+        switch plugin_scan_step(rawValue: plugin_scan_get_step(scan, file)) {
+        case PLUGIN_SCAN_OPENING: return .opening
+        case PLUGIN_SCAN_ENTERING: return .entering
+        case PLUGIN_SCAN_PASSED: return .passed
+        case PLUGIN_SCAN_REFUSED:
+            var reason = [CChar](repeating: 0, count: Int(PLUGIN_SCAN_REASON_BYTES))
+            plugin_scan_get_reason(scan, file, &reason)
+            let bytes = reason.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
+            return .refused(reason: String(decoding: bytes, as: UTF8.self))
+        case PLUGIN_SCAN_NO_ENTRY: return .hasNoEntry
+        default: return .untouched
+        }
+    }
+
+    /// What there was to be read: bytes, nothing yet, or nothing any more.
+    private enum Reading { case bytes, nothing, end }
+
+    private func read(into words: inout [UInt8]) -> Reading {
+        withUnsafeTemporaryAllocation(byteCount: 65536, alignment: 1) { buffer in
+            let count = Glibc.read(output, buffer.baseAddress, buffer.count)
+            guard count > 0 else { return count == 0 ? .end : .nothing }
+            words = (words + buffer[..<count]).suffix(Self.wordsMax)
+            return .bytes
+        }
+    }
+}
