@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -25,16 +26,32 @@ const char *plugin_host_library_of(const char *function) {
 
 void plugin_host_process_kill(int descriptor) { syscall(SYS_pidfd_send_signal, descriptor, SIGKILL, NULL, 0); }
 
-/* Reads the resident pages of a process. Returns 0 or -1. */
-static int read_resident(pid_t process, uint64_t *resident) {
-    char text[256];
-    snprintf(text, sizeof text, "/proc/%d/statm", (int)process);
+/* Reads the beginning of a file of a process in /proc. Returns 0 or -1. */
+static int read_text(pid_t process, const char *name, char *text, size_t size) {
+    snprintf(text, size, "/proc/%d/%s", (int)process, name);
     int file = open(text, O_RDONLY | O_CLOEXEC);
     if (file < 0) return -1;
-    ssize_t count = read(file, text, sizeof text - 1);
+    ssize_t count = read(file, text, size - 1);
     close(file);
     if (count <= 0) return -1;
     text[count] = 0;
+    return 0;
+}
+
+long plugin_host_process_threads(pid_t process) {
+    char text[1024];
+    long threads = 0;
+    if (read_text(process, "stat", text, sizeof text) != 0) return 0;
+    const char *rest = strrchr(text, ')'); /* the name before it may contain anything */
+    if (!rest || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld", &threads) != 1)
+        return 0;
+    return threads;
+}
+
+/* Reads the resident pages of a process. Returns 0 or -1. */
+static int read_resident(pid_t process, uint64_t *resident) {
+    char text[256];
+    if (read_text(process, "statm", text, sizeof text) != 0) return -1;
     unsigned long long pages = 0;
     if (sscanf(text, "%*u %llu", &pages) != 1) return -1;
     *resident = pages * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -121,29 +121,19 @@ static int write_text(const char *path, const char *text) {
     return count < 0 ? -1 : 0;
 }
 
-/* Threads of one process; in a namespace of its own, other processes of the user do not count. */
-enum { THREADS_MAX = 1024 };
-
-/* The kernel does not count the threads of a process whose real user is root. The effective one remains, and with it the
- * right to read the file. No process of the system has this number. */
-enum { USER_INSTEAD_OF_ROOT = 2147480000 };
-
 /* No network but what is granted, no shared memory of others, and a count of threads of its own. */
 static void enter_namespaces(const worker_limits *limits) {
-    int is_root = geteuid() == 0 && setresuid(USER_INSTEAD_OF_ROOT, (uid_t)-1, (uid_t)-1) == 0;
     char users[64], groups[64];
     snprintf(users, sizeof users, "%u %u 1", geteuid(), geteuid());
     snprintf(groups, sizeof groups, "%u %u 1", getegid(), getegid());
     int network = limits->network == PLUGIN_WIRE_NETWORK_NONE ? CLONE_NEWNET : 0;
-    if (unshare(CLONE_NEWUSER | CLONE_NEWIPC | network) != 0) {
-        lacks_by_errno("namespaces");
-        if (is_root) (void)!setresuid(0, (uid_t)-1, (uid_t)-1);
-        return;
-    }
+    if (unshare(CLONE_NEWUSER | CLONE_NEWIPC | network) != 0) return lacks_by_errno("namespaces");
     if (write_text("/proc/self/setgroups", "deny") != 0 || write_text("/proc/self/uid_map", users) != 0
         || write_text("/proc/self/gid_map", groups) != 0)
         return lacks_by_errno("namespaces");
-    limit(RLIMIT_NPROC, THREADS_MAX + limits->processes, THREADS_MAX + limits->processes, "the limit of threads");
+    /* In a namespace of its own, other processes of the user do not count. Root has no limit: the host counts. */
+    uint64_t threads = PLUGIN_WIRE_THREADS_MAX + limits->processes;
+    limit(RLIMIT_NPROC, threads, threads, "the limit of threads");
 }
 
 /* ------------------------------------------------------------------------------------ Landlock */

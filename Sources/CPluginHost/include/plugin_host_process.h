@@ -18,6 +18,8 @@ const char *plugin_host_library_of(const char *function);
  * all its threads. Returns 0; -1 if it has ended or cannot be read. `descriptor` refers to it, so that the figures are
  * never those of a later process with the same number. */
 int plugin_host_process_usage(int descriptor, pid_t process, uint64_t *resident, uint64_t *time);
+/* Returns how many threads a child process has; 0 if that cannot be read. */
+long plugin_host_process_threads(pid_t process);
 /* Kills a child process that leads a group, and this group, and reaps it. Returns its status as waitpid does; -1 if the
  * program has reaped it, or ignores SIGCHLD. */
 int plugin_host_process_end_group(pid_t process);

@@ -98,6 +98,8 @@ enum plugin_wire_kind {
  * read, and of those that it may change; the network, and lists of the ports to which it may connect and on which it may
  * listen. */
 #define PLUGIN_WIRE_LIMITS 11
+/* The most threads of a process with a sandbox, and of those that it starts. */
+#define PLUGIN_WIRE_THREADS_MAX 1024
 #define PLUGIN_WIRE_SANDBOX_NONE 0
 #define PLUGIN_WIRE_SANDBOX_POSSIBLE 1
 #define PLUGIN_WIRE_SANDBOX_REQUIRED 2

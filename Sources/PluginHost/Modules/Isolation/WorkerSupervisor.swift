@@ -154,10 +154,30 @@ final class WorkerSupervisor: Sendable {
                 descriptors.append(pollfd(fd: worker.socket, events: Int16(socketEvents), revents: 0))
                 descriptors.append(pollfd(fd: worker.output, events: Int16(POLLIN), revents: 0))
             }
-            guard poll(&descriptors, nfds_t(descriptors.count), -1) > 0 else { continue }
+            let isWatching = isRoot && watched.contains { $0.process.rule.sandbox != .none }
+            let count = poll(&descriptors, nfds_t(descriptors.count), isWatching ? 1000 : -1)
+            if isWatching { countThreads() }
+            guard count > 0 else { continue }
             plugin_host_wake_clear(waker)
             for index in watched.indices.reversed() {
                 look(at: index, descriptors[1 + 3 * index..<4 + 3 * index].map { Int32($0.revents) })
+            }
+        }
+    }
+
+    /// Whether the kernel does not limit the threads of the processes, because they are those of root.
+    private let isRoot = geteuid() == 0
+    /// When the threads were last counted.
+    private nonisolated(unsafe) var lastCount: Int64 = 0
+
+    /// Ends processes that have too many threads, once a second at most.
+    private func countThreads() {
+        guard monotonicNow() - lastCount >= 1_000_000_000 else { return }
+        lastCount = monotonicNow()
+        for worker in watched where worker.process.rule.sandbox != .none {
+            let limit = Int(PLUGIN_WIRE_THREADS_MAX)
+            if plugin_host_process_threads(worker.id) > limit {
+                worker.process.doom("It had more than \(limit) threads, and its process was ended.")
             }
         }
     }
