@@ -1,4 +1,4 @@
-/* The arguments: the path of the file, and the process id of the host. */
+/* The arguments: the path of the file, and the process id of the host; then "debug" to wait for a debugger. */
 #define _GNU_SOURCE
 #include "worker.h"
 
@@ -176,7 +176,8 @@ static void attach(const char *host) {
 }
 
 int main(int count, char **arguments) {
-    if (count != 3) {
+    int is_debugged = count == 4 && strcmp(arguments[3], "debug") == 0;
+    if (count != 3 && !is_debugged) {
         fputs("pluginhost-worker is started by a plugin host, for a module in a process of its own.\n", stderr);
         return 64;
     }
@@ -186,6 +187,7 @@ int main(int count, char **arguments) {
     if (!worker_wire) worker_give_up("the shared memory cannot be mapped");
     close(PLUGIN_WIRE_MEMORY);
     worker_make_table();
+    if (is_debugged) worker_await_debugger();
     open_module(arguments[1]);
     describe();
     receive_messages();

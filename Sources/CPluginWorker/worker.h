@@ -8,6 +8,7 @@
  *  exchange.c    channels: asking the host, and executing what it asks for meanwhile
  *  requests.c    the host's table: calls, replies, objects
  *  extensions.c  the extensions of that table
+ *  debugger.c    waiting for a debugger
  *  jobs.c        threads for completions, cancel handlers and the destruction of objects
  */
 #ifndef WORKER_H
@@ -91,6 +92,11 @@ typedef struct worker_handler {
     void (*handler)(void *data, int32_t cancelled);
     void *data;
 } worker_handler;
+
+/* debugger.c */
+
+/* Waits until a debugger is attached to this process. */
+void worker_await_debugger(void);
 
 /* main.c */
 

@@ -19,6 +19,11 @@ extension OptionSpecification {
         help:
             "Run a module in a process of its own, so that its crashes are errors of its calls; can be given more than "
             + "once. 'all' for all modules in the folders.")
+    static let debugWorker = OptionSpecification(
+        name: "--debug-worker", value: "module", repeats: true,
+        help:
+            "Like '--isolate', but the process waits for a debugger before it opens the file, and no deadline ends it; can "
+            + "be given more than once.")
     static let config = OptionSpecification(
         name: "--config", value: "file",
         help: "A file with a JSON object of module configurations by module name; 'run' applies changes of the file.")

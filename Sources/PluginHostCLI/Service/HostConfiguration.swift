@@ -11,6 +11,7 @@ extension ParsedArguments {
         configuration.trustsEveryone = has(.trust)
         configuration.retriesQuarantined = has(.retry)
         configuration.isolation.modules = isolatedModules
+        configuration.isolation.debuggedModules = Set(values(of: .debugWorker))
         configuration.log = log
         if let size = try wholeNumber(of: .maxFileSize, "bytes", in: 1...Int.max) {
             configuration.maximumFileBytes = size

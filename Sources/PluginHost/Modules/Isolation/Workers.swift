@@ -9,6 +9,8 @@ final class Workers: Sendable {
     private let hasCrashed: @Sendable (Generation) -> (@Sendable () -> Void)?
     /// Those that were started. They end themselves when their modules are not needed any more.
     private let processes = Mutex<[WorkerProcess]>([])
+    /// Whether no process waits for a debugger any more.
+    private let isEnding = Atomic(false)
 
     /// - Parameter hasCrashed: See ``WorkerProcess/Settings``.
     init(
@@ -18,28 +20,33 @@ final class Workers: Sendable {
     }
 
     /// Whether modules in files are opened in processes of their own.
-    var areUsed: Bool { isolation.modules != .none }
+    var areUsed: Bool { isolation.modules != .none || !isolation.debuggedModules.isEmpty }
+
+    /// Returns whether the process of a module waits for a debugger.
+    func debugs(_ module: String) -> Bool { isolation.debuggedModules.contains(module) }
 
     /// Returns whether a module runs in a process of its own.
     func isolates(_ module: String) -> Bool {
         switch isolation.modules {
-        case .none: false
-        case .named(let names): names.contains(module)
+        case .none: debugs(module)
+        case .named(let names): names.contains(module) || debugs(module)
         case .all: true
         }
     }
 
     /// Opens a file in a process of its own.
     ///
+    /// - Parameter debugged: The name of the module if the process is to wait for a debugger; it then has no deadlines.
     /// - Throws: `openFailed`, `invalidFile` or `invalidDescription`; `deadlineExceeded`; `outOfResources`.
     func open(
-        _ file: StagedFile, timeout: Duration
+        _ file: StagedFile, timeout: Duration, debugged: String? = nil
     ) throws(PluginError) -> (WorkerProcess, UnsafePointer<plugin_module>) {
-        let settings = WorkerProcess.Settings(
+        var settings = WorkerProcess.Settings(
             isolation: isolation, program: try program(for: file), log: log, hasCrashed: hasCrashed)
+        if let debugged { debug(debugged, &settings) }
         let (process, description) = try WorkerProcess.start(file, settings, timeout: timeout)
         processes.withLock { processes in
-            processes.removeAll { $0.ending != nil }
+            processes.removeAll { $0.ending != nil || $0 === process }
             processes.append(process)
         }
         return (process, description)
@@ -63,6 +70,23 @@ final class Workers: Sendable {
     private static var besideThisProgram: String {
         let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
         return (program as NSString).deletingLastPathComponent + "/pluginhost-worker"
+    }
+
+    private func debug(_ module: String, _ settings: inout WorkerProcess.Settings) {
+        let never = Duration.seconds(1_000_000_000)
+        (settings.isolation.callTimeout, settings.isolation.hangGrace) = (never, never)
+        settings.awaitsDebugger = { [weak self] process in
+            self?.processes.withLock { $0.append(process) }
+            let message = "process \(process.id) waits for a debugger: gdb -p \(process.id)"
+            self?.log(LogEntry(level: .warning, module: module, message: message))
+            if self?.isEnding.load(ordering: .sequentiallyConsistent) != false { process.end() }
+        }
+    }
+
+    /// Ends the processes that wait for a debugger, for a host that is shut down.
+    func endWaiting() {
+        isEnding.store(true, ordering: .sequentiallyConsistent)
+        for process in processes.withLock(\.self) where process.hasNotOpened { process.end() }
     }
 
     /// Ends all processes, at the end of the host.

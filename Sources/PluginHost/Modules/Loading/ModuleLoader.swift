@@ -70,13 +70,27 @@ struct ModuleLoader {
         let (process, description) = try workers.open(file, timeout: guardian?.timeout ?? .seconds(30))
         do throws(PluginError) {
             let module = try read(description, file, process)
-            if workers.isolates(module.manifest.name) { return .elsewhere(module) }
+            let name = module.manifest.name
+            if workers.debugs(name) { return .elsewhere(try openDebugged(file, name, workers, instead: process)) }
+            if workers.isolates(name) { return .elsewhere(module) }
         } catch {
             process.end()
             throw error
         }
         process.end()
         return .here(try openHere(file))
+    }
+
+    /// Opens a staged copy once more, in a process that waits for a debugger first.
+    private func openDebugged(
+        _ file: StagedFile, _ name: String, _ workers: Workers, instead other: WorkerProcess
+    ) throws(PluginError) -> LoadedModule {
+        other.end()
+        let (process, description) = try workers.open(file, timeout: .zero, debugged: name)
+        do throws(PluginError) { return try read(description, file, process) } catch {
+            process.end()
+            throw error
+        }
     }
 
     /// Reads the description of a file that was opened.
