@@ -1,4 +1,5 @@
-/* The arguments: the path of the file, and the process id of the host; or those of scan.c. */
+/* The arguments: the path of the file, and the process id of the host; then "debug" to wait for a debugger; or those
+ * of scan.c. */
 #define _GNU_SOURCE
 #include "worker.h"
 
@@ -204,7 +205,8 @@ static void attach(const char *host) {
 
 int main(int count, char **arguments) {
     if (count > 4 && strcmp(arguments[1], "scan") == 0) worker_scan(count - 2, arguments + 2);
-    if (count != 3) {
+    int is_debugged = count == 4 && strcmp(arguments[3], "debug") == 0;
+    if (count != 3 && !is_debugged) {
         fputs("pluginhost-worker is started by a plugin host, for a module in a process of its own.\n", stderr);
         return 64;
     }
@@ -218,6 +220,7 @@ int main(int count, char **arguments) {
     plugin_wire_message limits = receive();
     worker_confine(&limits);
     plugin_wire_dispose(&limits);
+    if (is_debugged) worker_await_debugger();
     open_module(arguments[1]);
     describe();
     receive_messages();

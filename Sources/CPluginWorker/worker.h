@@ -10,6 +10,7 @@
  *  extensions.c  the extensions of that table
  *  confine.c     limits and sandbox
  *  rooms.c       the descriptors of memory for large values
+ *  debugger.c    waiting for a debugger
  *  jobs.c        threads for completions, cancel handlers and the destruction of objects
  *  scan.c        instead of all that: opens files that the host has not opened yet
  */
@@ -107,6 +108,11 @@ void worker_confine(const plugin_wire_message *message);
 void worker_keep_room(uint32_t room, int descriptor);
 /* Makes the shared memory use rooms. */
 void worker_use_rooms(void);
+
+/* debugger.c */
+
+/* Waits until a debugger is attached to this process. */
+void worker_await_debugger(void);
 
 /* main.c */
 

@@ -20,6 +20,11 @@ public struct Isolation: Sendable {
     /// What isolated modules may reach and use. The first rule that names a module applies; the modules named here are
     /// isolated, too. Default: none, so that all of them get what `IsolationRule("*")` allows.
     public var rules: [IsolationRule] = []
+    /// The names of modules whose processes wait, before they open the file, until a debugger is attached. The log says
+    /// to which process. These modules are isolated, whatever ``modules`` says, and no deadline ends such a process: not
+    /// that of its start, nor ``callTimeout`` and ``hangGrace``. The host starts no other modules meanwhile. Default:
+    /// none.
+    public var debuggedModules: Set<String> = []
     /// The path of the program `pluginhost-worker`. Default: the one beside this program.
     public var workerPath: String?
     /// How long a synchronous call may run in an isolated module, without the calls that the module makes meanwhile.

@@ -71,8 +71,12 @@ public struct IsolationRule: Sendable, Hashable {
 }
 
 extension Isolation {
+    /// Whether there may be modules in processes of their own.
+    var isolatesSome: Bool { modules != .none || !rules.isEmpty || !debuggedModules.isEmpty }
+
     /// Returns whether a module runs in a process of its own.
     func isolates(_ module: String) -> Bool {
+        if debuggedModules.contains(module) { return true }
         switch modules {
         case .all: return true
         case .named(let names) where names.contains(module): return true

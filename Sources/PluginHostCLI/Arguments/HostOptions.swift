@@ -22,6 +22,11 @@ extension OptionSpecification {
     static let safeScan = OptionSpecification(
         name: "--safe-scan",
         help: "Open new and changed files in another process first, and do not load those that crash or hang there.")
+    static let debugWorker = OptionSpecification(
+        name: "--debug-worker", value: "module", repeats: true,
+        help:
+            "Like '--isolate', but the process waits for a debugger before it opens the file, and no deadline ends it; can "
+            + "be given more than once.")
     static let config = OptionSpecification(
         name: "--config", value: "file",
         help: "A file with a JSON object of module configurations by module name; 'run' applies changes of the file.")

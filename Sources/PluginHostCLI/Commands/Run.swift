@@ -33,7 +33,8 @@ enum Run: Command {
         overview: "Load the modules, watch their folders, and serve until SIGINT or SIGTERM.",
         discussion: "Prints the loaded modules, and each change as it happens. On a terminal, it accepts the other "
             + "commands at a prompt.",
-        options: OptionSpecification.hosting + [socket, maxCalls, timeout, trace, profile, navigate, .json])
+        options: OptionSpecification.hosting
+            + [.debugWorker, socket, maxCalls, timeout, trace, profile, navigate, .json])
 
     static func run(_ invocation: Invocation) async throws(PluginError) {
         let (arguments, console) = (invocation.arguments, invocation.console)

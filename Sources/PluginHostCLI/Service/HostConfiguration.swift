@@ -12,6 +12,7 @@ extension ParsedArguments {
         configuration.retriesQuarantined = has(.retry)
         configuration.isolation.modules = isolatedModules
         configuration.safeScan = has(.safeScan)
+        configuration.isolation.debuggedModules = Set(values(of: .debugWorker))
         configuration.log = log
         if let size = try wholeNumber(of: .maxFileSize, "bytes", in: 1...Int.max) {
             configuration.maximumFileBytes = size

@@ -16,6 +16,7 @@ import Testing
         for result in report["checks"]?.list ?? [] {
             #expect(result["outcome"] == "pass", "\(result)")
         }
+        #expect(try check(library, "--isolate").report == report)
     }
 
     @Test(.enabled(if: Tool("g++") != nil)) func `the example in C++ passes every check`() throws {

@@ -76,6 +76,15 @@ import Testing
         _ = try process.wait()
     }
 
+    @Test func `The log names the process that waits for a debugger`() throws {
+        let program = try HostProgram()
+        try Self.module.build(into: program.plugins, as: "bad.so")
+        let process = try program.start("run", "--debug-worker", "Bad")
+        #expect(eventually { process.errors.contains("Bad: process ") && process.errors.contains("gdb -p ") })
+        process.signal(SIGKILL)
+        _ = try process.wait()
+    }
+
     @Test func `No descriptor and no zombie is left after crashes`() throws {
         let program = try HostProgram()
         let (process, socket) = try start(program)

@@ -17,6 +17,9 @@ protocol ModuleProcess: AnyObject, Sendable {
     /// Why the process is not there any more, as a sentence; `nil` while it runs.
     var ending: String? { get }
 
+    /// Whether it is being debugged, so that no deadline ends it.
+    var isDebugged: Bool { get }
+
     /// Whether it has ended by itself, or was ended because it hung.
     var hasCrashed: Bool { get }
 

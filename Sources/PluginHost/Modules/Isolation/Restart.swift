@@ -170,7 +170,9 @@ extension ChangeContext {
 extension ChangeContext {
     /// Tells which of the modules that are to be isolated do not exist: the name may be mistyped.
     func tellUnknownIsolatedModules() {
-        guard case .named(let names) = configuration.isolation.modules else { return }
+        var names = configuration.isolation.debuggedModules
+        if case .named(let others) = configuration.isolation.modules { names.formUnion(others) }
+        guard !names.isEmpty else { return }
         let known = Set(folders.records.values.compactMap { $0.claimedModule?.manifest.name })
         for name in names.subtracting(known).sorted() {
             let problem = PluginError(

@@ -15,7 +15,7 @@ final class WorkerProcess: ModuleProcess, Sendable {
     /// What is determined before the process starts.
     struct Settings: Sendable {
         /// With the times of the rule.
-        let isolation: Isolation
+        var isolation: Isolation
         /// What the process may reach and use.
         let rule: IsolationRule
         /// The path of the program.
@@ -24,6 +24,9 @@ final class WorkerProcess: ModuleProcess, Sendable {
         /// Called when the process of a module has ended by itself, or was ended because it hung, before the callers
         /// learn of it; must not block. What it returns is called after that.
         let hasCrashed: @Sendable (Generation) -> (@Sendable () -> Void)?
+        /// Called when the process has been started, and waits for a debugger; `nil` if it does not. In the former case
+        /// it has no deadlines.
+        var awaitsDebugger: (@Sendable (WorkerProcess) -> Void)?
     }
 
     let file: StagedFile
@@ -79,6 +82,9 @@ final class WorkerProcess: ModuleProcess, Sendable {
 
     var id: Int32 { processID.load(ordering: .relaxed) }
     var ending: String? { state.withLock { $0.ending } }
+    var isDebugged: Bool { settings.awaitsDebugger != nil }
+    /// Whether it has not said anything about the file yet.
+    var hasNotOpened: Bool { state.withLock { !$0.hasSpoken } }
     var hasCrashed: Bool { state.withLock(\.hasCrashed) }
     var lastWords: [String] { hasCrashed ? output.lastWords.lines : [] }
     var hasLateCalls: Bool { lateCalls.areRunning }
@@ -129,11 +135,13 @@ final class WorkerProcess: ModuleProcess, Sendable {
             process.output.close()
             throw error
         }
+        settings.awaitsDebugger?(process)
         return (process, try process.waitForDescription(timeout))
     }
 
     private func waitForDescription(_ timeout: Duration) throws(PluginError) -> UnsafePointer<plugin_module> {
-        guard answer.wait(timeout: .now() + timeout.dispatchInterval) == .success else {
+        let limit = isDebugged ? DispatchTime.distantFuture : .now() + timeout.dispatchInterval
+        guard answer.wait(timeout: limit) == .success else {
             end()
             throw PluginError(
                 .deadlineExceeded,

@@ -113,7 +113,8 @@ final class WorkerSupervisor: Sendable {
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
-        let arguments = ["pluginhost-worker", process.file.path, "\(getpid())"]
+        let arguments =
+            ["pluginhost-worker", process.file.path, "\(getpid())"] + (process.isDebugged ? ["debug"] : [])
         var words = arguments.map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
         var id: pid_t = 0
@@ -232,7 +233,11 @@ final class WorkerSupervisor: Sendable {
         var status: Int32 = 0
         let reaped = waitpid(watched[index].id, &status, WNOHANG)
         // The program may have reaped it, or ignore SIGCHLD; then it is not known how the process ended.
-        guard reaped != 0, reaped > 0 || errno == ECHILD else { return }
+        guard reaped != 0, reaped > 0 || errno == ECHILD else {
+            // A debugger has not noticed its end yet. Without a pause, `poll` would return again and again.
+            if reaped == 0 { usleep(10_000) }
+            return
+        }
         let worker = watched.remove(at: index)
         // What it has written before its end; a process that it has started may still write.
         for _ in 0..<64 where worker.process.output.read() == .bytes {}

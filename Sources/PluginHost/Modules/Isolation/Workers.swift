@@ -12,6 +12,8 @@ final class Workers: Sendable {
     private let processes = Mutex<[WorkerProcess]>([])
     /// The parts of the sandbox that were reported as missing.
     private let missing = Mutex<Set<String>>([])
+    /// Whether no process waits for a debugger any more.
+    private let isEnding = Atomic(false)
 
     /// - Parameter hasCrashed: See ``WorkerProcess/Settings``.
     init(
@@ -21,10 +23,13 @@ final class Workers: Sendable {
     }
 
     /// Whether modules in files are opened in processes of their own.
-    var areUsed: Bool { isolation.modules != .none || !isolation.rules.isEmpty }
+    var areUsed: Bool { isolation.isolatesSome }
 
     /// Returns whether a module runs in a process of its own.
     func isolates(_ module: String) -> Bool { isolation.isolates(module) }
+
+    /// Returns whether the process of a module waits for a debugger.
+    func debugs(_ module: String) -> Bool { isolation.debuggedModules.contains(module) }
 
     /// Returns what applies to a module in a process of its own, or to a file that is only looked at.
     func rule(for module: String, _ file: StagedFile) -> IsolationRule {
@@ -38,17 +43,20 @@ final class Workers: Sendable {
 
     /// Opens a file in a process of its own.
     ///
-    /// - Parameter rule: What the process may reach and use.
+    /// - Parameters:
+    ///   - rule: What the process may reach and use.
+    ///   - debugged: The name of the module if the process is to wait for a debugger; it then has no deadlines.
     /// - Throws: `openFailed`, `invalidFile` or `invalidDescription`; `deadlineExceeded`; `outOfResources`.
     func open(
-        _ file: StagedFile, _ rule: IsolationRule, timeout: Duration
+        _ file: StagedFile, _ rule: IsolationRule, timeout: Duration, debugged: String? = nil
     ) throws(PluginError) -> (WorkerProcess, UnsafePointer<plugin_module>) {
-        let settings = WorkerProcess.Settings(
+        var settings = WorkerProcess.Settings(
             isolation: isolation.with(rule), rule: rule, program: try program(for: file), log: log,
             hasCrashed: hasCrashed)
+        if let debugged { debug(debugged, &settings) }
         let (process, description) = try WorkerProcess.start(file, settings, timeout: timeout)
         processes.withLock { processes in
-            processes.removeAll { $0.ending != nil }
+            processes.removeAll { $0.ending != nil || $0 === process }
             processes.append(process)
         }
         tellMissing(process.missingProtections)
@@ -81,6 +89,23 @@ final class Workers: Sendable {
     private static var besideThisProgram: String {
         let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
         return (program as NSString).deletingLastPathComponent + "/pluginhost-worker"
+    }
+
+    private func debug(_ module: String, _ settings: inout WorkerProcess.Settings) {
+        let never = Duration.seconds(1_000_000_000)
+        (settings.isolation.callTimeout, settings.isolation.hangGrace) = (never, never)
+        settings.awaitsDebugger = { [weak self] process in
+            self?.processes.withLock { $0.append(process) }
+            let message = "process \(process.id) waits for a debugger: gdb -p \(process.id)"
+            self?.log(LogEntry(level: .warning, module: module, message: message))
+            if self?.isEnding.load(ordering: .sequentiallyConsistent) != false { process.end() }
+        }
+    }
+
+    /// Ends the processes that wait for a debugger, for a host that is shut down.
+    func endWaiting() {
+        isEnding.store(true, ordering: .sequentiallyConsistent)
+        for process in processes.withLock(\.self) where process.hasNotOpened { process.end() }
     }
 
     /// Ends all processes, at the end of the host.

@@ -72,10 +72,10 @@ struct ModuleLoader {
         let module = try openElsewhere(file, guess, workers)
         let name = module.manifest.name
         let rule = workers.rule(for: name, file)
-        if workers.isolates(name), rule == guess { return .elsewhere(module) }
+        if workers.isolates(name), !workers.debugs(name), rule == guess { return .elsewhere(module) }
         module.process?.end()
         guard workers.isolates(name) else { return .here(try openHere(file)) }
-        let confined = try openElsewhere(file, rule, workers)
+        let confined = try openElsewhere(file, rule, workers, debugged: workers.debugs(name) ? name : nil)
         guard confined.manifest.name == name else {
             confined.process?.end()
             throw PluginError(
@@ -88,9 +88,10 @@ struct ModuleLoader {
 
     /// Opens a staged copy in a process of its own, and reads its description.
     private func openElsewhere(
-        _ file: StagedFile, _ rule: IsolationRule, _ workers: Workers
+        _ file: StagedFile, _ rule: IsolationRule, _ workers: Workers, debugged: String? = nil
     ) throws(PluginError) -> LoadedModule {
-        let (process, description) = try workers.open(file, rule, timeout: guardian?.timeout ?? .seconds(30))
+        let timeout = guardian?.timeout ?? .seconds(30)
+        let (process, description) = try workers.open(file, rule, timeout: timeout, debugged: debugged)
         do throws(PluginError) {
             return try read(description, file, process)
         } catch {

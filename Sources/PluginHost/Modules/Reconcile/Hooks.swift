@@ -21,9 +21,11 @@ struct Hooks: Sendable {
         guard let endpoint = generation.hooks[hook.rawValue], !generation.hasCrashed else { return nil }
         let outcome = AwaitedOutcome(for: calls.program)
         let start = monotonicNow()
+        let step = step(of: hook, generation)
+        let callTimeout = limit(of: step, generation, timeout)?.nanoseconds ?? 0
         let run: @Sendable () -> Void = { [calls] in
             let call = Calls.Call(
-                parent: 0, timeout: endpoint.isAsync ? timeout.nanoseconds : 0, isRemote: false, mode: .any,
+                parent: 0, timeout: endpoint.isAsync ? callTimeout : 0, isRemote: false, mode: .any,
                 receiver: outcome.receiver())
             do throws(PluginError) {
                 try arguments.lend { entries in
@@ -37,7 +39,6 @@ struct Hooks: Sendable {
             }
         }
         var overdue: Duration?
-        let step = step(of: hook, generation)
         let blame = blame(generation)
         // Later parts of an asynchronous hook run on other threads, so it is blamed until it replies.
         if endpoint.isAsync { blame?.begin(step) }
@@ -86,11 +87,17 @@ struct Hooks: Sendable {
     ) throws(PluginError) -> Result? {
         let blame = blame(generation)
         let owner = ObjectIdentifier(calls.core)
-        let result = try runner.run(for: owner, patience(with: name, of: generation, timeout)) {
+        let patience = patience(with: name, of: generation, limit(of: step, generation, timeout))
+        let result = try runner.run(for: owner, patience) {
             if let blame { blame.during(step, step == nil ? name : nil, body) } else { body() }
         }
         if result == nil, step != nil { generation.isHanging = true }
         return result
+    }
+
+    /// Returns how long a step of a start may take; `nil` for no limit, if the module is being debugged.
+    private func limit(of step: Journal.Step?, _ generation: Generation, _ timeout: Duration) -> Duration? {
+        step != nil && generation.module?.process?.isDebugged == true ? nil : timeout
     }
 
     fileprivate func patience(with name: String, of generation: Generation, _ timeout: Duration?) -> Patience {

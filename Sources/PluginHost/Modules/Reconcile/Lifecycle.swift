@@ -118,6 +118,8 @@ final class Lifecycle: Sendable {
     func stop() {
         if isChanging { return ThreadPool.shared.run { self.stop() } }
         context.watcher.withLock { $0 }?.stop()
+        // A change may wait for a debugger.
+        if case .started(let disk) = phase.withLock(\.self) { disk.workers.endWaiting() }
         context.queue.sync {
             let before = phase.withLock { phase in
                 defer { if case .started(let disk) = phase { phase = .stopped(disk) } }
