@@ -26,11 +26,10 @@ final class SafeScan: Sendable {
     /// - Returns: The errors of the files that the host must not open, by the numbers of the files.
     func failures(of files: [StagedFile]) -> [UInt64: PluginError] {
         let failures = Mutex<[UInt64: PluginError]>([:])
-        // As many processes at a time as there are processors.
-        let starts = Array(stride(from: 0, to: files.count, by: ScanProcess.filesMax))
-        DispatchQueue.concurrentPerform(iterations: starts.count) { index in
-            let end = min(starts[index] + ScanProcess.filesMax, files.count)
-            let found = scan(files[starts[index]..<end])
+        let batches = (files.count + ScanProcess.filesMax - 1) / ScanProcess.filesMax
+        // As many processes at a time as there are processors, with equal work.
+        DispatchQueue.concurrentPerform(iterations: batches) { batch in
+            let found = scan(files[files.count * batch / batches..<files.count * (batch + 1) / batches])
             failures.withLock { $0.merge(found) { $1 } }
         }
         return failures.withLock(\.self)
