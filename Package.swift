@@ -29,10 +29,11 @@ let package = Package(
         .target(name: "PluginABI", dependencies: ["CPluginABI"], swiftSettings: settings),
         .target(name: "CPluginHost"),
         .target(name: "CPluginWire", dependencies: ["CPluginABI"]),
-        // Without the shared Swift runtime, which SwiftPM links to programs in C as well: modules bring their own.
+        // Without the Swift runtime, which SwiftPM links to programs in C as well: modules bring their own. Nor does it
+        // have the startup routines, which would need the runtime.
         .executableTarget(
             name: "CPluginWorker", dependencies: ["CPluginWire", "CPluginABI"],
-            linkerSettings: [.unsafeFlags(["-static-stdlib"])]),
+            linkerSettings: [.unsafeFlags(["-static-stdlib", "-nostartfiles"])]),
         .target(name: "PluginFile", dependencies: ["PluginABI", "CPluginABI"], swiftSettings: settings),
         .target(
             name: "PluginHost", dependencies: ["PluginFile", "PluginABI", "CPluginABI", "CPluginHost", "CPluginWire"],

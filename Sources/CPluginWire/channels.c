@@ -335,7 +335,7 @@ int plugin_wire_unpack(plugin_wire *wire, const uint8_t *bytes, size_t count, pl
     if (count < sizeof head) return 1;
     memcpy(&head, bytes, sizeof head);
     uint64_t room;
-    if (head.length > PLUGIN_WIRE_CHANNEL_BYTES && count == sizeof head + sizeof room) {
+    if (wire && head.length > PLUGIN_WIRE_CHANNEL_BYTES && count == sizeof head + sizeof room) {
         memcpy(&room, bytes + sizeof head, sizeof room);
         return make_of_room(wire, &head, room, message);
     }

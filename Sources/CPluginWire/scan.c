@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -13,6 +14,8 @@
 struct plugin_scan {
     _Atomic uint32_t steps[PLUGIN_SCAN_MAX_FILES];
     char reasons[PLUGIN_SCAN_MAX_FILES][PLUGIN_SCAN_REASON_BYTES];
+    _Atomic uint64_t length; /* of the description */
+    uint8_t description[PLUGIN_WIRE_MAX_BYTES + 4096];
 };
 
 int plugin_scan_create(void) {
@@ -54,4 +57,21 @@ void plugin_scan_set_reason(plugin_scan *scan, uint32_t file, const char *reason
 void plugin_scan_get_reason(const plugin_scan *scan, uint32_t file, char reason[PLUGIN_SCAN_REASON_BYTES]) {
     memcpy(reason, scan->reasons[file], PLUGIN_SCAN_REASON_BYTES);
     reason[PLUGIN_SCAN_REASON_BYTES - 1] = 0;
+}
+
+void plugin_scan_set_description(plugin_scan *scan, const plugin_wire_message *message) {
+    size_t count;
+    uint8_t *bytes = plugin_wire_pack(message, &count);
+    if (bytes && count <= sizeof scan->description) {
+        memcpy(scan->description, bytes, count);
+        atomic_store_explicit(&scan->length, count, memory_order_release);
+    }
+    free(bytes);
+}
+
+int plugin_scan_get_description(const plugin_scan *scan, plugin_wire_message *message) {
+    uint64_t length = atomic_load_explicit(&scan->length, memory_order_acquire);
+    const size_t first = sizeof(uint64_t); /* the number of those that follow */
+    if (length < first || length > sizeof scan->description) return 1;
+    return plugin_wire_unpack(NULL, scan->description + first, length - first, message);
 }

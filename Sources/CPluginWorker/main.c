@@ -125,11 +125,8 @@ static plugin_value table(const void *start, uint64_t count, size_t stride, size
     return plugin_value_map(entries, (uint32_t)count);
 }
 
-/* Describes the module, as far as the host would read its description. */
-static void describe(void) {
-    const plugin_module *module = worker_module;
-    plugin_value values[11];
-    memset(values, 0, sizeof values);
+void worker_describe(const plugin_module *module, plugin_value *values, plugin_wire_message *message) {
+    memset(values, 0, WORKER_DESCRIPTION_VALUES * sizeof *values);
     values[0] = plugin_value_int((int64_t)module->magic);
     values[1] = plugin_value_int(module->size);
     values[2] = plugin_value_int(module->abi_major);
@@ -147,12 +144,17 @@ static void describe(void) {
         values[10] = table(module->factories, module->factory_count, sizeof(plugin_factory),
                            offsetof(plugin_factory, make));
     }
+    memset(message, 0, sizeof *message);
+    message->kind = PLUGIN_WIRE_DESCRIBE;
+    message->a = module->magic == PLUGIN_ABI_MAGIC && module->size >= sizeof *module ? module->factory_count : 0;
+    message->values = values;
+    message->count = WORKER_DESCRIPTION_VALUES;
+}
+
+static void describe(void) {
+    plugin_value values[WORKER_DESCRIPTION_VALUES];
     plugin_wire_message message;
-    memset(&message, 0, sizeof message);
-    message.kind = PLUGIN_WIRE_DESCRIBE;
-    message.a = module->magic == PLUGIN_ABI_MAGIC && module->size >= sizeof *module ? module->factory_count : 0;
-    message.values = values;
-    message.count = sizeof values / sizeof *values;
+    worker_describe(worker_module, values, &message);
     if (plugin_wire_measure(&message) > PLUGIN_WIRE_DESCRIPTION_MIB << 20) worker_fail("", PLUGIN_WIRE_FAIL_TOO_LARGE);
     worker_ask(message);
 }
@@ -204,7 +206,8 @@ static void attach(const char *host) {
 }
 
 int main(int count, char **arguments) {
-    if (count > 4 && strcmp(arguments[1], "scan") == 0) worker_scan(count - 2, arguments + 2);
+    if (count > 4 && (strcmp(arguments[1], "scan") == 0 || strcmp(arguments[1], "describe") == 0))
+        worker_scan(count - 1, arguments + 1);
     int is_debugged = count == 4 && strcmp(arguments[3], "debug") == 0;
     if (count != 3 && !is_debugged) {
         fputs("pluginhost-worker is started by a plugin host, for a module in a process of its own.\n", stderr);

@@ -1,4 +1,5 @@
-/* The arguments after "scan": the process id of the host, the limit of processor time in seconds, and the paths. */
+/* The arguments: "scan", or "describe" for only one file; the process id of the host, the limit of processor time in
+ * seconds, and the paths. */
 #define _GNU_SOURCE
 #include "plugin_scan.h"
 #include "worker.h"
@@ -32,7 +33,14 @@ static void set_limits(const char *seconds) {
 #endif
 }
 
-static void scan_file(plugin_scan *scan, uint32_t file, const char *path) {
+static void describe(plugin_scan *scan, const plugin_module *module) {
+    plugin_value values[WORKER_DESCRIPTION_VALUES];
+    plugin_wire_message message;
+    worker_describe(module, values, &message);
+    plugin_scan_set_description(scan, &message);
+}
+
+static void scan_file(plugin_scan *scan, uint32_t file, const char *path, int describes) {
     plugin_scan_set_step(scan, file, PLUGIN_SCAN_OPENING);
     void *image = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!image) {
@@ -45,21 +53,23 @@ static void scan_file(plugin_scan *scan, uint32_t file, const char *path) {
     plugin_module_entry_function entry;
     memcpy(&entry, &symbol, sizeof entry);
     plugin_scan_set_step(scan, file, PLUGIN_SCAN_ENTERING);
-    /* What it returns is not looked at: the host itself asks the kernel which parts can be read before it reads them. */
-    entry();
+    /* A scan does not look at what it returns: the host asks the kernel which parts can be read before it reads them. */
+    const plugin_module *module = entry();
+    if (module && describes) describe(scan, module);
     plugin_scan_set_step(scan, file, PLUGIN_SCAN_PASSED);
 }
 
 _Noreturn void worker_scan(int count, char **arguments) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != (pid_t)strtol(arguments[0], NULL, 10)) _exit(0); /* it has ended already */
-    set_limits(arguments[1]);
+    if (getppid() != (pid_t)strtol(arguments[1], NULL, 10)) _exit(0); /* it has ended already */
+    set_limits(arguments[2]);
     plugin_scan *scan = plugin_scan_map(PLUGIN_SCAN_MEMORY);
     if (!scan) worker_give_up("the shared memory cannot be mapped");
     worker_close_from(PLUGIN_SCAN_MEMORY);
     setvbuf(stdout, NULL, _IOLBF, 0); /* so that what a module prints is there if it crashes */
     setenv("SWIFT_BACKTRACE", "enable=no", 1); /* a crash is nothing unusual here */
-    for (int file = 0; file < count - 2 && file < (int)PLUGIN_SCAN_MAX_FILES; file++)
-        scan_file(scan, (uint32_t)file, arguments[2 + file]);
+    int describes = strcmp(arguments[0], "describe") == 0;
+    for (int file = 0; file < count - 3 && file < (int)PLUGIN_SCAN_MAX_FILES; file++)
+        scan_file(scan, (uint32_t)file, arguments[3 + file], describes);
     _exit(0);
 }

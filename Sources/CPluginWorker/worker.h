@@ -132,6 +132,9 @@ void worker_announce(uint32_t number);
 _Noreturn void worker_give_up(const char *reason);
 /* malloc that gives up instead of returning null. */
 void *worker_allocate(size_t size);
+/* Describes a module, as far as the host would read its description. `values` are those of the message. */
+enum { WORKER_DESCRIPTION_VALUES = 11 };
+void worker_describe(const plugin_module *module, plugin_value *values, plugin_wire_message *message);
 /* Closes all descriptors from this one on. */
 void worker_close_from(int first);
 

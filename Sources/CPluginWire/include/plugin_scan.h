@@ -2,12 +2,13 @@
  * plugin_scan.h - the memory that a host shares with a scan process
  *
  * A scan process opens files before the host does. It notes how far it has come with each file, and why the dynamic linker
- * refuses one. The files can write to the memory, too, so the host believes nothing but that a file has passed.
+ * refuses one. If there is only one, it may also describe the module. The files can write to the memory, too, so the host
+ * believes nothing but that a file has passed.
  */
 #ifndef PLUGIN_SCAN_H
 #define PLUGIN_SCAN_H
 
-#include <stdint.h>
+#include "plugin_wire.h"
 
 /* The most files of one process, and the size of the text for each one, with the zero at its end. */
 #define PLUGIN_SCAN_MAX_FILES 64u
@@ -39,5 +40,10 @@ uint32_t plugin_scan_get_step(const plugin_scan *scan, uint32_t file);
 void plugin_scan_set_reason(plugin_scan *scan, uint32_t file, const char *reason);
 /* Copies the reason to `reason`, with a zero at its end. */
 void plugin_scan_get_reason(const plugin_scan *scan, uint32_t file, char reason[PLUGIN_SCAN_REASON_BYTES]);
+
+/* Keeps the description of the module in the only file, unless it is too large. */
+void plugin_scan_set_description(plugin_scan *scan, const plugin_wire_message *message);
+/* Copies and checks the description. Returns 0; 1 if there is none, or it makes no sense. */
+int plugin_scan_get_description(const plugin_scan *scan, plugin_wire_message *message);
 
 #endif

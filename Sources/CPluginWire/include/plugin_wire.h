@@ -186,7 +186,8 @@ int plugin_wire_copy(plugin_wire_message *message, uint32_t limit);
 /* Makes the bytes of a one-way message, to be freed. The first eight are the number of those that follow. Returns null
  * if its values take too many bytes, or there is no memory. */
 uint8_t *plugin_wire_pack(const plugin_wire_message *message, size_t *count);
-/* Reads `count` bytes, those after the first eight. Returns 0, or 1 if they make no sense. */
+/* Reads `count` bytes, those after the first eight. Without shared memory (null), there are no rooms. Returns 0, or 1 if
+ * they make no sense. */
 int plugin_wire_unpack(plugin_wire *wire, const uint8_t *bytes, size_t count, plugin_wire_message *message);
 
 /* -------------------------------------------------------------------------------------- rooms */

@@ -20,7 +20,35 @@ extension PluginHost {
         // A module of another toolchain can be described, although it cannot be run.
         let loader = ModuleLoader(
             journal: nil, allowsOtherToolchains: true, scheme: RoutePattern.unknownScheme)
-        let module = try loader.load(staged, try loader.open(staged))
+        return try report(try loader.load(staged, try loader.open(staged)), staged, file)
+    }
+
+    /// Reads a file as ``inspect(file:trustsEveryone:)`` does, but runs its code in a scan process. For programs that end
+    /// soon, since the description is never freed.
+    ///
+    /// - Parameter timeout: How long the constructors or the entry function may take.
+    /// - Returns: `nil` if the file does not pass, or no such process can be started. The file may be read in another way
+    ///   then: by a process that has the symbols of this program, and reports a crash as one of the program.
+    /// - Throws: The error that describes what is wrong with the file.
+    package static func inspectByScan(
+        file: String, trustsEveryone: Bool, timeout: Duration
+    ) throws(PluginError) -> ModuleReport? {
+        let staging = try Staging()
+        defer { staging.close() }
+        let staged = try staging.stageWhenWritten(path: file, checkTrust: !trustsEveryone)
+        let workers = Workers(HostConfiguration(folders: [])) { _ in nil }
+        guard let program = try? workers.program(for: staged),
+            let outcome = try? ScanProcess.run([staged], program: program, limit: timeout, describes: true),
+            let description = outcome.description
+        else { return nil }
+        let loader = ModuleLoader(
+            journal: nil, allowsOtherToolchains: true, scheme: RoutePattern.unknownScheme)
+        return try report(try loader.check(description, staged), staged, file)
+    }
+
+    private static func report(
+        _ module: LoadedModule, _ staged: StagedFile, _ file: String
+    ) throws(PluginError) -> ModuleReport {
         let image = staged.image
         return ModuleReport(json: [
             "file": .string(file),
@@ -36,6 +64,7 @@ extension PluginHost {
             "manifest": try Value(json: module.manifestText),
         ])
     }
+
     /// Returns the exported symbols that a module is not expected to export.
     private static func exports(of staged: StagedFile) throws(PluginError) -> [String] {
         let file = try MappedFile(staged.path)

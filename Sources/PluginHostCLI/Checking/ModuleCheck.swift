@@ -40,7 +40,7 @@ struct ModuleCheck: Sendable {
         try Self.requireFile(path)
         let inspected: Value
         do throws(PluginError) {
-            inspected = try Inspection(file: path, trustsEveryone: trustsEveryone, deadline: deadline).run()
+            inspected = try inspect(path)
         } catch {
             for result in Self.results(of: error) { add(result) }
             return report
@@ -82,13 +82,16 @@ struct ModuleCheck: Sendable {
             isLink ? "\(path) is a link to a file that does not exist." : "There is no file \(path.shortened).")
     }
 
+    private func inspect(_ path: String) throws(PluginError) -> Value {
+        try Inspection(file: path, trustsEveryone: trustsEveryone, deadline: deadline, endsSoon: true).run()
+    }
+
     /// Checks a file given with '--with'.
     private func examine(_ other: String, besides name: String) throws(PluginError) {
         let path = Self.absolute(other)
         do throws(PluginError) {
             try Self.requireFile(path)
-            let inspection = Inspection(file: path, trustsEveryone: trustsEveryone, deadline: deadline)
-            guard CheckedManifest(try inspection.run()["manifest"] ?? nil).name == name else { return }
+            guard CheckedManifest(try inspect(path)["manifest"] ?? nil).name == name else { return }
         } catch {
             throw PluginError(error.code, "'--with \(other)': \(error.message)")
         }

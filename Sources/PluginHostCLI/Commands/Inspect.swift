@@ -16,7 +16,8 @@ enum Inspect: Question {
 
     static func answerWithoutHost(_ arguments: ParsedArguments) async throws(PluginError) -> Value? {
         try Inspection(
-            file: arguments.positionals[0], trustsEveryone: arguments.has(.trust), deadline: arguments.timeout
+            file: arguments.positionals[0], trustsEveryone: arguments.has(.trust), deadline: arguments.timeout,
+            endsSoon: true
         ).run()
     }
 

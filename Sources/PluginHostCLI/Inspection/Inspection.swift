@@ -3,18 +3,23 @@ internal import PluginABI
 internal import PluginFile
 internal import PluginHost
 
-/// Inspects one file in a process of its own, so that a crash or hang of the module only results in an error.
+/// Inspects one file in a process of its own, so that a crash or hang of the module only results in an error: a scan
+/// process, or, for files that do not pass there, a child process of this program.
 struct Inspection: Sendable {
     static let defaultDeadline = Duration.seconds(10)
 
     let file: String
     let deadline: Duration
+    let trustsEveryone: Bool
+    /// Whether a scan process is tried first, which is quicker.
+    let isScanned: Bool
     /// The program that is started. It must report as ``InspectionChild`` does.
     var executable = "/proc/self/exe"
     var arguments: [String]
 
-    init(file: String, trustsEveryone: Bool, deadline: Duration?) {
-        self.file = file
+    /// - Parameter endsSoon: Whether this program ends soon, and may keep the description of the file until then.
+    init(file: String, trustsEveryone: Bool, deadline: Duration?, endsSoon: Bool) {
+        (self.file, self.trustsEveryone, isScanned) = (file, trustsEveryone, endsSoon)
         self.deadline = deadline ?? Self.defaultDeadline
         let seconds = Int((self.deadline / .seconds(1)).rounded(.up)) + 1
         arguments = ["pluginhost", InspectionChild.word, trustsEveryone ? "trust" : "check", "\(seconds)", file]
@@ -31,8 +36,15 @@ struct Inspection: Sendable {
         if fileStatus(file) == nil, errno == ENOENT, fileStatus(file, followingLink: false) == nil {
             throw PluginError(.fileNotFound, "There is no file \(file).")
         }
+        let end = ContinuousClock.now + deadline
+        if isScanned,
+            let report = try PluginHost.inspectByScan(
+                file: file, trustsEveryone: trustsEveryone, timeout: deadline)
+        {
+            return report.json
+        }
         let child = try ChildProcess(executable: executable, arguments: arguments)
-        let (bytes, ending) = child.collect(deadline: deadline)
+        let (bytes, ending) = child.collect(deadline: end - .now)
         let told = try? Value(jsonMessage: bytes)
         if let report = told?["report"] { return report }
         if let error = told?["error"], error["code"]?.string != nil { throw PluginError(error) }

@@ -60,7 +60,8 @@ struct HostMethod: Sendable {
         },
         HostMethod("inspect", ["file", "timeout"], runsModules: true) { service, parameters in
             try Inspection(
-                file: parameters.text("file"), trustsEveryone: service.trustsEveryone, deadline: parameters.timeout
+                file: parameters.text("file"), trustsEveryone: service.trustsEveryone, deadline: parameters.timeout,
+                endsSoon: false
             ).run()
         },
         HostMethod("remove", ["name", "force", "dryRun"]) { service, parameters in

@@ -1,5 +1,6 @@
 import Glibc
 import PluginABI
+import PluginHost
 import Testing
 
 @testable import PluginHostCLI
@@ -8,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct InspectionTests {
     /// Inspects with a shell script in place of the child; its report descriptor is 3.
     private func inspect(_ script: String, deadline: Duration = .seconds(10)) async throws -> Value {
-        var inspection = Inspection(file: "/dev/null", trustsEveryone: false, deadline: deadline)
+        var inspection = Inspection(file: "/dev/null", trustsEveryone: false, deadline: deadline, endsSoon: false)
         inspection.executable = "/bin/sh"
         inspection.arguments = ["sh", "-c", script]
         return try await onThread { [inspection] in try inspection.run() }
@@ -65,8 +66,25 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(1800))
     }
 
+    @Test(
+        .disabled(if: isSanitized, "The modules need functions of the sanitizer, which the worker does not export."),
+        arguments: ["ModuleA", "ModuleC", "FixtureModule"])
+    func `a scan process describes a module as this program does`(module: String) throws {
+        let file = built("lib\(module).so")
+        let report = try PluginHost.inspectByScan(file: file, trustsEveryone: true, timeout: .seconds(600))
+        #expect(try report?.json == PluginHost.inspect(file: file, trustsEveryone: true).json)
+    }
+
+    @Test func `a file that does not pass in a scan process is run by this program, which names the signal`() throws {
+        let file = try CModule(entry: "abort();").build()
+        #expect(try PluginHost.inspectByScan(file: file, trustsEveryone: true, timeout: .seconds(600)) == nil)
+        let outcome = try ProgramProcess.run("inspect", "--trust", file)
+        #expect(ExitCode(rawValue: outcome.code) == .badData)
+        #expect(outcome.errors.contains("SIGABRT"))
+    }
+
     @Test func `a file that does not exist has its own exit code`() {
-        let inspection = Inspection(file: "/nonexistent.so", trustsEveryone: false, deadline: nil)
+        let inspection = Inspection(file: "/nonexistent.so", trustsEveryone: false, deadline: nil, endsSoon: true)
         let error = #expect(throws: PluginError.self) { try inspection.run() }
         #expect(error.map(ExitCode.init) == .noInput)
     }

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import PluginABI
 import PluginFile
@@ -24,14 +25,19 @@ final class SafeScan: Sendable {
     ///
     /// - Returns: The errors of the files that the host must not open, by the numbers of the files.
     func failures(of files: [StagedFile]) -> [UInt64: PluginError] {
-        var failures: [UInt64: PluginError] = [:]
-        for start in stride(from: 0, to: files.count, by: ScanProcess.filesMax) {
-            scan(files[start..<min(start + ScanProcess.filesMax, files.count)], &failures)
+        let failures = Mutex<[UInt64: PluginError]>([:])
+        let batches = (files.count + ScanProcess.filesMax - 1) / ScanProcess.filesMax
+        // As many processes at a time as there are processors, with equal work.
+        DispatchQueue.concurrentPerform(iterations: batches) { batch in
+            let found = scan(files[files.count * batch / batches..<files.count * (batch + 1) / batches])
+            failures.withLock { $0.merge(found) { $1 } }
         }
-        return failures
+        return failures.withLock(\.self)
     }
 
-    private func scan(_ files: ArraySlice<StagedFile>, _ failures: inout [UInt64: PluginError]) {
+    /// Opens files in one process after another.
+    private func scan(_ files: ArraySlice<StagedFile>) -> [UInt64: PluginError] {
+        var failures: [UInt64: PluginError] = [:]
         var rest = files
         while !rest.isEmpty {
             do throws(PluginError) {
@@ -48,9 +54,10 @@ final class SafeScan: Sendable {
                 }
             } catch {
                 for file in rest { failures[file.number] = error }
-                return
+                return failures
             }
         }
+        return failures
     }
 
     /// Opens a file alone: another file of its process may be to blame, and only seem to have passed.

@@ -37,6 +37,8 @@ struct ScanProcess {
         let ending: Ending
         /// The end of its output.
         let lastWords: String
+        /// What the only file describes, if that was asked for. It is not checked, and never freed.
+        var description: UnsafePointer<plugin_module>?
     }
 
     /// How many files a process opens at most.
@@ -57,9 +59,10 @@ struct ScanProcess {
     /// - Parameters:
     ///   - files: At most ``filesMax``.
     ///   - limit: How long the constructors or the entry function of a file may take.
+    ///   - describes: Whether the description of the module in the only file is wanted.
     /// - Throws: `openFailed` if the process cannot be started.
     static func run(
-        _ files: some Collection<StagedFile>, program: String, limit: Duration
+        _ files: some Collection<StagedFile>, program: String, limit: Duration, describes: Bool = false
     ) throws(PluginError) -> Outcome {
         let memory = plugin_scan_create()
         guard memory >= 0 else { throw failure("its memory cannot be created", errno) }
@@ -73,7 +76,8 @@ struct ScanProcess {
         // Rounded up, with a second for the start of the process.
         let seconds = Int((limit / .seconds(1) * Double(files.count)).rounded(.up)) + 1
         let started = Swift.Result { () throws(PluginError) in
-            try spawn(program, ["scan", "\(getpid())", "\(seconds)"] + files.map(\.path), memory, output: pipe[1])
+            let arguments = [describes ? "describe" : "scan", "\(getpid())", "\(seconds)"] + files.map(\.path)
+            return try spawn(program, arguments, memory, output: pipe[1])
         }
         close(pipe[1])
         let id = try started.get()
@@ -86,7 +90,9 @@ struct ScanProcess {
         defer { close(descriptor) }
         let process = ScanProcess(
             scan: scan, count: files.count, id: id, descriptor: descriptor, output: pipe[0])
-        return process.finish(limit)
+        var outcome = process.finish(limit)
+        if describes, outcome.findings == [.passed] { outcome.description = process.description }
+        return outcome
     }
 
     private static func failure(_ what: String, _ code: Int32) -> PluginError {
@@ -170,6 +176,13 @@ struct ScanProcess {
     private var progress: Int {
         let steps = (0..<count).map { plugin_scan_get_step(scan, UInt32($0)) }
         return steps.reduce(0) { $0 + Int(min($1, PLUGIN_SCAN_PASSED.rawValue)) }
+    }
+
+    private var description: UnsafePointer<plugin_module>? {
+        var message = plugin_wire_message()
+        guard plugin_scan_get_description(scan, &message) == 0 else { return nil }
+        defer { plugin_wire_dispose(&message) }
+        return WorkerDescription.make(message, nil)
     }
 
     private func finding(_ index: Int) -> Finding {

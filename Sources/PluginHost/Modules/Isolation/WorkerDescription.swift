@@ -4,9 +4,11 @@ import PluginABI
 /// The description that stands for a module in another process: what the process says about it, with functions of the
 /// host in place of the module's. It is checked like any other description, and never freed.
 enum WorkerDescription {
-    /// - Parameter message: Its values are copied.
+    /// - Parameters:
+    ///   - message: Its values are copied.
+    ///   - process: The process that runs the functions; `nil` if nobody calls them.
     /// - Returns: `nil` if the message makes no sense.
-    static func make(_ message: plugin_wire_message, _ process: WorkerProcess) -> UnsafePointer<plugin_module>? {
+    static func make(_ message: plugin_wire_message, _ process: WorkerProcess?) -> UnsafePointer<plugin_module>? {
         var message = message
         guard plugin_wire_copy(&message, UInt32(PLUGIN_WIRE_DESCRIPTION_MIB) << 20) == 0 else { return nil }
         let module = read(message, process)
@@ -14,7 +16,7 @@ enum WorkerDescription {
         return module.map(UnsafePointer.immortal)
     }
 
-    private static func read(_ message: plugin_wire_message, _ process: WorkerProcess) -> plugin_module? {
+    private static func read(_ message: plugin_wire_message, _ process: WorkerProcess?) -> plugin_module? {
         guard let magic = message.int(0), let size = message.int(1), let major = message.int(2),
             let minor = message.int(3)
         else { return nil }
@@ -32,7 +34,7 @@ enum WorkerDescription {
     }
 
     private static func fill(
-        _ module: inout plugin_module, _ message: plugin_wire_message, _ process: WorkerProcess
+        _ module: inout plugin_module, _ message: plugin_wire_message, _ process: WorkerProcess?
     ) -> Bool {
         guard let toolchain = message.int(5), let manifest = message.int(7), let functions = message.map(8),
             let functionCount = message.int(9), let factories = message.map(10)
@@ -48,16 +50,17 @@ enum WorkerDescription {
         let stubs = functions.enumerated().map { number, function in
             plugin_function(
                 name: function.key, invoke: function.value.as.boolean != 0 ? WorkerStub.invoke : nil,
-                data: WorkerStub(process, UInt64(number), isOfObject: function.key.isOfObject).immortal)
+                data: process.map { WorkerStub($0, UInt64(number), isOfObject: function.key.isOfObject).immortal })
         }
         module.functions = UnsafeBufferPointer.immortal(stubs).baseAddress
         let makers = factories.enumerated().map { number, factory in
             plugin_factory(
                 target: factory.key, make: factory.value.as.boolean != 0 ? WorkerStub.make : nil,
-                destroy: WorkerStub.destroy, data: WorkerStub(process, UInt64(number), isOfObject: false).immortal)
+                destroy: WorkerStub.destroy,
+                data: process.map { WorkerStub($0, UInt64(number), isOfObject: false).immortal })
         }
         module.factories = UnsafeBufferPointer.immortal(makers).baseAddress
-        module.data = Unmanaged.passRetained(process).toOpaque()
+        module.data = process.map { Unmanaged.passRetained($0).toOpaque() }
         (module.activate, module.deactivate) = (WorkerStub.activate, WorkerStub.deactivate)
         return true
     }
