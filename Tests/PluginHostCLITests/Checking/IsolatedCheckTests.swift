@@ -32,15 +32,14 @@ struct IsolatedCheckTests: Checking {
     }
 
     @Test func `The module really runs in a process of its own`() throws {
-        let folder = try TemporaryFolder()
-        let parent = """
+        let isWorker = """
             char name[32], path[64] = {0};
             snprintf(path, sizeof path, "/proc/%d/comm", (int)getpid());
             FILE *file = fopen(path, "r");
-            note("\(folder.path)/name", fgets(name, sizeof name, file));
+            if (!fgets(name, sizeof name, file) || strncmp(name, "pluginhost-work", 15) != 0) return 1;
             """
-        let file = try CModule(activate: parent).build()
-        _ = try check(file, "--isolate", "--no-calls")
-        #expect(try String(contentsOfFile: "\(folder.path)/name", encoding: .utf8).hasPrefix("pluginhost-work"))
+        let file = try CModule(activate: isWorker).build()
+        #expect(try check(file, "--isolate", "--no-calls").0.code == 0)
+        #expect(try check(file, "--no-calls").0.code != 0)
     }
 }
