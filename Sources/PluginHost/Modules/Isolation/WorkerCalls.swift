@@ -97,12 +97,21 @@ extension WorkerProcess {
         let answer = link.serving(channel) { serve(&request, isCancelled: isCancelled) }
         guard var answer else { return false }
         if !link.isLost(channel) {
-            _ = send(answer, link, channel)  // It fits into the channel, or is in a room.
+            sendAnswer(answer, link, channel)
         } else if answer.b != 0 {
             objects.endOutcome(answer.b)  // The worker does not see it.
         }
         plugin_wire_dispose(&answer)
         return true
+    }
+
+    private func sendAnswer(_ answer: plugin_wire_message, _ link: WorkerLink, _ channel: UInt32) {
+        let result = send(answer, link, channel)
+        guard result != PLUGIN_WIRE_PUT else { return }
+        if answer.b != 0 { objects.endOutcome(answer.b) }
+        var error = PluginError.unsentToWorker(result).answer
+        _ = send(error, link, channel)  // A worker leaves room for it.
+        plugin_wire_dispose(&error)
     }
 
     /// Ends a process that has sent nonsense, and waits for its end.
@@ -216,8 +225,12 @@ extension WorkerProcess {
         if message.kind != PLUGIN_WIRE_SERVE.rawValue, let link, let channel = link.channelOfThread,
             !link.isLost(channel), WorkerLink.nesting <= Self.nestingMax
         {
-            var message = message
-            if exchange(&message, link, channel, 0) == .returned { plugin_wire_dispose(&message) }
+            var received = message
+            switch exchange(&received, link, channel, 0) {
+            case .returned: plugin_wire_dispose(&received)
+            case .tooLarge, .noRoom: postOverSocket(message)  // There it fits.
+            default: break
+            }
         } else {
             postOverSocket(message)
         }
