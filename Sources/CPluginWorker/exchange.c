@@ -108,7 +108,7 @@ static void make_instance(const plugin_wire_message *message, plugin_wire_messag
     top = frame.outer;
 }
 
-static void destroy_instance(const plugin_wire_message *message) {
+void worker_unmake(const plugin_wire_message *message) {
     const plugin_factory *factory = &worker_module->factories[message->a];
     if (factory->destroy) factory->destroy(factory->data, (void *)(uintptr_t)message->token);
 }
@@ -137,7 +137,7 @@ static plugin_wire_message execute(plugin_wire_message *message) {
     case PLUGIN_WIRE_CALL: call_function(message, &reply); break;
     case PLUGIN_WIRE_CALLBACK: call_callback(message, &reply); break;
     case PLUGIN_WIRE_MAKE: make_instance(message, &reply); break;
-    case PLUGIN_WIRE_UNMAKE: destroy_instance(message); break;
+    case PLUGIN_WIRE_UNMAKE: worker_unmake(message); break;
     case PLUGIN_WIRE_ACTIVATE: activate(message, &reply); break;
     case PLUGIN_WIRE_DEACTIVATE: deactivate(); break;
     default: worker_run(message);

@@ -15,6 +15,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
     /// What the processes of one host have in common.
     struct Settings: Sendable {
         let isolation: Isolation
+        /// How long `activate` may take.
+        let hookTimeout: Duration
         /// The path of the program.
         let program: String
         let log: @Sendable (LogEntry) -> Void

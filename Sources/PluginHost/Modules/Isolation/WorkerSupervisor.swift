@@ -26,6 +26,8 @@ final class WorkerSupervisor: Sendable {
         /// Bytes of a message of the worker that is not complete.
         var received: [UInt8] = []
         var servedChannels: Set<UInt32> = []
+        /// When it is ended because it has closed its socket and lives on, in nanoseconds of CLOCK_MONOTONIC.
+        var end = Int64.max
     }
 
     private let commands = Mutex<[@Sendable () -> Void]>([])
@@ -151,11 +153,25 @@ final class WorkerSupervisor: Sendable {
                 descriptors.append(pollfd(fd: worker.socket, events: Int16(socketEvents), revents: 0))
                 descriptors.append(pollfd(fd: worker.output, events: Int16(POLLIN), revents: 0))
             }
-            guard poll(&descriptors, nfds_t(descriptors.count), -1) > 0 else { continue }
+            guard poll(&descriptors, nfds_t(descriptors.count), timeToWait) >= 0 else { continue }
             plugin_host_wake_clear(waker)
             for index in watched.indices.reversed() {
                 look(at: index, descriptors[1 + 3 * index..<4 + 3 * index].map { Int32($0.revents) })
             }
+            endThoseWithoutSocket()
+        }
+    }
+
+    /// How many milliseconds the thread may wait; -1 for ever.
+    private var timeToWait: Int32 {
+        let end = watched.map(\.end).min() ?? .max
+        return end == .max ? -1 : Int32(clamping: max(0, end - monotonicNow()) / 1_000_000 + 1)
+    }
+
+    private func endThoseWithoutSocket() {
+        for index in watched.indices where watched[index].end <= monotonicNow() {
+            watched[index].end = .max
+            watched[index].process.doom("Its process closed its connection to the host, and was ended.")
         }
     }
 
@@ -190,9 +206,9 @@ final class WorkerSupervisor: Sendable {
         if count < 0, errno == EAGAIN || errno == EINTR { return }
         let process = watched[index].process
         guard count > 0 else {
-            // If the process has ended, that is noticed, too; this sentence is then of no consequence.
-            process.hasClosedSocket(watched[index].descriptor)
+            // A process that is ending has closed it, too.
             watched[index].socket = -1
+            watched[index].end = monotonicNow() + 100_000_000
             return
         }
         watched[index].received += buffer[..<count]
@@ -231,14 +247,5 @@ final class WorkerSupervisor: Sendable {
         worker.process.hasEnded(reaped > 0 ? status : nil)
         close(worker.descriptor)
         if worker.output >= 0 { close(worker.output) }
-    }
-}
-
-extension WorkerProcess {
-    /// Ends the process if it lives on without its socket.
-    fileprivate func hasClosedSocket(_ descriptor: Int32) {
-        var process = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        guard poll(&process, 1, 100) == 0 else { return }
-        doom("Its process closed its connection to the host, and was ended.")
     }
 }

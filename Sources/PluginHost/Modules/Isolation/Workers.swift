@@ -5,6 +5,7 @@ import Synchronization
 /// The worker processes of one host.
 final class Workers: Sendable {
     private let isolation: Isolation
+    private let hookTimeout: Duration
     private let log: @Sendable (LogEntry) -> Void
     private let hasCrashed: @Sendable (Generation) -> (@Sendable () -> Void)?
     /// Those that were started. They end themselves when their modules are not needed any more.
@@ -14,7 +15,8 @@ final class Workers: Sendable {
     init(
         _ configuration: HostConfiguration, hasCrashed: @escaping @Sendable (Generation) -> (@Sendable () -> Void)?
     ) {
-        (isolation, log, self.hasCrashed) = (configuration.isolation, configuration.log, hasCrashed)
+        (isolation, hookTimeout) = (configuration.isolation, configuration.hookTimeout)
+        (log, self.hasCrashed) = (configuration.log, hasCrashed)
     }
 
     /// Whether modules in files are opened in processes of their own.
@@ -36,7 +38,8 @@ final class Workers: Sendable {
         _ file: StagedFile, timeout: Duration
     ) throws(PluginError) -> (WorkerProcess, UnsafePointer<plugin_module>) {
         let settings = WorkerProcess.Settings(
-            isolation: isolation, program: try program(for: file), log: log, hasCrashed: hasCrashed)
+            isolation: isolation, hookTimeout: hookTimeout, program: try program(for: file), log: log,
+            hasCrashed: hasCrashed)
         let (process, description) = try WorkerProcess.start(file, settings, timeout: timeout)
         processes.withLock { processes in
             processes.removeAll { $0.ending != nil }
