@@ -78,7 +78,8 @@ import Testing
         #expect(host.host.modules.first?.restarts == 0)
     }
 
-    @Test func `140 threads of a module can wait for calls at a time`() async throws {
+    @Test(arguments: ["Slow", "Many"])
+    func `140 threads of a module can wait for calls at a time`(_ target: String) async throws {
         let module = CModule(
             name: "Many",
             code: """
@@ -89,7 +90,7 @@ import Testing
                     if (value && !error && ++ended == 140) reply_int(token, ended);
                 }
                 static void *ask_slow(void *data) {
-                    plugin_request request = ask("Slow", "slow");
+                    plugin_request request = ask("\(target)", "slow");
                     host->perform(host, 0, &request, count, data);
                     return 0;
                 }
@@ -103,7 +104,8 @@ import Testing
                             body: """
                                 token = call->token;
                                 for (int index = 0; index < 140; index++) start(ask_slow, 0);
-                                """)
+                                """),
+                        .init(name: "slow", body: "usleep(100000); reply_int(call->token, 1);"),
                     ])
             ])
         let slow = CModule(name: "Slow", actions: [("slow", "usleep(100000); reply_int(call->token, 1);")])
