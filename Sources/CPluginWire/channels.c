@@ -19,16 +19,21 @@ typedef struct head {
     uint64_t token, a;
     int64_t b;
     plugin_value scalar;
-    uint32_t count, length; /* of the values: how many, and how many bytes they take. Where these are more than
-                             * PLUGIN_WIRE_CHANNEL_BYTES, there is the number of a room instead, in eight bytes. */
+    uint32_t count, length; /* of the values: how many, and how many bytes they take */
 } head;
+
+/* A flag of the kind in a head: the values are in a room. */
+#define IN_ROOM 0x80000000u
 
 typedef struct channel {
     _Atomic uint32_t turn; /* counts the messages: odd after one of the side that begins */
     uint32_t processor;    /* on which the message was sent */
     head head;
     _Atomic uint32_t sleeps[2]; /* whether each side waits in the kernel */
-    uint8_t unused[56];
+    /* How many of the first of the host's bytes the worker still reads: the host writes behind them. */
+    uint32_t in_use;
+    uint32_t rooms[2]; /* with the values of a message, by the side that sends it */
+    uint8_t unused[44];
     uint8_t bytes[2][PLUGIN_WIRE_CHANNEL_BYTES]; /* the values, by the side that writes them */
 } channel;
 
@@ -46,6 +51,7 @@ struct plugin_wire {
      * on another processor. */
     uint32_t messages[PLUGIN_WIRE_CHANNELS];
     uint8_t is_apart[PLUGIN_WIRE_CHANNELS];
+    uint32_t in_use[PLUGIN_WIRE_CHANNELS]; /* what the worker tells the host */
     /* Whether a thread waits. Like `sleeps`, but out of reach of the other side. */
     _Atomic uint8_t waits[PLUGIN_WIRE_CHANNELS];
 };
@@ -186,28 +192,34 @@ static head head_of(const plugin_wire_message *message) {
     return head;
 }
 
+/* Returns where the host writes its values. */
+static uint32_t behind_used(const channel *channel) {
+    uint32_t in_use = *(const volatile uint32_t *)&channel->in_use;
+    return in_use % 8 == 0 && in_use <= PLUGIN_WIRE_CHANNEL_BYTES ? in_use : 0;
+}
+
 int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_message *message) {
     channel *channel = &wire->channels[index];
     head head = head_of(message);
     if (message->room) {
-        uint64_t room = message->room;
-        memcpy(channel->bytes[wire->side], &room, sizeof room);
+        channel->rooms[wire->side] = message->room;
+        head.kind |= IN_ROOM;
         head.length = message->length;
     } else if (message->count) {
-        wire_out out = {channel->bytes[wire->side], 0, PLUGIN_WIRE_CHANNEL_BYTES, 0, 0};
+        uint32_t start = wire->side == PLUGIN_WIRE_HOST ? behind_used(channel) : 0;
+        wire_out out = {channel->bytes[wire->side] + start, 0, PLUGIN_WIRE_CHANNEL_BYTES - start, 0, 0};
         wire_put_values(&out, message->values, message->count, 0);
         if (out.has_failed) return 1;
         head.length = (uint32_t)out.used;
     }
     channel->head = head;
+    if (wire->side == PLUGIN_WIRE_WORKER) channel->in_use = wire->in_use[index];
     int processor = sched_getcpu();
     channel->processor = processor < 0 ? 0 : (uint32_t)processor;
     uint32_t turn = ++wire->messages[index];
     atomic_store(&channel->turn, turn);
-    if (atomic_load(&channel->sleeps[1 - wire->side])) {
-        atomic_store_explicit(&channel->sleeps[1 - wire->side], 0, memory_order_relaxed);
-        futex(&channel->turn, FUTEX_WAKE_BITSET, 1, NULL);
-    }
+    /* The other side withdraws this itself: here it could be withdrawn after the other side waits for the next turn. */
+    if (atomic_load(&channel->sleeps[1 - wire->side])) futex(&channel->turn, FUTEX_WAKE_BITSET, 1, NULL);
     return 0;
 }
 
@@ -221,7 +233,7 @@ static int read_values(const head *head, uint8_t *bytes, plugin_wire_message *me
         has_objects = in.has_objects;
         if (!values || in.used != head->length) return 1;
     }
-    *message = (plugin_wire_message){.kind = head->kind,
+    *message = (plugin_wire_message){.kind = head->kind & ~IN_ROOM,
                                      .flags = head->flags,
                                      .token = head->token,
                                      .a = head->a,
@@ -242,13 +254,26 @@ static int make(const head *head, uint8_t *bytes, plugin_wire_message *message) 
 }
 
 /* Makes a message of a head and the values in a room. Returns 0, or 1 if they make no sense. */
-static int make_of_room(plugin_wire *wire, const head *head, uint64_t room, plugin_wire_message *message) {
-    uint8_t *bytes = room <= UINT32_MAX ? wire_rooms_map(wire->rooms, (uint32_t)room, head->length) : NULL;
+static int make_of_room(plugin_wire *wire, const head *head, uint32_t room, plugin_wire_message *message) {
+    uint8_t *bytes = head->length ? wire_rooms_map(wire->rooms, room, head->length) : NULL;
     if (!bytes) return 1;
     int is_senseless = read_values(head, bytes, message);
-    if (is_senseless) wire_rooms_unmap(wire->rooms, (uint32_t)room, bytes, head->length);
-    else (message->room = (uint32_t)room, message->length = head->length, message->rooms = wire->rooms);
+    if (is_senseless) wire_rooms_unmap(wire->rooms, room, bytes, head->length);
+    else (message->room = room, message->length = head->length, message->rooms = wire->rooms);
     return is_senseless;
+}
+
+/* Up to where the worker reads the host's values in place. The rest is for messages that come meanwhile. */
+enum { IN_PLACE_MAX = PLUGIN_WIRE_CHANNEL_BYTES / 2 };
+
+/* Makes a message of a head and the values in a channel. Returns 0, or 1 if they make no sense. */
+static int make_in_place(plugin_wire *wire, uint32_t index, const head *head, plugin_wire_message *message) {
+    uint32_t *in_use = &wire->in_use[index];
+    if (read_values(head, wire->channels[index].bytes[PLUGIN_WIRE_HOST] + *in_use, message)) return 1;
+    message->in_use = in_use;
+    message->length = *in_use;
+    *in_use += head->length;
+    return 0;
 }
 
 int plugin_wire_receive(plugin_wire *wire, uint32_t index, plugin_wire_message *message) {
@@ -262,27 +287,30 @@ int plugin_wire_receive(plugin_wire *wire, uint32_t index, plugin_wire_message *
     int own = sched_getcpu();
     wire->is_apart[index] = own < 0 || processor != (uint32_t)own;
     if (head.length > PLUGIN_WIRE_MAX_BYTES || (head.count == 0) != (head.length == 0)) return 1;
-    if (head.length > PLUGIN_WIRE_CHANNEL_BYTES) {
-        uint64_t room;
-        memcpy(&room, channel->bytes[1 - wire->side], sizeof room);
-        return make_of_room(wire, &head, room, message);
-    }
+    if (head.kind & IN_ROOM)
+        return make_of_room(wire, &head, *(volatile uint32_t *)&channel->rooms[1 - wire->side], message);
+    uint32_t start = wire->in_use[index];
+    if (head.length > PLUGIN_WIRE_CHANNEL_BYTES - start) return 1;
+    if (wire->side == PLUGIN_WIRE_WORKER && head.count && start + head.length <= IN_PLACE_MAX)
+        return make_in_place(wire, index, &head, message);
     uint8_t *bytes = NULL;
     if (head.count) {
         bytes = malloc(head.length);
         if (!bytes) return 1;
-        memcpy(bytes, channel->bytes[1 - wire->side], head.length);
+        memcpy(bytes, channel->bytes[1 - wire->side] + start, head.length);
     }
     return make(&head, bytes, message);
 }
 
 void plugin_wire_dispose(plugin_wire_message *message) {
     if (message->rooms) wire_rooms_unmap(message->rooms, message->room, (void *)message->values, message->length);
+    else if (message->in_use) *message->in_use = message->length;
     else free((void *)message->values); /* the first of its bytes */
     message->values = NULL;
     message->count = 0;
     message->room = 0;
     message->rooms = NULL;
+    message->in_use = NULL;
 }
 
 uint32_t plugin_wire_measure(const plugin_wire_message *message) {
@@ -315,7 +343,8 @@ uint8_t *plugin_wire_pack(const plugin_wire_message *message, size_t *count) {
     head head = head_of(message);
     head.length = message->room ? message->length : plugin_wire_measure(message);
     if (head.length == UINT32_MAX) return NULL;
-    uint64_t room = message->room;
+    uint32_t room = message->room;
+    if (room) head.kind |= IN_ROOM;
     size_t length = room ? sizeof room : head.length;
     uint64_t rest = sizeof head + length;
     *count = sizeof rest + rest;
@@ -334,8 +363,9 @@ int plugin_wire_unpack(plugin_wire *wire, const uint8_t *bytes, size_t count, pl
     memset(message, 0, sizeof *message);
     if (count < sizeof head) return 1;
     memcpy(&head, bytes, sizeof head);
-    uint64_t room;
-    if (wire && head.length > PLUGIN_WIRE_CHANNEL_BYTES && count == sizeof head + sizeof room) {
+    uint32_t room;
+    if (head.kind & IN_ROOM) {
+        if (!wire || count != sizeof head + sizeof room) return 1;
         memcpy(&room, bytes + sizeof head, sizeof room);
         return make_of_room(wire, &head, room, message);
     }

@@ -108,17 +108,18 @@ static void make_instance(const plugin_wire_message *message, plugin_wire_messag
     top = frame.outer;
 }
 
-static void destroy_instance(const plugin_wire_message *message) {
+void worker_unmake(const plugin_wire_message *message) {
     const plugin_factory *factory = &worker_module->factories[message->a];
     if (factory->destroy) factory->destroy(factory->data, (void *)(uintptr_t)message->token);
 }
 
 /* Keeps the context, whose memory lives as long as the process. */
-static void activate(plugin_wire_message *message, plugin_wire_message *reply) {
-    const plugin_value *values = message->values;
+static void activate(const plugin_wire_message *message, plugin_wire_message *reply) {
+    plugin_wire_message kept = *message;
+    if (plugin_wire_copy(&kept, PLUGIN_WIRE_MAX_BYTES)) worker_give_up("there is no memory left");
+    const plugin_value *values = kept.values;
     worker_context = (plugin_context){sizeof worker_context,     0, worker_string(&values[0]), worker_string(&values[1]),
                                       worker_string(&values[2]), values[3], values[4]};
-    *message = worker_message(PLUGIN_WIRE_ACTIVATE); /* it is not disposed of */
     reply->a = worker_module->activate ? (uint32_t)worker_module->activate(worker_module->data, &worker_table) : 0;
 }
 
@@ -136,7 +137,7 @@ static plugin_wire_message execute(plugin_wire_message *message) {
     case PLUGIN_WIRE_CALL: call_function(message, &reply); break;
     case PLUGIN_WIRE_CALLBACK: call_callback(message, &reply); break;
     case PLUGIN_WIRE_MAKE: make_instance(message, &reply); break;
-    case PLUGIN_WIRE_UNMAKE: destroy_instance(message); break;
+    case PLUGIN_WIRE_UNMAKE: worker_unmake(message); break;
     case PLUGIN_WIRE_ACTIVATE: activate(message, &reply); break;
     case PLUGIN_WIRE_DEACTIVATE: deactivate(); break;
     default: worker_run(message);

@@ -63,6 +63,7 @@ static int32_t perform_bound(const plugin_host *host, plugin_bound_action action
     } else if (result && message.a) {
         *result = message.scalar;
         is_there = 1;
+        plugin_wire_dispose(&message);
     } else {
         worker_pass_outcome(&message, completion, data);
         plugin_wire_dispose(&message);

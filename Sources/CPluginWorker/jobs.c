@@ -38,6 +38,7 @@ void worker_run(plugin_wire_message *message) {
         if (object.destroy) object.destroy(object.instance);
         break;
     }
+    case PLUGIN_WIRE_UNMAKE: worker_unmake(message); break;
     default: worker_give_up("the host has sent an unknown message");
     }
     plugin_wire_dispose(message);

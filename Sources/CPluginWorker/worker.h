@@ -59,6 +59,8 @@ plugin_wire_message worker_message(enum plugin_wire_kind kind);
 void worker_ask_for_outcome(plugin_wire_message message, plugin_completion completion, void *data);
 /* Serves a channel of the host until the end. For pthread_create; the argument is the number of the channel. */
 void *worker_serve(void *channel);
+/* Destroys an instance: UNMAKE, which the host sends over the socket if it cannot wait. */
+void worker_unmake(const plugin_wire_message *message);
 /* The token of the call that runs on this thread, or 0. */
 plugin_token worker_current(void);
 

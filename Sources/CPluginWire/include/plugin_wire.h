@@ -8,8 +8,10 @@
  *
  * Values travel in canonical pre-order: a block of 16-byte values, followed for each one, in order, by what it contains,
  * 8-aligned. Pointers are not sent: the reader assigns them from its own position, so there is no offset to trust, and
- * nothing can be shared or circular. The reader copies a message once into memory of its own, and checks the copy. What
+ * nothing can be shared or circular. The host copies a message once into memory of its own, and checks the copy. What
  * it accepts has pointers that can be read; kinds, texts and objects are checked by whoever uses the values.
+ * The worker trusts the host and reads small messages where they are; the host writes those that follow, while a call is
+ * nested in another one, behind what the worker still reads.
  *
  * Values that take more bytes than a channel has are in a room: memory of their own, a memfd that the host creates for
  * either direction. The message names the room by its number; the worker gets the descriptor over the socket. The reader
@@ -141,6 +143,7 @@ typedef struct plugin_wire_message {
     uint32_t room;        /* the number of the room in which the values are; 0 for none */
     uint32_t length;      /* how many bytes they take there */
     plugin_wire_rooms *rooms; /* of which that room is one */
+    uint32_t *in_use;         /* for values in the channel: what has `length` again after their use */
 } plugin_wire_message;
 
 /* The shared memory, as one side sees it. */
@@ -158,8 +161,8 @@ void plugin_wire_unmap(plugin_wire *wire);
 /* Notes that the other side has ended, and wakes all threads that wait for it here. */
 void plugin_wire_end(plugin_wire *wire);
 
-/* Writes a message into a channel and passes the turn. Returns 0; 1, without doing anything, if its values take more
- * than PLUGIN_WIRE_CHANNEL_BYTES and are not in a room. */
+/* Writes a message into a channel and passes the turn. Returns 0; 1, without doing anything, if its values are not
+ * in a room and take more than PLUGIN_WIRE_CHANNEL_BYTES, or than is free while the worker reads others. */
 int plugin_wire_send(plugin_wire *wire, uint32_t channel, const plugin_wire_message *message);
 
 #define PLUGIN_WIRE_ARRIVED 0
@@ -170,7 +173,8 @@ int plugin_wire_send(plugin_wire *wire, uint32_t channel, const plugin_wire_mess
 /* Waits for the turn, until the deadline at the latest: CLOCK_MONOTONIC, in nanoseconds; 0 for none. Returns
  * PLUGIN_WIRE_... */
 int plugin_wire_await(plugin_wire *wire, uint32_t channel, int64_t deadline);
-/* Copies and checks the message in a channel whose turn has come. Returns 0, or 1 if it makes no sense. */
+/* Reads the message in a channel whose turn has come: the host copies it. The worker disposes of the messages on a
+ * channel in the reverse order, and before its next message but those in between. Returns 0, or 1 if it makes no sense. */
 int plugin_wire_receive(plugin_wire *wire, uint32_t channel, plugin_wire_message *message);
 
 /* Frees the values of a message that was received, unpacked or copied, or put into a room and not sent. */

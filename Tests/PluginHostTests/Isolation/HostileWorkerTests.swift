@@ -11,6 +11,11 @@ import Testing
     /// each call, which sees the call as `message` and returns `reply`.
     func program(_ body: String, _ begin: String = "") throws -> String {
         let wire = "\(repository)/Sources/CPluginWire"
+        // Programs are kept from run to run, and built anew if one of these files has changed.
+        let files = ["include/plugin_wire.h", "values.h", "values.c", "channels.c", "rooms.h", "rooms.c"]
+        let state = try files.map { file in
+            try Data(contentsOf: URL(filePath: "\(wire)/\(file)")).reduce(UInt64(0)) { $0 &* 31 &+ UInt64($1) }
+        }
         return try CFixture.program(
             """
             #define _GNU_SOURCE
@@ -89,7 +94,11 @@ import Testing
                     if (message.kind == PLUGIN_WIRE_SERVE) pthread_create(&thread, NULL, serve, (void *)(uintptr_t)message.a);
                 }
             }
-            """, ["-I", "\(wire)/include", "\(wire)/values.c", "\(wire)/channels.c", "\(wire)/rooms.c", "-pthread"])
+            """,
+            [
+                "-DSTATE=\"\(state)\"", "-I", "\(wire)/include", "\(wire)/values.c", "\(wire)/channels.c",
+                "\(wire)/rooms.c", "-pthread",
+            ])
     }
 
     /// A host whose modules run in such a program.

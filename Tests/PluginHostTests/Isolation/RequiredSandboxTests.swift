@@ -52,7 +52,9 @@ import Testing
         ("SYS_unshare", "namespaces"), ("444", "Landlock"), ("SYS_seccomp", "seccomp"), ("SYS_capset", "capabilities"),
         ("SYS_prlimit64", "the limit of"),
     ])
-    func `Without a part of the sandbox, a module that requires it does not start`(_ call: String, _ part: String) throws {
+    func `Without a part of the sandbox, a module that requires it does not start`(
+        _ call: String, _ part: String
+    ) throws {
         let (required, status) = try host(.required, without: call)
         let error = try #require(status?.error)
         #expect(error.code == .openFailed)

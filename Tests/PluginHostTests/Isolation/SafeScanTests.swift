@@ -162,7 +162,11 @@ struct SafeScanTests {
                 \(body)
                 return 0;
             }
-            """, ["-I", "\(wire)/include", "\(wire)/scan.c", "\(wire)/values.c", "\(wire)/channels.c", "\(wire)/rooms.c", "-pthread"])
+            """,
+            [
+                "-I", "\(wire)/include", "\(wire)/scan.c", "\(wire)/values.c", "\(wire)/channels.c", "\(wire)/rooms.c",
+                "-pthread",
+            ])
     }
 
     @Test(

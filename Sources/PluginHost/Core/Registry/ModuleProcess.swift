@@ -46,7 +46,10 @@ extension Generation {
     var hasCrashed: Bool { module?.hasEnded == true }
 
     /// Whether code of it runs, for a caller that waits or does not wait any more.
-    var isRunningCalls: Bool { callsInFlight > 0 || module?.process?.hasLateCalls == true }
+    var isRunningCalls: Bool { callsInFlight > 0 || hasLateCalls }
+
+    /// Whether a call that has ended for its caller, because it was too late, still runs in its process of its own.
+    var hasLateCalls: Bool { module?.process?.hasLateCalls == true }
 
     /// The error of a start during which its process has ended; `nil` if it has not.
     func crash(in step: String) -> PluginError? {

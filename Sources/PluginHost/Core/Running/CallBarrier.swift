@@ -30,10 +30,13 @@ final class CallBarrier: Sendable {
     /// - Throws: `deadlineExceeded`, naming the calls that are running.
     func waitForCalls(until deadline: DispatchTime) throws(PluginError) {
         // Checked twice, because running calls may make others while they are counted.
-        while generation.actionsInFlight > 0 || generation.actionsInFlight > 0 {
+        while generation.actionsInFlight > 0 || generation.actionsInFlight > 0 || generation.hasLateCalls {
             guard DispatchTime.now() < deadline else {
-                throw PluginError(
-                    .deadlineExceeded, "\(generation.label) \(GenerationStatus(generation, .active).holds)")
+                let reason =
+                    generation.hasLateCalls
+                    ? "still runs a call that did not end before its deadline"
+                    : GenerationStatus(generation, .active).holds
+                throw PluginError(.deadlineExceeded, "\(generation.label) \(reason)")
             }
             usleep(200)
         }

@@ -28,23 +28,25 @@ extension WorkerProcess {
     /// Sends a message and waits until the worker returns, serving what it asks for meanwhile.
     ///
     /// - Parameter deadline: The deadline of the call, in nanoseconds of CLOCK_MONOTONIC; 0 for none. In any case the call
-    ///   ends after ``Isolation/callTimeout``. The deadline of a call that the module makes to itself is reported when it
+    ///   ends after `time`. The deadline of a call that the module makes to itself is reported when it
     ///   returns, since the thread of its caller runs it.
     /// - Parameter isSerial: Whether it is a call beside which some others must not run.
+    /// - Parameter time: Default: ``Isolation/callTimeout``.
     func ask(
-        _ message: inout plugin_wire_message, until deadline: Int64 = 0, isSerial: Bool = false
+        _ message: inout plugin_wire_message, until deadline: Int64 = 0, isSerial: Bool = false,
+        within time: Duration? = nil
     ) -> CallEnding {
         guard let link else { return .gone }
         // Calls of actions are limited before; instances that are destroyed are not.
         guard WorkerLink.nesting <= 2 * Int(PLUGIN_DEPTH_MAX) else { return .busy }
         if let channel = link.channelOfThread {
             guard !link.isLost(channel) else { return .late }
-            return exchange(&message, link, channel, 0, isSerial)
+            return exchange(&message, link, channel, 0, isSerial, time)
         }
         if isSerial, lostSerialCalls.load(ordering: .acquiring) > 0 { return .busy }
         guard let (channel, isFresh) = link.acquire() else { return .busy }
         if isFresh { post(PLUGIN_WIRE_SERVE, UInt64(channel)) }
-        let ending = exchange(&message, link, channel, deadline, isSerial)
+        let ending = exchange(&message, link, channel, deadline, isSerial, time)
         switch ending {
         case .returned, .tooLarge, .noRoom: link.giveBack(channel)
         case .late: awaitReturn(link, channel, giveBack: true)
@@ -55,9 +57,10 @@ extension WorkerProcess {
 
     private func exchange(
         _ message: inout plugin_wire_message, _ link: WorkerLink, _ channel: UInt32, _ deadline: Int64,
-        _ isSerial: Bool = false
+        _ isSerial: Bool = false, _ time: Duration? = nil
     ) -> CallEnding {
-        var limit = monotonicNow().adding(settings.isolation.callTimeout.nanoseconds)
+        var limit = monotonicNow().adding((time ?? settings.isolation.callTimeout).nanoseconds)
+        let factory = message.kind == PLUGIN_WIRE_MAKE.rawValue ? message.a : nil
         let result = send(message, link, channel)
         guard result == PLUGIN_WIRE_PUT else { return result == PLUGIN_WIRE_TOO_LARGE ? .tooLarge : .noRoom }
         while true {
@@ -66,7 +69,7 @@ extension WorkerProcess {
             case .arrived: break
             case .ended: return .ended
             case .late:
-                if link.lose(channel, limit: limit, isSerial: isSerial) { lateCalls.begin() }
+                if link.lose(channel, limit: limit, isSerial: isSerial, factory) { lateCalls.begin() }
                 return .late
             case .senseless: return doomForNonsense()
             }
@@ -82,7 +85,7 @@ extension WorkerProcess {
             guard isSound || isLost else { return doomForNonsense() }
             // A module may ask so often that nothing is ever waited for. A millisecond is for its reply.
             if isLost || now - 1_000_000 >= (deadline == 0 ? limit : min(limit, deadline)) {
-                if link.lose(channel, limit: limit, isSerial: isSerial) { lateCalls.begin() }
+                if link.lose(channel, limit: limit, isSerial: isSerial, factory) { lateCalls.begin() }
                 return .late
             }
         }
@@ -97,12 +100,21 @@ extension WorkerProcess {
         let answer = link.serving(channel) { serve(&request, isCancelled: isCancelled) }
         guard var answer else { return false }
         if !link.isLost(channel) {
-            _ = send(answer, link, channel)  // It fits into the channel, or is in a room.
+            sendAnswer(answer, link, channel)
         } else if answer.b != 0 {
             objects.endOutcome(answer.b)  // The worker does not see it.
         }
         plugin_wire_dispose(&answer)
         return true
+    }
+
+    private func sendAnswer(_ answer: plugin_wire_message, _ link: WorkerLink, _ channel: UInt32) {
+        let result = send(answer, link, channel)
+        guard result != PLUGIN_WIRE_PUT else { return }
+        if answer.b != 0 { objects.endOutcome(answer.b) }
+        var error = PluginError.unsentToWorker(result).answer
+        _ = send(error, link, channel)  // A worker leaves room for it.
+        plugin_wire_dispose(&error)
     }
 
     /// Ends a process that has sent nonsense, and waits for its end.
@@ -159,8 +171,8 @@ extension WorkerProcess {
         -> Bool
     {
         let end = lost.limit.adding(settings.isolation.hangGrace.nanoseconds)
-        var running = lost.calls
-        while running > 0 {
+        var running = lost.factories[...]
+        while let factory = running.first {
             var message = plugin_wire_message()
             switch link.receive(channel, until: end, &message) {
             case .arrived: break
@@ -173,9 +185,11 @@ extension WorkerProcess {
                 return false
             }
             if message.kind == PLUGIN_WIRE_RETURN.rawValue {
+                // Nobody knows the instance that it has made.
+                if let factory, message.a != 0 { unmake(message.a, factory) }
                 plugin_wire_dispose(&message)
-                running -= 1
-                guard running > 0 || answersLast else { return true }
+                running.removeFirst()
+                guard !running.isEmpty || answersLast else { return true }
                 // What the worker had asked for when this call began ends with it.
                 var answer = PluginError.cancelledWithCall.answer
                 _ = send(answer, link, channel)
@@ -189,6 +203,13 @@ extension WorkerProcess {
             }
         }
         return true
+    }
+
+    /// Destroys an instance without waiting for that.
+    func unmake(_ instance: UInt64, _ factory: UInt64) {
+        var message = plugin_wire_message()
+        (message.kind, message.a, message.token) = (PLUGIN_WIRE_UNMAKE.rawValue, factory, instance)
+        postOverSocket(message)
     }
 
     private func doomForHang() {
@@ -216,8 +237,12 @@ extension WorkerProcess {
         if message.kind != PLUGIN_WIRE_SERVE.rawValue, let link, let channel = link.channelOfThread,
             !link.isLost(channel), WorkerLink.nesting <= Self.nestingMax
         {
-            var message = message
-            if exchange(&message, link, channel, 0) == .returned { plugin_wire_dispose(&message) }
+            var received = message
+            switch exchange(&received, link, channel, 0) {
+            case .returned: plugin_wire_dispose(&received)
+            case .tooLarge, .noRoom: postOverSocket(message)  // There it fits.
+            default: break
+            }
         } else {
             postOverSocket(message)
         }

@@ -14,8 +14,8 @@ final class WorkerLink: @unchecked Sendable {
 
     /// The calls on one channel that did not return in time.
     struct Lost {
-        /// How many there are, the inner ones included.
-        var calls = 0
+        /// The calls, the inner ones first: the number of the factory for each that makes an instance.
+        var factories: [UInt64?] = []
         /// When the module's time for the last one is over, in nanoseconds of CLOCK_MONOTONIC.
         var limit: Int64 = 0
         /// Whether no other call may run beside one of them.
@@ -89,12 +89,15 @@ final class WorkerLink: @unchecked Sendable {
     // MARK: Lost calls
 
     /// Records that a call on a channel has not returned in time. Returns whether it is the first one there.
-    func lose(_ channel: UInt32, limit: Int64, isSerial: Bool) -> Bool {
+    ///
+    /// - Parameter factory: The number of the factory if the call makes an instance.
+    func lose(_ channel: UInt32, limit: Int64, isSerial: Bool, _ factory: UInt64?) -> Bool {
         channels.withLock { channels in
             let known = channels.lost[channel] ?? Lost()
             channels.lost[channel] = Lost(
-                calls: known.calls + 1, limit: max(limit, known.limit), isSerial: isSerial || known.isSerial)
-            return known.calls == 0
+                factories: known.factories + [factory], limit: max(limit, known.limit),
+                isSerial: isSerial || known.isSerial)
+            return known.factories.isEmpty
         }
     }
 

@@ -18,6 +18,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
         var isolation: Isolation
         /// What the process may reach and use.
         let rule: IsolationRule
+        /// How long `activate` may take.
+        var hookTimeout: Duration
         /// The path of the program.
         let program: String
         let log: @Sendable (LogEntry) -> Void

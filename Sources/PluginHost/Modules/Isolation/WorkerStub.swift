@@ -75,7 +75,11 @@ final class WorkerStub: Sendable {
         stub.process.lateCalls.whenOver {
             var message = plugin_wire_message()
             (message.kind, message.a, message.token) = (PLUGIN_WIRE_UNMAKE.rawValue, stub.number, number)
-            if stub.process.ask(&message) == .returned { plugin_wire_dispose(&message) }
+            switch stub.process.ask(&message) {
+            case .returned: plugin_wire_dispose(&message)
+            case .busy: stub.process.unmake(number, stub.number)
+            default: break
+            }
         }
     }
 
@@ -98,7 +102,7 @@ final class WorkerStub: Sendable {
             var message = plugin_wire_message()
             message.kind = PLUGIN_WIRE_ACTIVATE.rawValue
             (message.values, message.count) = (values.baseAddress, UInt32(values.count))
-            let ending = process.ask(&message)
+            let ending = process.ask(&message, within: process.settings.hookTimeout)
             guard ending == .returned else {
                 // Whoever starts it learns of a crash, but not of another reason.
                 if ending != .ended, ending != .gone {

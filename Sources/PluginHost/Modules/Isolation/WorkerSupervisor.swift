@@ -26,6 +26,8 @@ final class WorkerSupervisor: Sendable {
         /// Bytes of a message of the worker that is not complete.
         var received: [UInt8] = []
         var servedChannels: Set<UInt32> = []
+        /// When it is ended because it has closed its socket and lives on, in nanoseconds of CLOCK_MONOTONIC.
+        var end = Int64.max
     }
 
     private let commands = Mutex<[@Sendable () -> Void]>([])
@@ -155,33 +157,52 @@ final class WorkerSupervisor: Sendable {
                 descriptors.append(pollfd(fd: worker.socket, events: Int16(socketEvents), revents: 0))
                 descriptors.append(pollfd(fd: worker.output, events: Int16(POLLIN), revents: 0))
             }
-            let isWatching = isRoot && watched.contains { $0.process.rule.sandbox != .none }
-            let count = poll(&descriptors, nfds_t(descriptors.count), isWatching ? 1000 : -1)
-            if isWatching { countThreads() }
-            guard count > 0 else { continue }
+            let count = poll(&descriptors, nfds_t(descriptors.count), timeToWait)
+            countThreads()
+            guard count >= 0 else { continue }
             plugin_host_wake_clear(waker)
             for index in watched.indices.reversed() {
                 look(at: index, descriptors[1 + 3 * index..<4 + 3 * index].map { Int32($0.revents) })
             }
+            endThoseWithoutSocket()
         }
     }
 
-    /// Whether the kernel does not limit the threads of the processes, because they are those of root.
-    private let isRoot = geteuid() == 0
-    /// When the threads were last counted.
-    private nonisolated(unsafe) var lastCount: Int64 = 0
+    /// How many milliseconds the thread may wait; -1 for ever.
+    private var timeToWait: Int32 {
+        var end = watched.map(\.end).min() ?? .max
+        if countsThreads { end = min(end, nextCount) }
+        return end == .max ? -1 : Int32(clamping: max(0, end - monotonicNow()) / 1_000_000 + 1)
+    }
+
+    private func endThoseWithoutSocket() {
+        for index in watched.indices where watched[index].end <= monotonicNow() {
+            watched[index].end = .max
+            watched[index].process.doom("Its process closed its connection to the host, and was ended.")
+        }
+    }
+
+    // MARK: Threads of root
+
+    private static let isRoot = geteuid() == 0
+    /// When the threads are counted again, in nanoseconds of CLOCK_MONOTONIC.
+    private nonisolated(unsafe) var nextCount: Int64 = 0
+
+    /// Whether there are processes whose threads the kernel should limit, and does not, because they are those of root.
+    private var countsThreads: Bool { Self.isRoot && watched.contains { $0.process.rule.sandbox != .none } }
 
     /// Ends processes that have too many threads, once a second at most.
     private func countThreads() {
-        guard monotonicNow() - lastCount >= 1_000_000_000 else { return }
-        lastCount = monotonicNow()
+        guard countsThreads, monotonicNow() >= nextCount else { return }
+        nextCount = monotonicNow() + 1_000_000_000
+        let limit = Int(PLUGIN_WIRE_THREADS_MAX)
         for worker in watched where worker.process.rule.sandbox != .none {
-            let limit = Int(PLUGIN_WIRE_THREADS_MAX)
-            if plugin_host_process_threads(worker.id) > limit {
-                worker.process.doom("It had more than \(limit) threads, and its process was ended.")
-            }
+            guard plugin_host_process_threads(worker.id) > limit else { continue }
+            worker.process.doom("It had more than \(limit) threads, and its process was ended.")
         }
     }
+
+    // MARK: What happens
 
     private func look(at index: Int, _ events: [Int32]) {
         if events[2] != 0, watched[index].process.output.read() == .end {
@@ -200,9 +221,9 @@ final class WorkerSupervisor: Sendable {
         if count < 0, errno == EAGAIN || errno == EINTR { return }
         let process = watched[index].process
         guard count > 0 else {
-            // If the process has ended, that is noticed, too; this sentence is then of no consequence.
-            process.hasClosedSocket(watched[index].descriptor)
+            // A process that is ending has closed it, too.
             watched[index].socket = -1
+            watched[index].end = monotonicNow() + 100_000_000
             return
         }
         watched[index].received += buffer[..<count]
@@ -245,14 +266,5 @@ final class WorkerSupervisor: Sendable {
         worker.process.hasEnded(reaped > 0 ? status : nil)
         close(worker.descriptor)
         worker.process.output.close()
-    }
-}
-
-extension WorkerProcess {
-    /// Ends the process if it lives on without its socket.
-    fileprivate func hasClosedSocket(_ descriptor: Int32) {
-        var process = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        guard poll(&process, 1, 100) == 0 else { return }
-        doom("Its process closed its connection to the host, and was ended.")
     }
 }

@@ -6,6 +6,7 @@ import Synchronization
 /// The worker processes of one host.
 final class Workers: Sendable {
     private let isolation: Isolation
+    private let hookTimeout: Duration
     private let log: @Sendable (LogEntry) -> Void
     private let hasCrashed: @Sendable (Generation) -> (@Sendable () -> Void)?
     /// Those that were started. They end themselves when their modules are not needed any more.
@@ -19,7 +20,8 @@ final class Workers: Sendable {
     init(
         _ configuration: HostConfiguration, hasCrashed: @escaping @Sendable (Generation) -> (@Sendable () -> Void)?
     ) {
-        (isolation, log, self.hasCrashed) = (configuration.isolation, configuration.log, hasCrashed)
+        (isolation, hookTimeout) = (configuration.isolation, configuration.hookTimeout)
+        (log, self.hasCrashed) = (configuration.log, hasCrashed)
     }
 
     /// Whether modules in files are opened in processes of their own.
@@ -51,8 +53,8 @@ final class Workers: Sendable {
         _ file: StagedFile, _ rule: IsolationRule, timeout: Duration, debugged: String? = nil
     ) throws(PluginError) -> (WorkerProcess, UnsafePointer<plugin_module>) {
         var settings = WorkerProcess.Settings(
-            isolation: isolation.with(rule), rule: rule, program: try program(for: file), log: log,
-            hasCrashed: hasCrashed)
+            isolation: isolation.with(rule), rule: rule, hookTimeout: hookTimeout, program: try program(for: file),
+            log: log, hasCrashed: hasCrashed)
         if let debugged { debug(debugged, &settings) }
         let (process, description) = try WorkerProcess.start(file, settings, timeout: timeout)
         processes.withLock { processes in
@@ -93,7 +95,7 @@ final class Workers: Sendable {
 
     private func debug(_ module: String, _ settings: inout WorkerProcess.Settings) {
         let never = Duration.seconds(1_000_000_000)
-        (settings.isolation.callTimeout, settings.isolation.hangGrace) = (never, never)
+        (settings.isolation.callTimeout, settings.isolation.hangGrace, settings.hookTimeout) = (never, never, never)
         settings.awaitsDebugger = { [weak self] process in
             self?.processes.withLock { $0.append(process) }
             let message = "process \(process.id) waits for a debugger: gdb -p \(process.id)"
