@@ -29,10 +29,11 @@ let package = Package(
         .target(name: "PluginABI", dependencies: ["CPluginABI"], swiftSettings: settings),
         .target(name: "CPluginHost"),
         .target(name: "CPluginWire", dependencies: ["CPluginABI"]),
-        // Without the shared Swift runtime, which SwiftPM links to programs in C as well: modules bring their own.
+        // Without a Swift runtime, which SwiftPM links to programs in C as well: modules bring their own.
+        // "-nostartfiles" leaves out only the start file of Swift, which needs the runtime; clang links that of C.
         .executableTarget(
             name: "CPluginWorker", dependencies: ["CPluginWire", "CPluginABI"],
-            linkerSettings: [.unsafeFlags(["-static-stdlib"])]),
+            linkerSettings: [.unsafeFlags(["-static-stdlib", "-nostartfiles"])]),
         .target(name: "PluginFile", dependencies: ["PluginABI", "CPluginABI"], swiftSettings: settings),
         .target(
             name: "PluginHost", dependencies: ["PluginFile", "PluginABI", "CPluginABI", "CPluginHost", "CPluginWire"],
