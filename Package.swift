@@ -29,8 +29,8 @@ let package = Package(
         .target(name: "PluginABI", dependencies: ["CPluginABI"], swiftSettings: settings),
         .target(name: "CPluginHost"),
         .target(name: "CPluginWire", dependencies: ["CPluginABI"]),
-        // Without the Swift runtime, which SwiftPM links to programs in C as well: modules bring their own. Nor does it
-        // have the startup routines, which would need the runtime.
+        // Without a Swift runtime, which SwiftPM links to programs in C as well: modules bring their own.
+        // "-nostartfiles" leaves out only the start file of Swift, which needs the runtime; clang links that of C.
         .executableTarget(
             name: "CPluginWorker", dependencies: ["CPluginWire", "CPluginABI"],
             linkerSettings: [.unsafeFlags(["-static-stdlib", "-nostartfiles"])]),
