@@ -51,6 +51,9 @@ import Testing
         try TestHost(modules.map { try $0.build() }) { configuration in
             configuration.isolation.modules = .all
             configuration.isolation.callTimeout = callTimeout
+            var rule = IsolationRule("*")
+            rule.writablePaths = [NSTemporaryDirectory()]
+            configuration.isolation.rules = [rule]
         }
     }
 
