@@ -66,10 +66,20 @@ import Testing
         }
     }
 
+    private func isStopped(_ process: pid_t) -> Bool {
+        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
+        return tasks.allSatisfy { task in
+            let status = try? String(contentsOfFile: "/proc/\(process)/task/\(task)/stat", encoding: .utf8)
+            return status?.split(separator: ")").last?.hasPrefix(" T") == true
+        }
+    }
+
     @Test func `A stopped process is a hang`() throws {
         let host = try host()
         let process = try #require(host.host.modules.first?.process)
         #expect(kill(process, SIGSTOP) == 0)
+        // Until then a thread of it may still reply.
+        #expect(eventually { isStopped(process) })
         #expect(host.failure("Bad")?.code == .deadlineExceeded)
         #expect(eventually { host.host.modules.first?.restarts == 1 })
         #expect(eventually { host.answer("Bad") == "yes" })
