@@ -102,36 +102,14 @@ struct ScanProcess {
     private static func spawn(
         _ program: String, _ arguments: [String], _ memory: Int32, output: Int32
     ) throws(PluginError) -> pid_t {
-        // The descriptors get numbers above those that they have in the process, so that none replaces another.
-        let copies = [memory, output].map { fcntl($0, F_DUPFD_CLOEXEC, PLUGIN_SCAN_MEMORY + 1) }
-        defer { for copy in copies where copy >= 0 { close(copy) } }
-        guard copies.allSatisfy({ $0 >= 0 }) else { throw failure("its descriptors cannot be created", errno) }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_adddup2(&actions, copies[1], 1)
-        posix_spawn_file_actions_adddup2(&actions, copies[1], 2)
-        posix_spawn_file_actions_adddup2(&actions, copies[0], PLUGIN_SCAN_MEMORY)
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // The host may ignore or block signals.
-        var signals = sigset_t()
-        sigfillset(&signals)
-        posix_spawnattr_setsigdefault(&attributes, &signals)
-        sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        // In a group of its own, which signals of a terminal do not reach, and whose processes can be ended together.
-        posix_spawnattr_setpgroup(&attributes, 0)
-        let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP
-        posix_spawnattr_setflags(&attributes, Int16(flags))
-        var words = (["pluginhost-worker"] + arguments).map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
-        var id: pid_t = 0
-        let code = posix_spawn(&id, program, &actions, &attributes, &words, environ)
-        guard code == 0 else { throw failure("the program \(program) cannot be run", code) }
-        return id
+        do throws(WorkerProgram.Failure) {
+            return try WorkerProgram.start(program, arguments, output: output, [memory], group: true)
+        } catch {
+            switch error {
+            case .descriptors(let code): throw failure("its descriptors cannot be created", code)
+            case .program(let code): throw failure("the program \(program) cannot be run", code)
+            }
+        }
     }
 
     // MARK: The end

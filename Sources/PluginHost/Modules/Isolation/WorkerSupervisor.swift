@@ -93,43 +93,24 @@ final class WorkerSupervisor: Sendable {
     private static func spawn(
         _ process: WorkerProcess, memory: Int32, socket: Int32, output: Int32
     ) throws(PluginError) -> (pid_t, Int32) {
-        // The descriptors get numbers above those that they have in the worker, so that none replaces another.
-        let copies = [memory, socket, output].map { fcntl($0, F_DUPFD_CLOEXEC, PLUGIN_WIRE_SOCKET + 1) }
-        defer { for copy in copies where copy >= 0 { close(copy) } }
-        guard copies.allSatisfy({ $0 >= 0 }) else { throw .noWorkerResource("Its descriptors cannot be created") }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_adddup2(&actions, copies[2], 1)
-        posix_spawn_file_actions_adddup2(&actions, copies[2], 2)
-        posix_spawn_file_actions_adddup2(&actions, copies[0], PLUGIN_WIRE_MEMORY)
-        posix_spawn_file_actions_adddup2(&actions, copies[1], PLUGIN_WIRE_SOCKET)
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // The host may ignore or block signals.
-        var signals = sigset_t()
-        sigfillset(&signals)
-        posix_spawnattr_setsigdefault(&attributes, &signals)
-        sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
-        let arguments =
-            ["pluginhost-worker", process.file.path, "\(getpid())"] + (process.isDebugged ? ["debug"] : [])
-        var words = arguments.map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
-        var id: pid_t = 0
+        let arguments = [process.file.path, "\(getpid())"] + (process.isDebugged ? ["debug"] : [])
         let program = process.settings.program
-        var variables = process.settings.rule.variables.map { strdup($0) } + [nil]
-        defer { for variable in variables { free(variable) } }
-        let failure = posix_spawn(&id, program, &actions, &attributes, &words, &variables)
-        guard failure == 0 else {
-            throw PluginError(
-                .openFailed,
-                "\(process.file.original) cannot be opened in a process of its own: the program \(program) cannot be "
-                    + "started: \(describe(errno: failure)). It is built with pluginhost; install it beside the host's "
-                    + "program, or name it in the configuration.")
+        let id: pid_t
+        do throws(WorkerProgram.Failure) {
+            id = try WorkerProgram.start(
+                program, arguments, output: output, [memory, socket], environment: process.settings.rule.variables)
+        } catch {
+            switch error {
+            case .descriptors(let code):
+                errno = code
+                throw .noWorkerResource("Its descriptors cannot be created")
+            case .program(let code):
+                throw PluginError(
+                    .openFailed,
+                    "\(process.file.original) cannot be opened in a process of its own: the program \(program) cannot be "
+                        + "started: \(describe(errno: code)). It is built with pluginhost; install it beside the host's "
+                        + "program, or name it in the configuration.")
+            }
         }
         let descriptor = plugin_host_process_open(id)
         guard descriptor >= 0 else {

@@ -1,0 +1,62 @@
+import CDispatch
+import Glibc
+
+/// The start of the program `pluginhost-worker`.
+enum WorkerProgram {
+    /// The reason why it cannot be started, with the error number.
+    enum Failure: Error {
+        case descriptors(Int32)
+        case program(Int32)
+    }
+
+    /// Starts the program. Its standard input is empty.
+    ///
+    /// - Parameters:
+    ///   - arguments: The arguments after the name.
+    ///   - output: What becomes its standard output and standard error.
+    ///   - descriptors: What becomes its descriptors from 3 on.
+    ///   - environment: The variables, as `NAME=value`; `nil` for those of this process.
+    ///   - group: Whether it leads a process group, which signals of a terminal do not reach, and whose processes can be
+    ///     ended together.
+    static func start(
+        _ program: String, _ arguments: [String], output: Int32, _ descriptors: [Int32], environment: [String]? = nil,
+        group: Bool = false
+    ) throws(Failure) -> pid_t {
+        // The descriptors get numbers above those that they have in the program, so that none replaces another.
+        let first = STDERR_FILENO + 1
+        let copies = ([output] + descriptors).map { fcntl($0, F_DUPFD_CLOEXEC, first + Int32(descriptors.count)) }
+        defer { for copy in copies where copy >= 0 { close(copy) } }
+        guard copies.allSatisfy({ $0 >= 0 }) else { throw .descriptors(errno) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, copies[0], STDOUT_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, copies[0], STDERR_FILENO)
+        for (index, copy) in copies.dropFirst().enumerated() {
+            posix_spawn_file_actions_adddup2(&actions, copy, first + Int32(index))
+        }
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // The host may ignore or block signals.
+        var signals = sigset_t()
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        posix_spawnattr_setpgroup(&attributes, 0)
+        let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | (group ? POSIX_SPAWN_SETPGROUP : 0)
+        posix_spawnattr_setflags(&attributes, Int16(flags))
+        var words = (["pluginhost-worker"] + arguments).map { strdup($0) } + [nil]
+        var variables = (environment ?? []).map { strdup($0) } + [nil]
+        defer { for text in words + variables { free(text) } }
+        var id: pid_t = 0
+        let code =
+            environment == nil
+            ? posix_spawn(&id, program, &actions, &attributes, &words, environ)
+            : posix_spawn(&id, program, &actions, &attributes, &words, &variables)
+        guard code == 0 else { throw .program(code) }
+        return id
+    }
+}
