@@ -226,7 +226,7 @@ void wire_rooms_close(plugin_wire_rooms *rooms) {
 
 /* ------------------------------------------------------------------------------------- mapping */
 
-/* Maps a room of the worker, into which nobody can write any more. */
+/* Maps a room of the worker, and seals it against further writes. */
 static uint8_t *map_given(plugin_wire_rooms *rooms, uint32_t number, uint32_t length) {
     int descriptor = -1;
     pthread_mutex_lock(&rooms->lock);

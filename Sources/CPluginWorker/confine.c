@@ -238,8 +238,8 @@ static void restrict_files(const worker_limits *limits) {
     if (limits->network != PLUGIN_WIRE_NETWORK_NONE) allow_all(rules, network_paths, COUNT_OF(network_paths), read);
     if (limits->processes) allow_all(rules, program_paths, COUNT_OF(program_paths), read);
     (void)allow_path(rules, "/dev/null", FILE_READ | FILE_WRITE);
-    /* Dispatch reads the state of each of its threads from /proc/THREAD, and ends the process if it cannot. What is there
-     * about the memory of other processes is refused all the same. */
+    /* Dispatch reads the state of each of its threads from /proc/THREAD, and ends the process if it cannot. What is
+     * there about the memory of other processes is refused all the same. */
     (void)allow_path(rules, "/proc", FILE_READ);
     allow_granted(rules, limits->own_folders, read);
     allow_granted(rules, limits->readable, read);

@@ -69,14 +69,13 @@ void worker_pass_outcome(plugin_wire_message *message, plugin_completion complet
 #define TEXT_OF(number) #number
 #define NUMBER(number) TEXT_OF(number)
 #define LIMIT                                                                                                          \
-    " more than " NUMBER(PLUGIN_WIRE_MAX_MIB) " MiB, which is the most that can be passed from or to a module in a "     \
-    "process of its own. Pass it in parts, or in a file."
+    " more than " NUMBER(PLUGIN_WIRE_MAX_MIB) " MiB, which is the most that can be passed to or from an "              \
+    "isolated module. Pass less at a time, or use a file."
 
 static plugin_error no_room(void) {
     return (plugin_error){PLUGIN_STRING("overloaded"),
-                          PLUGIN_STRING("There is no memory for the values: those of a module in a process of its own may "
-                                        "take " NUMBER(PLUGIN_WIRE_ROOMS_GIB) " GiB at a time. Pass fewer large values at "
-                                        "a time."),
+                          PLUGIN_STRING("There is no memory for the values: the large values of an isolated module may "
+                                        "take " NUMBER(PLUGIN_WIRE_ROOMS_GIB) " GiB at a time. Pass less at a time."),
                           {NULL, 0}};
 }
 

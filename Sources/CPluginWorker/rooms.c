@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
-/* The descriptors that have come, by the last bits of the numbers of the rooms: the host reuses these when the room that
- * had them before is no longer used. */
+/* The descriptors that have come, by the last bits of the numbers of the rooms: the host reuses these when the room
+ * that had them before is no longer used. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t has_come;

@@ -53,7 +53,7 @@ static void scan_file(plugin_scan *scan, uint32_t file, const char *path, int de
     plugin_module_entry_function entry;
     memcpy(&entry, &symbol, sizeof entry);
     plugin_scan_set_step(scan, file, PLUGIN_SCAN_ENTERING);
-    /* A scan does not look at what it returns: the host asks the kernel which parts can be read before it reads them. */
+    /* What it returns is not checked here: the host asks the kernel which parts can be read before it reads them. */
     const plugin_module *module = entry();
     if (module && describes) describe(scan, module);
     plugin_scan_set_step(scan, file, PLUGIN_SCAN_PASSED);

@@ -48,7 +48,8 @@ uint32_t worker_begin(void);
 uint32_t worker_begin_brief(void);
 void worker_end(uint32_t channel);
 /* Sends a message and waits for the answer, which replaces it; `values` of the message are borrowed. Returns
- * PLUGIN_WIRE_PUT; without an answer, PLUGIN_WIRE_TOO_LARGE or PLUGIN_WIRE_NO_ROOM. Between worker_begin and worker_end. */
+ * PLUGIN_WIRE_PUT; without an answer, PLUGIN_WIRE_TOO_LARGE or PLUGIN_WIRE_NO_ROOM. Between worker_begin and
+ * worker_end. */
 int worker_exchange(uint32_t channel, plugin_wire_message *message);
 /* All of that for messages that the host answers at once, and without values. Returns `a` of the answer; 0 if the
  * message is too large. */
@@ -100,8 +101,8 @@ typedef struct worker_handler {
 
 /* confine.c */
 
-/* Limits what this process may reach and use, as a message CONFINE says, and reports what is not possible. For the time
- * when there is one thread, and no module yet. */
+/* Limits what this process may reach and use, as a message CONFINE says, and reports what is not possible. Must be
+ * called while there is one thread, and no module. */
 void worker_confine(const plugin_wire_message *message);
 
 /* rooms.c */
@@ -127,8 +128,8 @@ int worker_listens(void);
 /* Receives one of them, on the only thread that does. */
 void worker_receive_message(void);
 
-/* Sends the host a number: one of the channels for requests of the worker's own threads, which it is to serve; or a room
- * that is no longer used, with PLUGIN_WIRE_LEFT. */
+/* Sends the host a number: one of the channels for requests of the worker's own threads, which it is to serve; or a
+ * room that is no longer used, with PLUGIN_WIRE_LEFT. */
 void worker_announce(uint32_t number);
 /* Ends the process, because memory or threads have run out. */
 _Noreturn void worker_give_up(const char *reason);

@@ -3,8 +3,8 @@ import Foundation
 extension TestBench {
     /// Changes a configuration so that modules from files run in processes of their own.
     ///
-    /// - Throws: `conflict` if the module under test is code of the test; `unreadable` if there is no worker program, or
-    ///   the module's file does not exist.
+    /// - Throws: `conflict` if the module under test is code of the test; `unreadable` if there is no worker program,
+    ///   or the module's file does not exist.
     static func isolate(_ module: ModuleSource, _ configuration: inout PluginHost.Configuration) throws(PluginError) {
         guard case .file(let file, _) = try module.resolve() else {
             throw PluginError(

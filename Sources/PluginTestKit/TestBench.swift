@@ -36,8 +36,8 @@ public final class TestBench: Sendable {
     /// - Parameters:
     ///   - module: The module under test.
     ///   - peers: The peers that are loaded before the module. Others can be added later, with ``add(_:)``.
-    ///   - isolated: Whether the module, and peers from files, run in processes of their own, as isolated modules do. The
-    ///     test target then also depends on the product `pluginhost-worker`, which SwiftPM builds beside the tests;
+    ///   - isolated: Whether the module, and peers from files, run in processes of their own, as isolated modules do.
+    ///     The test target then also depends on the product `pluginhost-worker`, which SwiftPM builds beside the tests;
     ///     `isolation.workerPath` of the configuration can name another place.
     ///   - configure: A closure that changes the configuration of the host: environment, timeouts, configuration of
     ///     modules. The default timeout for asynchronous calls, hooks, hand-over and draining is ten minutes. The bench

@@ -1,6 +1,6 @@
 /*
- * plugin_wire.h - messages between a host and the process that runs an isolated module (its worker); a scan process uses
- * plugin_scan.h instead
+ * plugin_wire.h - messages between a host and the process that runs an isolated module (its worker); a scan process
+ * uses plugin_scan.h instead
  *
  * Both sides share memory with channels. A channel belongs to one thread of the host and one of the worker while a call
  * runs on it: they take turns, and whoever waits also executes what the other side asks for, so nested calls in either
@@ -10,13 +10,13 @@
  * 8-aligned. Pointers are not sent: the reader assigns them from its own position, so there is no offset to trust, and
  * nothing can be shared or circular. The host copies a message once into memory of its own, and checks the copy. What
  * it accepts has pointers that can be read; kinds, texts and objects are checked by whoever uses the values.
- * The worker trusts the host and reads small messages where they are; the host writes those that follow, while a call is
- * nested in another one, behind what the worker still reads.
+ * The worker trusts the host and reads small messages where they are; the host writes those that follow, while a call
+ * is nested in another one, behind what the worker still reads.
  *
  * Values that take more bytes than a channel has are in a room: memory of their own, a memfd that the host creates for
- * either direction. The message names the room by its number; the worker gets the descriptor over the socket. The reader
- * maps a room privately and copies nothing. Nothing can be written into it any more: the host seals its own rooms before
- * it sends them, and those of the worker before it reads them.
+ * either direction. The message names the room by its number; the worker gets the descriptor over the socket. The
+ * reader maps a room privately and copies nothing. Nothing can be written into it any more: the host seals its own
+ * rooms before it sends them, and those of the worker before it reads them.
  */
 #ifndef PLUGIN_WIRE_H
 #define PLUGIN_WIRE_H
@@ -27,7 +27,7 @@
 #define PLUGIN_WIRE_DOWN_CHANNELS 128u
 #define PLUGIN_WIRE_UP_CHANNELS 128u
 #define PLUGIN_WIRE_CHANNELS (PLUGIN_WIRE_DOWN_CHANNELS + PLUGIN_WIRE_UP_CHANNELS)
-/* The most bytes that the values of a message take in a channel or on the socket; those that take more are in a room. */
+/* The most bytes that the values of a message take in a channel or on the socket; larger ones are in a room. */
 #define PLUGIN_WIRE_CHANNEL_BYTES 524224u
 /* The most bytes that the values of a message may take, in all. */
 #define PLUGIN_WIRE_MAX_MIB 256
@@ -95,12 +95,13 @@ enum plugin_wire_kind {
     PLUGIN_WIRE_ANSWER = 128,
 };
 
-/* The values of CONFINE, in this order: the sandbox; the most bytes of memory, seconds of processor time, descriptors, and
- * processes beside its own, each 0 for none or no limit; lists of the paths of its own libraries, of those that it may
- * read, and of those that it may change; the network, and lists of the ports to which it may connect and on which it may
- * listen. */
+/* The values of CONFINE, in this order: the sandbox; the most bytes of memory, seconds of processor time, descriptors,
+ * and processes beside its own, each 0 for none or no limit; lists of the paths of its own libraries, of those that it
+ * may read, and of those that it may change; the network, and lists of the ports to which it may connect and on which
+ * it may listen. */
 #define PLUGIN_WIRE_LIMITS 11
-/* The most threads of a process with a sandbox, and of those that it starts. */
+/* The most threads of a process with a sandbox and of the processes that it starts. For the kernel, the number of the
+ * latter is added. */
 #define PLUGIN_WIRE_THREADS_MAX 1024
 #define PLUGIN_WIRE_SANDBOX_NONE 0
 #define PLUGIN_WIRE_SANDBOX_POSSIBLE 1
@@ -141,9 +142,9 @@ typedef struct plugin_wire_message {
     uint32_t count;
     uint32_t has_objects; /* set by whoever reads or copies: whether `values` contain an object */
     uint32_t room;        /* the number of the room in which the values are; 0 for none */
-    uint32_t length;      /* how many bytes they take there */
+    uint32_t length;      /* how many bytes they take there; with `in_use`, what that was before */
     plugin_wire_rooms *rooms; /* of which that room is one */
-    uint32_t *in_use;         /* for values in the channel: what has `length` again after their use */
+    uint32_t *in_use;         /* for values in the channel: how many bytes there are in use */
 } plugin_wire_message;
 
 /* The shared memory, as one side sees it. */
@@ -174,7 +175,8 @@ int plugin_wire_send(plugin_wire *wire, uint32_t channel, const plugin_wire_mess
  * PLUGIN_WIRE_... */
 int plugin_wire_await(plugin_wire *wire, uint32_t channel, int64_t deadline);
 /* Reads the message in a channel whose turn has come: the host copies it. The worker disposes of the messages on a
- * channel in the reverse order, and before its next message but those in between. Returns 0, or 1 if it makes no sense. */
+ * channel in reverse order, and of each before it sends the next one there, except for nested ones. Returns 0, or 1 if
+ * the message makes no sense. */
 int plugin_wire_receive(plugin_wire *wire, uint32_t channel, plugin_wire_message *message);
 
 /* Frees the values of a message that was received, unpacked or copied, or put into a room and not sent. */
@@ -190,8 +192,8 @@ int plugin_wire_copy(plugin_wire_message *message, uint32_t limit);
 /* Makes the bytes of a one-way message, to be freed. The first eight are the number of those that follow. Returns null
  * if its values take too many bytes, or there is no memory. */
 uint8_t *plugin_wire_pack(const plugin_wire_message *message, size_t *count);
-/* Reads `count` bytes, those after the first eight. Without shared memory (null), there are no rooms. Returns 0, or 1 if
- * they make no sense. */
+/* Reads `count` bytes, those after the first eight. Without shared memory (null), there are no rooms. Returns 0, or 1
+ * if they make no sense. */
 int plugin_wire_unpack(plugin_wire *wire, const uint8_t *bytes, size_t count, plugin_wire_message *message);
 
 /* -------------------------------------------------------------------------------------- rooms */
@@ -213,8 +215,8 @@ uint32_t plugin_wire_give(plugin_wire *wire, int64_t bytes, int *descriptor);
 int plugin_wire_leave(plugin_wire *wire, uint32_t room);
 /* For the host: closes all rooms, after the end of the worker. There will be no others. */
 void plugin_wire_close_rooms(plugin_wire *wire);
-/* For the host: sends bytes over a socket, as many as it takes at once, and a descriptor with the first one, unless that
- * is -1. Returns how many; -1, and sets errno. */
+/* For the host: sends bytes over a socket, as many as it takes at once, and a descriptor with the first one, unless
+ * that is -1. Returns how many; -1, and sets errno. */
 int64_t plugin_wire_post(int socket, const void *bytes, size_t count, int descriptor);
 
 /* For the worker: sets how it gets the descriptor of a room, which may wait, and how it tells the host that it has left

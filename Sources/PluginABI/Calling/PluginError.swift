@@ -115,7 +115,7 @@ extension PluginError.Code {
     /// The instance of the target could not be made.
     public static let instanceFailed: Self = "instanceFailed"
     /// The isolated module that ran the call is not running any more: it crashed, exited, or was ended because it hung.
-    /// Whether the call has had an effect is unknown. For a file: its code crashed or exited in a safe scan.
+    /// Whether the call has had an effect is unknown. For a file: its code crashed or exited during a safe scan.
     public static let moduleCrashed: Self = "moduleCrashed"
     /// The host is not running.
     public static let hostStopped: Self = "hostStopped"
@@ -172,7 +172,8 @@ extension PluginError.Code {
     public static let circularRequirement: Self = "circularRequirement"
     /// A module waits for another module that is itself waiting.
     public static let requirementWaits: Self = "requirementWaits"
-    /// A module waits for a permission that the host's configuration does not grant, or because it must be isolated.
+    /// An isolated module waits for a permission that no rule grants, or a module that requires isolation is not
+    /// isolated.
     public static let permissionMissing: Self = "permissionMissing"
     /// The module cannot be removed, because other modules require it.
     public static let required: Self = "required"

@@ -1,11 +1,10 @@
-/// Something that the module needs to reach if the host runs it in a process of its own, which reaches nothing by
-/// default.
+/// Something that the module needs to reach if the host runs it in a process of its own, in a sandbox.
 ///
 ///     Permission(toRead: "/srv/pictures", "They are what thumbnails are made of.")
 ///     Permission(toConnectTo: 443, "The pictures of some shops are on their own servers.")
 ///
-/// It is never granted by asking: until the configuration of the host grants it, an isolated module waits, and its status
-/// shows the line to add. In the process of the host it has no effect.
+/// A permission grants nothing by itself: until a rule in the configuration of the host grants it, an isolated module
+/// waits, and its error contains the rule to add. In the process of the host, a permission has no effect.
 public struct Permission: ManifestPart {
     private let key: String
     private let value: Value
@@ -70,7 +69,8 @@ public struct Permission: ManifestPart {
     }
 }
 
-/// Makes the module wait unless the host runs it in a process of its own.
+/// Makes the module wait unless the host runs it in a process of its own. The constructors and the entry function of a
+/// file run in any case, because the host reads the manifest after that.
 public struct RequiresIsolation: ManifestPart {
     public init() {}
 

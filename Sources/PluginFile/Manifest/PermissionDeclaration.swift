@@ -1,7 +1,7 @@
 import PluginABI
 
 extension ModuleManifest {
-    /// Something that a module needs to reach if it is isolated. It is never granted by asking.
+    /// Something that a module needs to reach if it is isolated. The declaration grants nothing.
     package struct Permission: Sendable, Hashable {
         package let subject: Subject
         /// What the module needs it for.
@@ -16,7 +16,7 @@ extension ModuleManifest {
             case listen(UInt16)
             /// All of the network.
             case network
-            /// So many processes that it starts.
+            /// The number of processes that it starts.
             case processes(Int)
             /// A variable of the host's environment.
             case environment(String)

@@ -1,4 +1,5 @@
-/// Which modules run in processes of their own, and what happens if such a process crashes or hangs.
+/// Which modules run in processes of their own, what they may reach, and what happens if such a process crashes or
+/// hangs.
 ///
 /// An isolated module is the same file with the same manifest, and is called in the same way. If it crashes, the calls
 /// that it was running end with ``/PluginABI/PluginError/Code/moduleCrashed``, and it is started again. See
@@ -17,13 +18,14 @@ public struct Isolation: Sendable {
 
     /// The modules that run in processes of their own. Default: none.
     public var modules = Modules.none
-    /// What isolated modules may reach and use. The first rule that names a module applies; the modules named here are
-    /// isolated, too. Default: none, so that all of them get what `IsolationRule("*")` allows.
+    /// What isolated modules may reach and use. The first rule that names a module applies, or else the first one for
+    /// `*`. The modules that rules name are isolated, with `*` all modules. Default: none; `IsolationRule("*")` then
+    /// applies to each isolated module.
     public var rules: [IsolationRule] = []
-    /// The names of modules whose processes wait, before they open the file, until a debugger is attached. The log says
-    /// to which process. These modules are isolated, whatever ``modules`` says, and no deadline ends such a process: not
-    /// that of its start, nor ``callTimeout`` and ``hangGrace``. The host starts no other modules meanwhile. Default:
-    /// none.
+    /// The names of modules whose processes wait, before they open the file, until a debugger is attached. The log
+    /// names each process. These modules are isolated, whatever ``modules`` says, and no deadline ends such a process:
+    /// neither that of its start, nor ``callTimeout`` and ``hangGrace``. The host starts no other modules meanwhile.
+    /// Default: none.
     public var debuggedModules: Set<String> = []
     /// The path of the program `pluginhost-worker`. Default: the one beside this program.
     public var workerPath: String?

@@ -5,17 +5,17 @@ import PluginFile
 ///     configuration.isolation.rules = [IsolationRule("Thumbnails", folder: "/srv/plugins")]
 ///     configuration.isolation.rules[0].readablePaths = ["/srv/pictures"]
 ///
-/// A module for which there is a rule is isolated. Without grants its process reads only libraries, time zones, locales,
-/// and the copy of its own file; it has no network, and starts no programs. An isolated module without a rule gets what
-/// `IsolationRule("*")` allows. The restrictions begin before the file is opened. See <doc:IsolatedModules>.
+/// A module that a rule names is isolated. Without grants, its process reads only libraries, time zones, locales, and
+/// the copy of its own file; it has no network, and starts no programs. `IsolationRule("*")` applies to an isolated
+/// module without a rule. The restrictions begin before the file is opened. See <doc:IsolatedModules>.
 public struct IsolationRule: Sendable, Hashable {
     /// Whether the process is restricted to what is granted.
     public enum Sandbox: String, Sendable, Hashable, CaseIterable {
         /// The module does not start if the system lacks a part of the sandbox.
         case required
-        /// Parts that the system lacks are left out, which the log and ``GenerationStatus/missingProtections`` tell.
+        /// A part that the system lacks is left out; the log and ``GenerationStatus/missingProtections`` name it.
         case possible
-        /// The process may do what the user of the host may. The limits still hold.
+        /// The process has the rights of the host. The limits of memory, processor time and descriptors still hold.
         case none
     }
 
@@ -30,10 +30,10 @@ public struct IsolationRule: Sendable, Hashable {
         case all
     }
 
-    /// The name of the module, or `*` for every module that no earlier rule names.
+    /// The name of the module, or `*` for every module that no other rule names.
     public var module: String
-    /// The folder in which the module's file is, or is in a subfolder of; `nil` for any folder. A file elsewhere with
-    /// the same name gets no grants.
+    /// The folder that contains the module's file, directly or in a subfolder; `nil` for any folder. The rule does not
+    /// apply to a file elsewhere, whose module is isolated all the same.
     public var folder: String?
     /// Whether the process is restricted to what is granted. Default: as far as the system can do that.
     public var sandbox = Sandbox.possible
@@ -51,8 +51,9 @@ public struct IsolationRule: Sendable, Hashable {
     public var processorTime: Duration?
     /// The maximum number of open file descriptors, at least 16. Default: 256.
     public var descriptorLimit = 256
-    /// The maximum number of processes that the module may start. Default: 0. They may run programs in `/usr/bin` and
-    /// where it may read, and may outlive the module.
+    /// Whether the module may start processes, and how many. Default: 0. The system limits them together with threads,
+    /// to 1,024 more than this number, and does not limit those of root. They may run programs in `/bin`, `/usr/bin`,
+    /// `/usr/local/bin` and the paths that the module may read, and may outlive the module.
     public var processLimit = 0
     /// The names of the variables of the host's environment that it gets, besides `LANG`, `LC_ALL`, `LC_CTYPE`, `TZ`,
     /// `PATH` and `LD_LIBRARY_PATH`. Without a sandbox it gets all of them.

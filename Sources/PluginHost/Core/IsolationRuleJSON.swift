@@ -59,7 +59,7 @@ extension IsolationRule {
         return .ports(connect: try ports.ports("connect"), listen: try ports.ports("listen"))
     }
 
-    /// The form in configuration files, without what is as in a rule that grants nothing.
+    /// The form in configuration files, without the keys that have their default.
     var json: String {
         let none = IsolationRule("*")
         var entries: [String] = ["\"module\": \(Value.string(module).json)"]

@@ -23,12 +23,12 @@ extension PluginHost {
         return try report(try loader.load(staged, try loader.open(staged)), staged, file)
     }
 
-    /// Reads a file as ``inspect(file:trustsEveryone:)`` does, but runs its code in a scan process. For programs that end
-    /// soon, since the description is never freed.
+    /// Reads a file as ``inspect(file:trustsEveryone:)`` does, but runs its code in a scan process. For programs that
+    /// end soon, since the description is never freed.
     ///
     /// - Parameter timeout: How long the constructors or the entry function may take.
-    /// - Returns: `nil` if the file does not pass, or no such process can be started. The file may be read in another way
-    ///   then: by a process that has the symbols of this program, and reports a crash as one of the program.
+    /// - Returns: `nil` if the file does not pass, or no such process can be started. The file may be read in another
+    ///   way then: by a process that has the symbols of this program, and reports a crash as one of the program.
     /// - Throws: The error that describes what is wrong with the file.
     package static func inspectByScan(
         file: String, trustsEveryone: Bool, timeout: Duration

@@ -43,7 +43,7 @@ public struct ModuleStatus: Sendable {
         case loaded
         /// Another file of the same module serves.
         case superseded
-        /// The file is being written, or the module has an unmet requirement.
+        /// The file is being written, the module has an unmet requirement, or it lacks a permission.
         case waiting
         /// The module could not be loaded or started, or claims a name that belongs to another module.
         case failed

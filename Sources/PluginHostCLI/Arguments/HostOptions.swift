@@ -17,19 +17,23 @@ extension OptionSpecification {
     static let isolate = OptionSpecification(
         name: "--isolate", value: "module", repeats: true,
         help:
-            "Run a module in a process of its own, so that its crashes are errors of its calls; can be given more than "
-            + "once. 'all' for all modules in the folders.")
+            "Run a module in a process of its own, in a sandbox, so that its crashes are errors of its calls; can be "
+            + "given more than once. 'all' for all modules in the folders.")
     static let safeScan = OptionSpecification(
         name: "--safe-scan",
-        help: "Open new and changed files in another process first, and do not load those that crash or hang there.")
+        help:
+            "Open new and changed files in another process first, and do not load those that crash or hang there. "
+            + "Without effect if any module is isolated.")
     static let debugWorker = OptionSpecification(
         name: "--debug-worker", value: "module", repeats: true,
         help:
-            "Like '--isolate', but the process waits for a debugger before it opens the file, and no deadline ends it; can "
-            + "be given more than once.")
+            "Like '--isolate', but the process waits for a debugger before it opens the file, and no deadline ends it; "
+            + "can be given more than once.")
     static let config = OptionSpecification(
         name: "--config", value: "file",
-        help: "A file with a JSON object of module configurations by module name; 'run' applies changes of the file.")
+        help:
+            "A file with a JSON object of module configurations by module name, and with the rules for isolated "
+            + "modules in the list 'isolation'. 'run' applies changes of the file, except those of the rules.")
     static let log = OptionSpecification(
         name: "--log", value: "form",
         help: "The form of the log on standard error: 'text', or 'json' with an object on each line. (default: text)")

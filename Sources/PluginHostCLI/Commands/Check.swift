@@ -12,7 +12,7 @@ enum Check: Command {
         help: "A module that this one requires; can be given more than once.")
     static let isolate = OptionSpecification(
         name: "--isolate",
-        help: "Check the module in a process of its own, as a host runs it with '--isolate'.")
+        help: "Check the module as an isolated one: in a process of its own, in a sandbox without grants.")
 
     static let specification = CommandSpecification(
         name: "check",

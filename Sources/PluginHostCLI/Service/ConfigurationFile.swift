@@ -5,8 +5,8 @@ internal import PluginHost
 internal import Synchronization
 
 /// The file of `--config`: a JSON object with the configuration of each module by its name, the list `interceptors`
-/// with the active interceptors, and the number `maximumURLLength` and the list `isolation` with the rules for isolated
-/// modules, which are read only at the start.
+/// with the active interceptors, and two entries that are read only at the start: the number `maximumURLLength`, and
+/// the list `isolation` with the rules for isolated modules.
 struct ConfigurationFile: Sendable {
     let path: String
 

@@ -27,16 +27,16 @@ public struct GenerationStatus: Sendable {
     public let mappedBytes: Int
     /// The id of the process of its own in which the module runs; `nil` if it runs in this process, or has ended.
     public let process: Int32?
-    /// The parts of its sandbox that the system lacks, each with the reason; empty if there is no sandbox, or nothing
-    /// is missing. See ``IsolationRule/Sandbox``.
+    /// The parts of its sandbox, and the limits, that the system lacks, each with the reason; empty if nothing is
+    /// missing. See ``IsolationRule/Sandbox``.
     public let missingProtections: [String]
     /// The memory and the processor time of that process, when this status was made; `nil` if there is no such process,
     /// or `/proc` is not mounted.
     public let usage: ProcessUsage?
-    /// How that process has ended, as a sentence, if it has ended by itself, or was ended because it hung; otherwise `nil`.
+    /// How that process ended, as a sentence, if it ended by itself, or was ended because it hung; otherwise `nil`.
     public let crash: String?
-    /// The last lines that the process has written before its ``crash`` to its standard output, its standard error and the
-    /// log: at most 20 with 4 KiB, control characters escaped. Empty if it has not crashed.
+    /// The last lines that the process wrote to standard output, standard error and the log before its ``crash``: at
+    /// most 20 lines and 4 KiB, with control characters escaped. Empty if it has not crashed.
     public let lastWords: [String]
 
     /// A state in the life cycle of a generation.

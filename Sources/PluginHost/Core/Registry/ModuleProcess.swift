@@ -23,8 +23,8 @@ protocol ModuleProcess: AnyObject, Sendable {
     /// Whether it has ended by itself, or was ended because it hung.
     var hasCrashed: Bool { get }
 
-    /// The last lines that it has written to its standard output, its standard error and the log, with control characters
-    /// as escapes; empty unless it has crashed.
+    /// The last lines that it wrote to standard output, standard error and the log, with control characters escaped;
+    /// empty unless it has crashed.
     var lastWords: [String] { get }
 
     /// Whether a call that has ended for its caller, because it was too late, still runs in it.

@@ -1,8 +1,8 @@
 import PluginABI
 import Synchronization
 
-/// The last lines that a worker process has written to its standard output, its standard error and the log. They are kept
-/// in the memory of the host, so they survive the process.
+/// The last lines that a worker wrote to standard output, standard error and the log. They are kept in the memory of
+/// the host, so they survive the process.
 final class LastWords: Sendable {
     /// How many lines are kept, and how many bytes they have with control characters as escapes.
     static let linesMax = 20

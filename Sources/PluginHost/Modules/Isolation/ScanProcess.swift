@@ -28,7 +28,7 @@ struct ScanProcess {
         case killed(signal: Int32)
         /// It has made no progress for too long.
         case overdue
-        /// Someone else has reaped it.
+        /// Other code of the program has reaped it.
         case unknown
     }
 

@@ -27,9 +27,9 @@ extension WorkerProcess {
 
     /// Sends a message and waits until the worker returns, serving what it asks for meanwhile.
     ///
-    /// - Parameter deadline: The deadline of the call, in nanoseconds of CLOCK_MONOTONIC; 0 for none. In any case the call
-    ///   ends after `time`. The deadline of a call that the module makes to itself is reported when it
-    ///   returns, since the thread of its caller runs it.
+    /// - Parameter deadline: The deadline of the call, in nanoseconds of CLOCK_MONOTONIC; 0 for none. In any case the
+    ///   call ends after `time`. The deadline of a call that the module makes to itself is reported when it returns,
+    ///   since the thread of its caller runs it.
     /// - Parameter isSerial: Whether it is a call beside which some others must not run.
     /// - Parameter time: Default: ``Isolation/callTimeout``.
     func ask(
@@ -185,7 +185,7 @@ extension WorkerProcess {
                 return false
             }
             if message.kind == PLUGIN_WIRE_RETURN.rawValue {
-                // Nobody knows the instance that it has made.
+                // The instance that it has made has no user.
                 if let factory, message.a != 0 { unmake(message.a, factory) }
                 plugin_wire_dispose(&message)
                 running.removeFirst()

@@ -6,7 +6,7 @@ import PluginABI
 enum WorkerDescription {
     /// - Parameters:
     ///   - message: Its values are copied.
-    ///   - process: The process that runs the functions; `nil` if nobody calls them.
+    ///   - process: The process that runs the functions; `nil` if they are not called.
     /// - Returns: `nil` if the message makes no sense.
     static func make(_ message: plugin_wire_message, _ process: WorkerProcess?) -> UnsafePointer<plugin_module>? {
         var message = message

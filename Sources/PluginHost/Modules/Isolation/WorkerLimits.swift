@@ -122,7 +122,7 @@ extension LoadedModule {
             return PluginError(
                 .permissionMissing,
                 "\(name) waits: it must run in a process of its own. Start the host with --isolate \(name), or add this "
-                    + "to the list “isolation” of its configuration: \(line)")
+                    + "rule to the list “isolation” of its configuration: \(line)")
         }
         let missing = manifest.permissions.filter { !rule.grants($0) }
         guard !missing.isEmpty else { return nil }

@@ -162,8 +162,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
         }
     }
 
-    /// Returns whether the process has told what its sandbox lacks, and has not said anything about the file yet: that is
-    /// kept for ever, so it is read once.
+    /// Returns whether the process has told what its sandbox lacks, and has not said anything about the file yet: that
+    /// is kept for ever, so it is read once.
     func claimFirst() -> Bool {
         state.withLock { state in
             defer { state.hasSpoken = true }

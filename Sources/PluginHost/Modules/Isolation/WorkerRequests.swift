@@ -58,8 +58,8 @@ extension WorkerProcess {
 
     // MARK: The description
 
-    /// Serves the two requests before the module is activated: what its sandbox lacks; and the description, or why there
-    /// is none.
+    /// Serves the two requests before the module is activated: what its sandbox lacks; and the description, or why
+    /// there is none.
     private func serveFirst(_ request: plugin_wire_message) -> plugin_wire_message? {
         if request.kind == PLUGIN_WIRE_CONFINED.rawValue {
             return request.texts(0).flatMap { setMissingProtections($0) ? .answer() : nil }
@@ -92,7 +92,7 @@ extension WorkerProcess {
             PluginError(
                 .invalidDescription,
                 "The description of \(file.original) takes more than \(PLUGIN_WIRE_DESCRIPTION_MIB) MiB, which is the "
-                    + "most for a module in a process of its own.")
+                    + "most for an isolated module.")
         default: PluginError(.invalidDescription, "The entry function of \(file.original) returned null.")
         }
     }

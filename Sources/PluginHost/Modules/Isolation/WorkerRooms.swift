@@ -52,17 +52,17 @@ extension PluginError {
     static var tooLargeForWorker: PluginError {
         PluginError(
             .invalidValue,
-            "The values take more than \(PLUGIN_WIRE_MAX_MIB) MiB, which is the most that can be passed to or from a "
-                + "module in a process of its own. Pass them in parts, or in a file.")
+            "The values take more than \(PLUGIN_WIRE_MAX_MIB) MiB, which is the most that can be passed to or from an "
+                + "isolated module. Pass less at a time, or use a file.")
     }
 
     /// The error for values for which there is no memory.
     static var noRoomForWorker: PluginError {
         PluginError(
             .overloaded,
-            "There is no memory for the values: those of a module in a process of its own may take "
-                + "\(PLUGIN_WIRE_ROOMS_GIB) GiB at a time, in at most \(PLUGIN_WIRE_ROOMS) large values. Pass fewer at a "
-                + "time.")
+            "There is no memory for the values: the large values of an isolated module may take "
+                + "\(PLUGIN_WIRE_ROOMS_GIB) GiB at a time, in at most \(PLUGIN_WIRE_ROOMS) calls and results. Pass "
+                + "less at a time.")
     }
 
     /// The error for values that were not sent.

@@ -81,7 +81,7 @@ struct ModuleLoader {
             throw PluginError(
                 .invalidDescription,
                 "\(file.original) names itself \(name) when it is opened first, and \(confined.manifest.name.shortened) "
-                    + "when it is opened again. The name of a module must not depend on anything.")
+                    + "when it is opened again. The name of a module must be the same each time.")
         }
         return .elsewhere(confined)
     }
