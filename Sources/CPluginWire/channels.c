@@ -172,6 +172,8 @@ int plugin_wire_await(plugin_wire *wire, uint32_t index, int64_t deadline) {
     int has_come = atomic_load_explicit(&channel->turn, memory_order_acquire) == wanted;
     if (!has_come && wire->is_apart[index]) has_come = spin(channel, wanted);
     int result = has_come ? PLUGIN_WIRE_ARRIVED : sleep_until(wire, index, wanted, deadline);
+    /* A process that the worker has started could go on in its name. */
+    if (wire->side == PLUGIN_WIRE_HOST && atomic_load(&wire->has_ended)) result = PLUGIN_WIRE_ENDED;
     if (result == PLUGIN_WIRE_ARRIVED) wire->messages[index] = wanted;
     return result;
 }

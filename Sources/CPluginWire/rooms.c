@@ -241,7 +241,8 @@ static uint8_t *map_given(plugin_wire_rooms *rooms, uint32_t number, uint32_t le
     struct stat status;
     uint8_t *memory = NULL;
     /* The worker may have mapped it so that it can still write, or removed pages, for which there may be no memory. */
-    if (seal(descriptor) && fstat(descriptor, &status) == 0 && (uint64_t)status.st_blocks * 512 >= length)
+    if (seal(descriptor) && fstat(descriptor, &status) == 0
+        && (uint64_t)status.st_blocks * 512 >= (uint64_t)status.st_size)
         memory = map(descriptor, length, 0);
     close(descriptor);
     if (!memory) vacate(rooms, number, KEPT);

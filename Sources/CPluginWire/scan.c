@@ -15,7 +15,7 @@ struct plugin_scan {
     _Atomic uint32_t steps[PLUGIN_SCAN_MAX_FILES];
     char reasons[PLUGIN_SCAN_MAX_FILES][PLUGIN_SCAN_REASON_BYTES];
     _Atomic uint64_t length; /* of the description */
-    uint8_t description[PLUGIN_WIRE_MAX_BYTES + 4096];
+    uint8_t description[((size_t)PLUGIN_WIRE_DESCRIPTION_MIB << 20) + 4096];
 };
 
 int plugin_scan_create(void) {

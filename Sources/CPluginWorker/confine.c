@@ -9,6 +9,8 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -121,6 +124,14 @@ static int write_text(const char *path, const char *text) {
     return count < 0 ? -1 : 0;
 }
 
+static int is_older_than(int major, int minor) {
+    struct utsname system;
+    int numbers[2] = {0, 0};
+    uname(&system);
+    sscanf(system.release, "%d.%d", &numbers[0], &numbers[1]);
+    return numbers[0] < major || (numbers[0] == major && numbers[1] < minor);
+}
+
 /* No network but what is granted, no shared memory of others, and a count of threads of its own. */
 static void enter_namespaces(const worker_limits *limits) {
     char users[64], groups[64];
@@ -131,6 +142,8 @@ static void enter_namespaces(const worker_limits *limits) {
     if (write_text("/proc/self/setgroups", "deny") != 0 || write_text("/proc/self/uid_map", users) != 0
         || write_text("/proc/self/gid_map", groups) != 0)
         return lacks_by_errno("namespaces");
+    if (is_older_than(5, 14)) return lacks("the limit of threads", "it needs Linux 5.14");
+    if (geteuid() == 0 && limits->processes) lacks("the limit of processes", "the kernel has none for root");
     /* In a namespace of its own, other processes of the user do not count. Root has no limit: the host counts. */
     uint64_t threads = PLUGIN_WIRE_THREADS_MAX + limits->processes;
     limit(RLIMIT_NPROC, threads, threads, "the limit of threads");
@@ -227,6 +240,7 @@ static void restrict_files(const worker_limits *limits) {
     if (limits->network == PLUGIN_WIRE_NETWORK_ALL) attributes.ports = 0;
     if (limits->network == PLUGIN_WIRE_NETWORK_PORTS && !attributes.ports)
         lacks("rules for ports", "they need Landlock of version 4, Linux 6.7");
+    if (version < 3) lacks("the protection of files from truncation", "it needs Landlock of version 3, Linux 6.2");
     if (limits->processes && !attributes.scopes)
         lacks("the protection of other processes from signals", "it needs Landlock of version 6, Linux 6.12");
     size_t size = version >= 6 ? 24 : version >= 4 ? 16 : 8;
@@ -291,6 +305,24 @@ static void refuse_unless(uint32_t call, int argument, uint32_t number) {
     load(offsetof(struct seccomp_data, nr));
 }
 
+/* Refuses a call if one of its arguments is a number. */
+static void refuse_if(uint32_t call, int argument, uint32_t number) {
+    add(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4);
+    load(ARGUMENT(argument));
+    add(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1);
+    end_with(REFUSED);
+    load(offsetof(struct seccomp_data, nr));
+}
+
+/* Refuses a call if any of some bits of an argument is set. */
+static void refuse_with_any(uint32_t call, int argument, uint32_t bits) {
+    add(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4);
+    load(ARGUMENT(argument));
+    add(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1);
+    end_with(REFUSED);
+    load(offsetof(struct seccomp_data, nr));
+}
+
 /* Refuses a call if all of some bits of an argument are set. */
 static void refuse_with_bits(uint32_t call, int argument, uint32_t bits) {
     add(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 5);
@@ -313,13 +345,27 @@ static void allow_families(uint32_t first, uint32_t second, uint32_t third) {
 }
 
 /* Refuses sockets that are not streams; the type may have flags. */
-static void allow_streams_only(void) {
-    add(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 5);
+static void allow_streams_only(uint32_t call) {
+    add(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 5);
     load(ARGUMENT(1));
     add(BPF_ALU | BPF_AND | BPF_K, 0xf, 0, 0);
     add(BPF_JMP | BPF_JEQ | BPF_K, SOCK_STREAM, 1, 0);
     end_with(REFUSED);
     load(offsetof(struct seccomp_data, nr));
+}
+
+/* Refuses what Landlock's rules for ports do not cover: protocols other than TCP, and connecting while sending. */
+static void allow_tcp_only(void) {
+    allow_streams_only(SYS_socket);
+    add(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 5);
+    load(ARGUMENT(2));
+    add(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0);
+    add(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 1, 0);
+    end_with(REFUSED);
+    load(offsetof(struct seccomp_data, nr));
+    refuse_with_any(SYS_sendto, 3, MSG_FASTOPEN);
+    refuse_with_any(SYS_sendmsg, 2, MSG_FASTOPEN);
+    refuse_with_any(SYS_sendmmsg, 3, MSG_FASTOPEN);
 }
 
 static const uint32_t always_refused[] = {
@@ -328,6 +374,12 @@ static const uint32_t always_refused[] = {
     438 /* pidfd_getfd */, 440 /* process_madvise */, 448 /* process_mrelease */,
     /* memory that is not counted as the module's */
     SYS_memfd_create, 447 /* memfd_secret */, SYS_shmget, SYS_shmat, SYS_msgget, SYS_semget, SYS_mq_open,
+    /* rights of files, of which Landlock knows nothing */
+#ifdef SYS_chmod
+    SYS_chmod, SYS_chown, SYS_lchown,
+#endif
+    SYS_fchmodat, 452 /* fchmodat2 */, SYS_fchownat, SYS_setxattr, SYS_lsetxattr, SYS_removexattr, SYS_lremovexattr,
+    463 /* setxattrat */, 466 /* removexattrat */, 469 /* file_setattr */,
     /* the sandbox itself */
     SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, 428 /* open_tree */,
     429 /* move_mount */, 430 /* fsopen */, 431 /* fsconfig */, 432 /* fsmount */, 433 /* fspick */,
@@ -340,6 +392,12 @@ static const uint32_t always_refused[] = {
 #ifdef __x86_64__
     SYS_ioperm, SYS_iopl, SYS_modify_ldt, SYS_kexec_file_load,
 #endif
+};
+
+/* A new process that would be a child of the host, or have privileges in a namespace of its own. */
+enum {
+    CLONES_ELSEWHERE = CLONE_PARENT | CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER
+        | CLONE_NEWPID | CLONE_NEWNET
 };
 
 /* New processes and programs. clone3 keeps its flags where a filter cannot see them; the C library then uses clone. */
@@ -357,6 +415,33 @@ static void refuse_processes(void) {
     load(offsetof(struct seccomp_data, nr));
 }
 
+/* What would change limits and priorities of other processes, or make the kernel send them signals. */
+static void protect_others(void) {
+    refuse_unless(SYS_prlimit64, 0, 0); /* the C library passes 0, for this process */
+    refuse_unless(SYS_sched_setaffinity, 0, 0);
+    refuse_unless(SYS_sched_setscheduler, 0, 0);
+    refuse_unless(SYS_sched_setparam, 0, 0);
+    refuse_unless(SYS_sched_setattr, 0, 0);
+    refuse_unless(SYS_setpriority, 0, PRIO_PROCESS);
+    refuse_unless(SYS_setpriority, 1, 0);
+    refuse_unless(SYS_ioprio_set, 0, 1); /* of a process */
+    refuse_unless(SYS_ioprio_set, 1, 0);
+    refuse_if(SYS_fcntl, 1, F_SETOWN);
+    refuse_if(SYS_fcntl, 1, F_SETOWN_EX);
+    refuse_if(SYS_fcntl, 1, F_SETSIG);
+    refuse_if(SYS_ioctl, 1, FIOSETOWN);
+    refuse_if(SYS_ioctl, 1, SIOCSPGRP);
+}
+
+/* Rights of open files. A module that may change files may want to set them; but all files that it reads may be root's. */
+static void protect_rights(const worker_limits *limits) {
+    if (limits->writable->count && geteuid() != 0) return;
+    refuse(SYS_fchmod, REFUSED);
+    refuse(SYS_fchown, REFUSED);
+    refuse(SYS_fsetxattr, REFUSED);
+    refuse(SYS_fremovexattr, REFUSED);
+}
+
 static void filter_calls(const worker_limits *limits) {
     load(offsetof(struct seccomp_data, arch));
     add(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
@@ -369,6 +454,10 @@ static void filter_calls(const worker_limits *limits) {
     for (size_t index = 0; index < COUNT_OF(always_refused); index++) refuse(always_refused[index], REFUSED);
     refuse(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
     if (!limits->processes) refuse_processes();
+    else refuse_with_any(SYS_clone, 0, CLONES_ELSEWHERE);
+    protect_others();
+    protect_rights(limits);
+    if (syscall(LANDLOCK_CREATE, NULL, 0, 1) < 3) refuse(SYS_truncate, REFUSED);
     uint32_t own = (uint32_t)getpid();
     if (!limits->processes) refuse_unless(SYS_kill, 0, own); /* else Landlock says which */
     refuse_unless(SYS_tgkill, 0, own);
@@ -379,12 +468,16 @@ static void filter_calls(const worker_limits *limits) {
     add(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_PDEATHSIG, 0, 1);
     end_with(REFUSED);
     load(offsetof(struct seccomp_data, nr));
-    if (limits->memory) refuse_with_bits(SYS_mmap, 3, MAP_SHARED | MAP_ANONYMOUS);
+    if (limits->memory) {
+        refuse_with_bits(SYS_mmap, 3, MAP_SHARED | MAP_ANONYMOUS);
+        refuse_with_any(SYS_mmap, 3, MAP_GROWSDOWN);
+    }
+    allow_streams_only(SYS_socketpair); /* one of datagrams can reach any socket that has a path */
     switch (limits->network) {
     case PLUGIN_WIRE_NETWORK_NONE: refuse(SYS_socket, REFUSED); break;
-    case PLUGIN_WIRE_NETWORK_PORTS: /* Landlock has no rules for other protocols */
+    case PLUGIN_WIRE_NETWORK_PORTS:
         allow_families(AF_INET, AF_INET6, AF_INET6);
-        allow_streams_only();
+        allow_tcp_only();
         break;
     default: allow_families(AF_INET, AF_INET6, AF_NETLINK);
     }

@@ -34,6 +34,15 @@ import Testing
             ("outlive", "TRY(prctl(PR_SET_PDEATHSIG, 0));"),
             ("hidden", "TRY(syscall(SYS_memfd_create, \"x\", 0));"),
             ("shared", "TRY(mmap(0, 4096, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1 : 0);"),
+            ("limits", "struct rlimit none = {1, 1}; TRY(prlimit(getppid(), RLIMIT_CPU, &none, 0));"),
+            ("nice", "TRY(setpriority(PRIO_PROCESS, getppid(), 19));"),
+            ("owner", "TRY(fcntl(0, F_SETOWN, getppid()));"),
+            ("rights", "TRY(chmod(\"/nonexistent\", 0600));"),
+            ("pair", "int ends[2]; TRY(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends));"),
+            (
+                "stack",
+                "TRY(mmap(0, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, -1, 0) == MAP_FAILED ? -1 : 0);"
+            ),
             ("privileges", "TRY(mount(\"none\", \"/mnt\", \"tmpfs\", 0, 0));"),
             ("variable", "reply(call, getenv(\"PLUGINHOST_SECRET\") ? \"there\" : \"none\");"),
         ],
@@ -42,6 +51,8 @@ import Testing
             #include <sys/mount.h>
             #include <sys/prctl.h>
             #include <sys/ptrace.h>
+            #include <sys/resource.h>
+            #include <sys/stat.h>
             #include <sys/socket.h>
             #include <sys/syscall.h>
             #include <sys/uio.h>
@@ -57,7 +68,7 @@ import Testing
 
     @Test(arguments: [
         "passwords", "write", "list", "udp", "tcp", "unix", "fork", "exec", "signal", "memory", "trace", "host",
-        "outlive", "hidden", "privileges",
+        "outlive", "hidden", "privileges", "limits", "nice", "owner", "rights", "pair",
     ])
     func `A module without grants reaches nothing`(_ action: String) throws {
         let host = try host([Self.spy], IsolationRule("Spy"))
@@ -71,6 +82,7 @@ import Testing
         guard !isSanitized else { return }  // A sanitizer has no limit of memory.
         let host = try host([Self.spy], IsolationRule("Spy"))
         #expect(try host.host.perform("Spy", "shared").int == Int(EPERM))
+        #expect(try host.host.perform("Spy", "stack").int == Int(EPERM))
     }
 
     @Test func `What is granted is reached, and nothing else`() throws {

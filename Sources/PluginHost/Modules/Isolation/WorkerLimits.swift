@@ -91,7 +91,7 @@ extension IsolationRule {
             return ports.contains(port)
         case (.connect, .none), (.listen, .none), (.network, _): return false
         case (.processes(let count), _): return count <= processLimit
-        case (.environment(let name), _): return environment.contains(name)
+        case (.environment(let name), _): return (Self.commonVariables + environment).contains(name)
         }
     }
 

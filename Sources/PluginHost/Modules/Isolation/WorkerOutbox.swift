@@ -34,7 +34,11 @@ final class WorkerOutbox: Sendable {
         let bytes = withUnsafePointer(to: message) { plugin_wire_pack($0, &count) }
         defer { free(bytes) }
         return state.withLock { state in
-            guard state.socket >= 0, let bytes, state.waiting.count - state.sent + count <= Self.waitingMax else {
+            // A worker takes a room before it leaves it, and there are so many rooms.
+            let hasRoom = descriptor < 0 || state.descriptors.count < Int(PLUGIN_WIRE_ROOMS)
+            guard state.socket >= 0, let bytes, hasRoom,
+                state.waiting.count - state.sent + count <= Self.waitingMax
+            else {
                 if descriptor >= 0 { Glibc.close(descriptor) }
                 return state.socket >= 0 ? .full : .sent
             }
@@ -79,7 +83,9 @@ extension WorkerOutbox.State {
             }
             // More descriptors are underway than this process may have.
             if count < 0, errno == ETOOMANYREFS { return .full }
-            // Any other error: the worker has closed its end, which the supervisor notices.
+            // What was sent of a message cannot be sent again.
+            if count < 0, ![EPIPE, ECONNRESET, ENOTCONN].contains(errno) { return .full }
+            // The worker has closed its end, which the supervisor notices.
             guard count > 0 else { break }
             if isFirst { Glibc.close(descriptors.removeFirst().descriptor) }
             sent += Int(count)
