@@ -52,6 +52,29 @@ import Testing
         return try #require(actions.first { $0["name"] == .string(name) })
     }
 
+    @Test func `Permissions and the demand to be isolated are in the manifest`() throws {
+        let module = Manifest("Asking", version: "1.0.0") {
+            Permission(toRead: "/srv/pictures", "They are what thumbnails are made of.")
+            Permission(toWrite: "/srv/thumbnails", "")
+            Permission(toConnectTo: 443, "Some pictures are elsewhere.")
+            Permission(toListenOn: 8080, "")
+            Permission(toStartProcesses: 2, "")
+            Permission(toReadVariable: "API_KEY", "")
+            Permission(toUseNetwork: "Names are resolved.")
+            RequiresIsolation()
+        }.export()
+        let manifest = try JSONDecoder().decode(Value.self, from: Data(module.pointee.manifest.text.utf8))
+        #expect(manifest["isolation"] == "required")
+        let permissions = try #require(manifest["permissions"]?.list)
+        #expect(permissions[0] == ["read": "/srv/pictures", "reason": "They are what thumbnails are made of."])
+        #expect(permissions[1] == ["write": "/srv/thumbnails"])
+        #expect(permissions[2]["connect"] == 443)
+        #expect(permissions[3] == ["listen": 8080])
+        #expect(permissions[4] == ["processes": 2])
+        #expect(permissions[5] == ["environment": "API_KEY"])
+        #expect(permissions[6]["network"] == true)
+    }
+
     @Test(arguments: [true, false]) func `Manifests and targets can contain conditions and loops`(isLarge: Bool)
         throws
     {

@@ -136,6 +136,19 @@ import Testing
         _ = try process.wait()
     }
 
+    @Test func `A rule in the configuration isolates its module, and a mistake in it is named`() throws {
+        let program = try HostProgram()
+        try Self.module.build(into: program.plugins, as: "bad.so")
+        let file = try program.folder.file(
+            "configuration.json", Data("{\"isolation\": [{\"module\": \"Bad\", \"memory\": \"1G\"}]}".utf8))
+        #expect(try program.run("list", "--json", "--config", file).output.contains("\"process\""))
+        let wrong = try program.folder.file(
+            "wrong.json", Data("{\"isolation\": [{\"module\": \"Bad\", \"memry\": \"1G\"}]}".utf8))
+        let outcome = try program.run("list", "--config", wrong)
+        #expect(outcome.code == 78)
+        #expect(outcome.errors.contains("“memry” is not a known key. Did you mean"), "\(outcome.errors)")
+    }
+
     @Test func `A host that is killed leaves no worker`() throws {
         let program = try HostProgram()
         let (process, socket) = try start(program)
