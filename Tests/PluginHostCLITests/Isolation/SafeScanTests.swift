@@ -26,11 +26,13 @@ import Testing
         func descriptors() throws -> Int {
             try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process.id)/fd").count
         }
-        let before = try descriptors()
-        for number in 0..<3 {
+        func add(_ number: Int) throws {
             try module("New\(number)", "raise(SIGSEGV);").build(into: program.plugins, as: "new\(number).so")
             #expect(process.line { $0.contains("new\(number).so was not opened") } != nil)
         }
+        try add(0)  // Some descriptors are opened when they are first needed.
+        let before = try descriptors()
+        for number in 1...3 { try add(number) }
         #expect(try eventually { try descriptors() <= before })
         let lines = try String(contentsOfFile: witness, encoding: .utf8).split(separator: "\n")
         let forked = lines.compactMap { pid_t($0) }
