@@ -5,21 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <linux/sockios.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -37,23 +30,15 @@
 
 enum { MISSING_MAX = 64, MISSING_LENGTH = 512 };
 
-/* The limits of this process; see PLUGIN_WIRE_CONFINE. */
-typedef struct worker_limits {
-    int64_t sandbox, network;
-    uint64_t memory, seconds, descriptors, processes;
-    const plugin_value *own_folders, *readable, *writable, *connects, *binds; /* lists */
-} worker_limits;
-
 static char missing[MISSING_MAX][MISSING_LENGTH];
 static uint32_t missing_count;
 
-/* Notes a part that cannot be had, and the reason. */
-static void lacks(const char *part, const char *reason) {
+void worker_lacks(const char *part, const char *reason) {
     if (missing_count == MISSING_MAX) return;
     snprintf(missing[missing_count++], MISSING_LENGTH, "%s (%s)", part, reason);
 }
 
-static void lacks_by_errno(const char *part) { lacks(part, strerror(errno)); }
+void worker_lacks_by_errno(const char *part) { worker_lacks(part, strerror(errno)); }
 
 /* Tells the host what is missing, before any code of the module runs. */
 static void report(int is_required) {
@@ -75,13 +60,13 @@ static void limit(int resource, uint64_t value, uint64_t hard, const char *name)
         limit.rlim_max = present.rlim_max; /* what the host may not exceed either */
         if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
     }
-    if (setrlimit(resource, &limit) != 0) lacks_by_errno(name);
+    if (setrlimit(resource, &limit) != 0) worker_lacks_by_errno(name);
 }
 
 static void set_limits(const worker_limits *limits) {
     if (limits->memory) {
 #ifdef HAS_SHADOW_MEMORY
-        lacks("the limit of memory", "a sanitizer needs more");
+        worker_lacks("the limit of memory", "a sanitizer needs more");
 #else
         limit(RLIMIT_DATA, limits->memory, limits->memory, "the limit of memory");
 #endif
@@ -109,7 +94,7 @@ static void drop_capabilities(void) {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct none[2];
     memset(none, 0, sizeof none);
-    if (syscall(SYS_capset, &header, none) != 0) lacks_by_errno("the loss of capabilities");
+    if (syscall(SYS_capset, &header, none) != 0) worker_lacks_by_errno("the loss of capabilities");
 }
 
 /* ---------------------------------------------------------------------------------- namespaces */
@@ -138,12 +123,12 @@ static void enter_namespaces(const worker_limits *limits) {
     snprintf(users, sizeof users, "%u %u 1", geteuid(), geteuid());
     snprintf(groups, sizeof groups, "%u %u 1", getegid(), getegid());
     int network = limits->network == PLUGIN_WIRE_NETWORK_NONE ? CLONE_NEWNET : 0;
-    if (unshare(CLONE_NEWUSER | CLONE_NEWIPC | network) != 0) return lacks_by_errno("namespaces");
+    if (unshare(CLONE_NEWUSER | CLONE_NEWIPC | network) != 0) return worker_lacks_by_errno("namespaces");
     if (write_text("/proc/self/setgroups", "deny") != 0 || write_text("/proc/self/uid_map", users) != 0
         || write_text("/proc/self/gid_map", groups) != 0)
-        return lacks_by_errno("namespaces");
-    if (is_older_than(5, 14)) return lacks("the limit of threads", "it needs Linux 5.14");
-    if (geteuid() == 0 && limits->processes) lacks("the limit of processes", "the kernel has none for root");
+        return worker_lacks_by_errno("namespaces");
+    if (is_older_than(5, 14)) return worker_lacks("the limit of threads", "it needs Linux 5.14");
+    if (geteuid() == 0 && limits->processes) worker_lacks("the limit of processes", "the kernel has none for root");
     /* In a namespace of its own, other processes of the user do not count. Root has no limit: the host counts. */
     uint64_t threads = PLUGIN_WIRE_THREADS_MAX + limits->processes;
     limit(RLIMIT_NPROC, threads, threads, "the limit of threads");
@@ -153,6 +138,9 @@ static void enter_namespaces(const worker_limits *limits) {
 
 /* As in linux/landlock.h, of which older systems have no or an older version. */
 enum { LANDLOCK_CREATE = 444, LANDLOCK_ADD = 445, LANDLOCK_RESTRICT = 446 };
+
+long worker_landlock_version(void) { return syscall(LANDLOCK_CREATE, NULL, 0, 1); }
+
 enum { RULE_PATH = 1, RULE_PORT = 2 };
 #define FILE_EXECUTE (1ull << 0)
 #define FILE_WRITE (1ull << 1)
@@ -221,7 +209,7 @@ static void allow_granted(int rules, const plugin_value *paths, uint64_t access)
         const plugin_value *text = &paths->as.list[index];
         char *path = strndup(text->as.string, text->count);
         if (!path) worker_give_up("there is no memory left");
-        if (allow_path(rules, path, access) != 0) lacks_by_errno(path);
+        if (allow_path(rules, path, access) != 0) worker_lacks_by_errno(path);
         free(path);
     }
 }
@@ -229,23 +217,23 @@ static void allow_granted(int rules, const plugin_value *paths, uint64_t access)
 static void allow_ports(int rules, const plugin_value *ports, uint64_t access) {
     for (uint32_t index = 0; index < ports->count; index++) {
         port_rule rule = {access, (uint64_t)ports->as.list[index].as.integer};
-        if (syscall(LANDLOCK_ADD, rules, RULE_PORT, &rule, 0) != 0) lacks_by_errno("a rule for a port");
+        if (syscall(LANDLOCK_ADD, rules, RULE_PORT, &rule, 0) != 0) worker_lacks_by_errno("a rule for a port");
     }
 }
 
 static void restrict_files(const worker_limits *limits) {
-    long version = syscall(LANDLOCK_CREATE, NULL, 0, 1);
-    if (version < 1) return lacks_by_errno("Landlock");
+    long version = worker_landlock_version();
+    if (version < 1) return worker_lacks_by_errno("Landlock");
     ruleset_attributes attributes = handled(version);
     if (limits->network == PLUGIN_WIRE_NETWORK_ALL) attributes.ports = 0;
     if (limits->network == PLUGIN_WIRE_NETWORK_PORTS && !attributes.ports)
-        lacks("rules for ports", "they need Landlock of version 4, Linux 6.7");
-    if (version < 3) lacks("the protection of files from truncation", "it needs Landlock of version 3, Linux 6.2");
+        worker_lacks("rules for ports", "they need Landlock of version 4, Linux 6.7");
+    if (version < 3) worker_lacks("the protection of files from truncation", "it needs Landlock of version 3, Linux 6.2");
     if (limits->processes && !attributes.scopes)
-        lacks("the protection of other processes from signals", "it needs Landlock of version 6, Linux 6.12");
+        worker_lacks("the protection of other processes from signals", "it needs Landlock of version 6, Linux 6.12");
     size_t size = version >= 6 ? 24 : version >= 4 ? 16 : 8;
     int rules = (int)syscall(LANDLOCK_CREATE, &attributes, size, 0);
-    if (rules < 0) return lacks_by_errno("Landlock");
+    if (rules < 0) return worker_lacks_by_errno("Landlock");
     uint64_t read = FILE_READ | FOLDER_READ | (limits->processes ? FILE_EXECUTE : 0);
     uint64_t write = (attributes.files | read) & ~(limits->processes ? 0 : FILE_EXECUTE);
     allow_all(rules, common_paths, COUNT_OF(common_paths), read);
@@ -262,235 +250,9 @@ static void restrict_files(const worker_limits *limits) {
         allow_ports(rules, limits->connects, PORT_CONNECT);
         allow_ports(rules, limits->binds, PORT_BIND);
     }
-    if (syscall(LANDLOCK_RESTRICT, rules, 0) != 0) lacks_by_errno("Landlock");
+    if (syscall(LANDLOCK_RESTRICT, rules, 0) != 0) worker_lacks_by_errno("Landlock");
     close(rules);
 }
-
-/* ------------------------------------------------------------------------------------- seccomp */
-
-#if defined(__x86_64__)
-#define ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#endif
-
-#ifdef ARCHITECTURE
-static struct sock_filter filter[512];
-static unsigned short filter_length;
-
-static void add(uint16_t code, uint32_t value, uint8_t if_true, uint8_t if_false) {
-    filter[filter_length++] = (struct sock_filter){code, if_true, if_false, value};
-}
-
-static void load(size_t offset) { add(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0); }
-
-static void end_with(uint32_t action) { add(BPF_RET | BPF_K, action, 0, 0); }
-
-#define REFUSED (SECCOMP_RET_ERRNO | EPERM)
-#define ARGUMENT(number) (offsetof(struct seccomp_data, args) + 8 * (number)) /* its lower half */
-
-/* The system call is in the accumulator before and after each of these. */
-
-static void refuse(uint32_t call, uint32_t action) {
-    add(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1);
-    end_with(action);
-}
-
-/* Refuses a call unless one of its arguments is a number. */
-static void refuse_unless(uint32_t call, int argument, uint32_t number) {
-    add(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4);
-    load(ARGUMENT(argument));
-    add(BPF_JMP | BPF_JEQ | BPF_K, number, 1, 0);
-    end_with(REFUSED);
-    load(offsetof(struct seccomp_data, nr));
-}
-
-/* Refuses a call if one of its arguments is a number. */
-static void refuse_if(uint32_t call, int argument, uint32_t number) {
-    add(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4);
-    load(ARGUMENT(argument));
-    add(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1);
-    end_with(REFUSED);
-    load(offsetof(struct seccomp_data, nr));
-}
-
-/* Refuses a call if any of some bits of an argument is set. */
-static void refuse_with_any(uint32_t call, int argument, uint32_t bits) {
-    add(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4);
-    load(ARGUMENT(argument));
-    add(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1);
-    end_with(REFUSED);
-    load(offsetof(struct seccomp_data, nr));
-}
-
-/* Refuses a call if all of some bits of an argument are set. */
-static void refuse_with_bits(uint32_t call, int argument, uint32_t bits) {
-    add(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 5);
-    load(ARGUMENT(argument));
-    add(BPF_ALU | BPF_AND | BPF_K, bits, 0, 0);
-    add(BPF_JMP | BPF_JEQ | BPF_K, bits, 0, 1);
-    end_with(REFUSED);
-    load(offsetof(struct seccomp_data, nr));
-}
-
-/* Refuses sockets of other families than these three. */
-static void allow_families(uint32_t first, uint32_t second, uint32_t third) {
-    add(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 6);
-    load(ARGUMENT(0));
-    add(BPF_JMP | BPF_JEQ | BPF_K, first, 3, 0);
-    add(BPF_JMP | BPF_JEQ | BPF_K, second, 2, 0);
-    add(BPF_JMP | BPF_JEQ | BPF_K, third, 1, 0);
-    end_with(REFUSED);
-    load(offsetof(struct seccomp_data, nr));
-}
-
-/* Refuses sockets that are not streams; the type may have flags. */
-static void allow_streams_only(uint32_t call) {
-    add(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 5);
-    load(ARGUMENT(1));
-    add(BPF_ALU | BPF_AND | BPF_K, 0xf, 0, 0);
-    add(BPF_JMP | BPF_JEQ | BPF_K, SOCK_STREAM, 1, 0);
-    end_with(REFUSED);
-    load(offsetof(struct seccomp_data, nr));
-}
-
-/* Refuses what Landlock's rules for ports do not cover: protocols other than TCP, and connecting while sending. */
-static void allow_tcp_only(void) {
-    allow_streams_only(SYS_socket);
-    add(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 5);
-    load(ARGUMENT(2));
-    add(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0);
-    add(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 1, 0);
-    end_with(REFUSED);
-    load(offsetof(struct seccomp_data, nr));
-    refuse_with_any(SYS_sendto, 3, MSG_FASTOPEN);
-    refuse_with_any(SYS_sendmsg, 2, MSG_FASTOPEN);
-    refuse_with_any(SYS_sendmmsg, 3, MSG_FASTOPEN);
-}
-
-static const uint32_t always_refused[] = {
-    /* other processes */
-    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_tkill, 424 /* pidfd_send_signal */,
-    438 /* pidfd_getfd */, 440 /* process_madvise */, 448 /* process_mrelease */,
-    /* memory that is not counted as the module's */
-    SYS_memfd_create, 447 /* memfd_secret */, SYS_shmget, SYS_shmat, SYS_msgget, SYS_semget, SYS_mq_open,
-    /* rights of files, of which Landlock knows nothing */
-#ifdef SYS_chmod
-    SYS_chmod, SYS_chown, SYS_lchown,
-#endif
-    SYS_fchmodat, 452 /* fchmodat2 */, SYS_fchownat, SYS_setxattr, SYS_lsetxattr, SYS_removexattr, SYS_lremovexattr,
-    463 /* setxattrat */, 466 /* removexattrat */, 469 /* file_setattr */,
-    /* the sandbox itself */
-    SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, 428 /* open_tree */,
-    429 /* move_mount */, 430 /* fsopen */, 431 /* fsconfig */, 432 /* fsmount */, 433 /* fspick */,
-    442 /* mount_setattr */, SYS_open_by_handle_at, SYS_name_to_handle_at,
-    /* large parts of the kernel that no module needs */
-    SYS_bpf, SYS_perf_event_open, SYS_keyctl, SYS_add_key, SYS_request_key, SYS_userfaultfd, 425 /* io_uring_setup */,
-    426 /* io_uring_enter */, 427 /* io_uring_register */, SYS_kexec_load, SYS_init_module, SYS_finit_module,
-    SYS_delete_module, SYS_reboot, SYS_swapon, SYS_swapoff, SYS_acct, SYS_quotactl, SYS_fanotify_init, SYS_vhangup,
-    SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex, SYS_sethostname, SYS_setdomainname,
-#ifdef __x86_64__
-    SYS_ioperm, SYS_iopl, SYS_modify_ldt, SYS_kexec_file_load,
-#endif
-};
-
-/* A new process that would be a child of the host, or have privileges in a namespace of its own. */
-enum {
-    CLONES_ELSEWHERE = CLONE_PARENT | CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER
-        | CLONE_NEWPID | CLONE_NEWNET
-};
-
-/* New processes and programs. clone3 keeps its flags where a filter cannot see them; the C library then uses clone. */
-static void refuse_processes(void) {
-    refuse(SYS_execve, REFUSED);
-    refuse(SYS_execveat, REFUSED);
-#ifdef SYS_fork
-    refuse(SYS_fork, REFUSED);
-    refuse(SYS_vfork, REFUSED);
-#endif
-    add(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4);
-    load(ARGUMENT(0));
-    add(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0);
-    end_with(REFUSED);
-    load(offsetof(struct seccomp_data, nr));
-}
-
-/* What would change limits and priorities of other processes, or make the kernel send them signals. */
-static void protect_others(void) {
-    refuse_unless(SYS_prlimit64, 0, 0); /* the C library passes 0, for this process */
-    refuse_unless(SYS_sched_setaffinity, 0, 0);
-    refuse_unless(SYS_sched_setscheduler, 0, 0);
-    refuse_unless(SYS_sched_setparam, 0, 0);
-    refuse_unless(SYS_sched_setattr, 0, 0);
-    refuse_unless(SYS_setpriority, 0, PRIO_PROCESS);
-    refuse_unless(SYS_setpriority, 1, 0);
-    refuse_unless(SYS_ioprio_set, 0, 1); /* of a process */
-    refuse_unless(SYS_ioprio_set, 1, 0);
-    refuse_if(SYS_fcntl, 1, F_SETOWN);
-    refuse_if(SYS_fcntl, 1, F_SETOWN_EX);
-    refuse_if(SYS_fcntl, 1, F_SETSIG);
-    refuse_if(SYS_ioctl, 1, FIOSETOWN);
-    refuse_if(SYS_ioctl, 1, SIOCSPGRP);
-}
-
-/* Rights of open files. A module that may change files may want to set them; but all files that it reads may be root's. */
-static void protect_rights(const worker_limits *limits) {
-    if (limits->writable->count && geteuid() != 0) return;
-    refuse(SYS_fchmod, REFUSED);
-    refuse(SYS_fchown, REFUSED);
-    refuse(SYS_fsetxattr, REFUSED);
-    refuse(SYS_fremovexattr, REFUSED);
-}
-
-static void filter_calls(const worker_limits *limits) {
-    load(offsetof(struct seccomp_data, arch));
-    add(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
-    end_with(SECCOMP_RET_KILL_PROCESS);
-    load(offsetof(struct seccomp_data, nr));
-#ifdef __x86_64__
-    add(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1); /* the x32 interface */
-    end_with(SECCOMP_RET_KILL_PROCESS);
-#endif
-    for (size_t index = 0; index < COUNT_OF(always_refused); index++) refuse(always_refused[index], REFUSED);
-    refuse(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
-    if (!limits->processes) refuse_processes();
-    else refuse_with_any(SYS_clone, 0, CLONES_ELSEWHERE);
-    protect_others();
-    protect_rights(limits);
-    if (syscall(LANDLOCK_CREATE, NULL, 0, 1) < 3) refuse(SYS_truncate, REFUSED);
-    uint32_t own = (uint32_t)getpid();
-    if (!limits->processes) refuse_unless(SYS_kill, 0, own); /* else Landlock says which */
-    refuse_unless(SYS_tgkill, 0, own);
-    refuse_unless(SYS_rt_sigqueueinfo, 0, own);
-    refuse_unless(SYS_rt_tgsigqueueinfo, 0, own);
-    add(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 4); /* it must end with the host */
-    load(ARGUMENT(0));
-    add(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_PDEATHSIG, 0, 1);
-    end_with(REFUSED);
-    load(offsetof(struct seccomp_data, nr));
-    if (limits->memory) {
-        refuse_with_bits(SYS_mmap, 3, MAP_SHARED | MAP_ANONYMOUS);
-        refuse_with_any(SYS_mmap, 3, MAP_GROWSDOWN);
-    }
-    allow_streams_only(SYS_socketpair); /* one of datagrams can reach any socket that has a path */
-    switch (limits->network) {
-    case PLUGIN_WIRE_NETWORK_NONE: refuse(SYS_socket, REFUSED); break;
-    case PLUGIN_WIRE_NETWORK_PORTS:
-        allow_families(AF_INET, AF_INET6, AF_INET6);
-        allow_tcp_only();
-        break;
-    default: allow_families(AF_INET, AF_INET6, AF_NETLINK);
-    }
-    end_with(SECCOMP_RET_ALLOW);
-    struct sock_fprog program = {filter_length, filter};
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) lacks_by_errno("seccomp");
-}
-#else
-static void filter_calls(const worker_limits *limits) {
-    (void)limits;
-    lacks("seccomp", "there is no filter for this processor");
-}
-#endif
 
 /* ----------------------------------------------------------------------------------- all of it */
 
@@ -519,10 +281,10 @@ void worker_confine(const plugin_wire_message *message) {
     if (limits->sandbox) {
         enter_namespaces(limits);
         drop_capabilities();
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) lacks_by_errno("no_new_privs");
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) worker_lacks_by_errno("no_new_privs");
         worker_die_with_host(); /* a change of rights may have undone it */
         restrict_files(limits);
-        filter_calls(limits);
+        worker_filter_calls(limits);
     }
     report(limits->sandbox == PLUGIN_WIRE_SANDBOX_REQUIRED);
 }

@@ -9,6 +9,7 @@
  *  requests.c    the host's table: calls, replies, objects
  *  extensions.c  the extensions of that table
  *  confine.c     limits and sandbox
+ *  filter.c      the sandbox's filter of system calls
  *  rooms.c       the descriptors of memory for large values
  *  debugger.c    waiting for a debugger
  *  jobs.c        threads for completions, cancel handlers and the destruction of objects
@@ -104,6 +105,22 @@ typedef struct worker_handler {
 /* Limits what this process may reach and use, as a message CONFINE says, and reports what is not possible. Must be
  * called while there is one thread, and no module. */
 void worker_confine(const plugin_wire_message *message);
+/* The limits of this process; see PLUGIN_WIRE_CONFINE. */
+typedef struct worker_limits {
+    int64_t sandbox, network;
+    uint64_t memory, seconds, descriptors, processes;
+    const plugin_value *own_folders, *readable, *writable, *connects, *binds; /* lists */
+} worker_limits;
+/* Notes a part of the limits or of the sandbox that cannot be had, and the reason. */
+void worker_lacks(const char *part, const char *reason);
+void worker_lacks_by_errno(const char *part);
+/* The version of Landlock; less than 1, and sets errno, if there is none. */
+long worker_landlock_version(void);
+
+/* filter.c */
+
+/* Refuses system calls from now on. */
+void worker_filter_calls(const worker_limits *limits);
 
 /* rooms.c */
 

@@ -132,6 +132,17 @@ import Testing
         #expect(!isolation.isolates("Other"))
     }
 
+    @Test func `A rule for a module that does not exist is told, since the name may be mistyped`() throws {
+        let host = try TestHost { configuration, folder in
+            try folder.copy(try CModule().build(), as: "plugins/libGood.so")
+            configuration.isolation.rules = [IsolationRule("Goood"), IsolationRule("Good")]
+        }
+        try host.host.start()
+        #expect(host.answer() == "yes")
+        #expect(host.messages.filter { $0.hasPrefix("No module ") }.count == 1)
+        #expect(host.messages.contains { $0.hasPrefix("No module Goood was found") })
+    }
+
     @Test func `Without a sandbox a module reaches what the host does, and limits hold`() throws {
         var rule = IsolationRule("Spy")
         (rule.sandbox, rule.descriptorLimit) = (.none, 32)
