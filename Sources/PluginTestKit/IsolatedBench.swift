@@ -25,6 +25,16 @@ extension TestBench {
         configuration.isolation.workerPath = worker
     }
 
+    /// Returns the error of a module that does not start, with what to do on a bench.
+    static func advised(_ error: PluginError) -> PluginError {
+        guard error.code == .permissionMissing else { return error }
+        return PluginError(
+            error.code,
+            error.message
+                + " On a bench, pass isolated: true, and put the rule without its folder into isolation.rules in the "
+                + "closure that changes the configuration.")
+    }
+
     /// The folder of the test program.
     private static var folderOfTests: String {
         let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""

@@ -38,7 +38,8 @@ public final class TestBench: Sendable {
     ///   - peers: The peers that are loaded before the module. Others can be added later, with ``add(_:)``.
     ///   - isolated: Whether the module, and peers from files, run in processes of their own, as isolated modules do.
     ///     The test target then also depends on the product `pluginhost-worker`, which SwiftPM builds beside the tests;
-    ///     `isolation.workerPath` of the configuration can name another place.
+    ///     `isolation.workerPath` of the configuration can name another place. Rules in `isolation.rules` of the
+    ///     configuration grant what modules ask for; leave out their folders, since a bench copies the files.
     ///   - configure: A closure that changes the configuration of the host: environment, timeouts, configuration of
     ///     modules. The default timeout for asynchronous calls, hooks, hand-over and draining is ten minutes. The bench
     ///     sets the folders and the log.
@@ -178,7 +179,7 @@ extension TestBench {
             var module = ""
             try await Self.await("\(name) to be loaded") {
                 guard let status = host.modules.first(where: { $0.file == file }) else { return false }
-                if let error = status.error, !status.isBeingWritten { throw error }
+                if let error = status.error, !status.isBeingWritten { throw Self.advised(error) }
                 module = status.name ?? ""
                 return status.state == .active
             }

@@ -46,6 +46,20 @@ import Testing
         #expect(refusal?.code == .conflict)
     }
 
+    @Test func `A module that asks for a permission starts on a bench with the rule`() async throws {
+        let file = try CModule(moreManifest: "\"permissions\": [{\"connect\": 443}],").build()
+        let error = await #expect(throws: PluginError.self) { try await TestBench(.file(file), isolated: true) }
+        #expect(error?.code == .permissionMissing)
+        #expect(error?.message.contains("isolation.rules") == true)
+        let bench = try await TestBench(.file(file), isolated: true) {
+            var rule = IsolationRule("Good")
+            rule.network = .ports(connect: [443], listen: [])
+            $0.isolation.rules = [rule]
+        }
+        #expect(try bench.host.perform("Good", "answer") == "yes")
+        #expect(await bench.finish().isClean)
+    }
+
     @Test func `A replacement that is refused throws in the test, and the previous build continues to serve`()
         async throws
     {

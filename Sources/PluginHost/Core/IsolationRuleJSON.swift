@@ -60,7 +60,7 @@ extension IsolationRule {
     }
 
     /// The form in configuration files, without the keys that have their default.
-    var json: String {
+    package var json: String {
         let none = IsolationRule("*")
         var entries: [String] = ["\"module\": \(Value.string(module).json)"]
         func add(_ key: String, _ value: Value?) {

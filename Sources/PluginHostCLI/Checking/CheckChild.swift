@@ -15,6 +15,7 @@ struct CheckChild: Codable, Sendable {
     let trustsEveryone: Bool
     /// Whether the modules run in processes of their own.
     let isolates: Bool
+    let configuration: CheckedConfiguration
     /// The module's file, followed by the files of modules that it requires.
     let files: [String]
     /// The manifest as JSON.

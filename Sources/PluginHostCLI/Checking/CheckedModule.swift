@@ -45,6 +45,7 @@ struct CheckedModule: Sendable {
         configuration.stagingFolder = folder + "/staging"
         configuration.stateFolder = folder + "/state"
         configuration.log = { log.add($0) }
+        try check.configuration.apply(to: &configuration, isolates: check.isolates)
         if check.isolates {
             configuration.isolation.modules = .all
             configuration.isolation.restartPauses = []
@@ -66,11 +67,22 @@ struct CheckedModule: Sendable {
         }
         guard status.state == .active else {
             host.shutdown()
-            let error = status.error ?? PluginError(.activationFailed, "It is \(status.state). \(status.note ?? "")")
-            throw manifest.requires.isEmpty || status.state != .waiting
-                ? error : PluginError(error.code, error.message + " Pass its file with '--with'.")
+            throw advised(
+                status.error ?? PluginError(.activationFailed, "It is \(status.state). \(status.note ?? "")"), status)
         }
         return host
+    }
+
+    /// Returns the error of a module that is not active, with what to do in a check.
+    private func advised(_ error: PluginError, _ status: ModuleStatus) -> PluginError {
+        let advice =
+            switch (error.code, check.isolates) {
+            case (.permissionMissing, true):
+                " To check it with this rule, pass a file that contains {\"isolation\": [RULE]} with '--config'."
+            case (.permissionMissing, false): " To check it, pass '--isolate'."
+            default: manifest.requires.isEmpty || status.state != .waiting ? "" : " Pass its file with '--with'."
+            }
+        return PluginError(error.code, error.message + advice)
     }
 
     /// Reports the crash of the isolated module and ends this process, if there was one.

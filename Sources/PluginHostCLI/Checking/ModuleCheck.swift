@@ -16,6 +16,7 @@ struct ModuleCheck: Sendable {
     let callsActions: Bool
     /// Whether the module runs in a process of its own, which the host of the check starts.
     let isolates: Bool
+    let configuration: CheckedConfiguration
     /// The time that each step may take.
     let deadline: Duration
 
@@ -129,8 +130,8 @@ struct ModuleCheck: Sendable {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try CheckChild(
             step: step, seconds: UInt32(max(1, (deadline / .seconds(1)).rounded(.up))), seed: seed,
-            trustsEveryone: trustsEveryone, isolates: isolates, files: [path] + others.map(Self.absolute),
-            manifest: manifest
+            trustsEveryone: trustsEveryone, isolates: isolates, configuration: configuration,
+            files: [path] + others.map(Self.absolute), manifest: manifest
         ).write(to: folder)
         let (bytes, ending) = try ChildProcess(arguments: ["pluginhost", CheckChild.word, folder])
             .collect(deadline: deadline)

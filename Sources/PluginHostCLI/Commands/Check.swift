@@ -12,7 +12,14 @@ enum Check: Command {
         help: "A module that this one requires; can be given more than once.")
     static let isolate = OptionSpecification(
         name: "--isolate",
-        help: "Check the module as an isolated one: in a process of its own, in a sandbox without grants.")
+        help:
+            "Check the module as an isolated one: in a process of its own, in a sandbox that grants what the rules of "
+            + "'--config' grant.")
+    static let config = OptionSpecification(
+        name: "--config", value: "file",
+        help:
+            "A configuration file as for 'run'. The check uses the configuration of each module and, with '--isolate', "
+            + "the rules in the list 'isolation'.")
 
     static let specification = CommandSpecification(
         name: "check",
@@ -26,7 +33,7 @@ enum Check: Command {
             + "fails, and 66 if there is no such file.",
         arguments: [ArgumentSpecification(name: "file", help: "The shared library.")],
         options: [
-            seed, noCalls, with, isolate, .trust,
+            seed, noCalls, with, isolate, config, .trust,
             OptionSpecification(
                 name: "--timeout", value: "seconds",
                 help: "The deadline of each check; one asynchronous call gets a quarter of it. (default: 30)"), .json,
@@ -52,10 +59,14 @@ enum Check: Command {
             throw .usage("The name of the file is empty. Pass the path of a shared library.")
         }
         let seed = try arguments.wholeNumber(of: seed, in: 0...UInt64.max)
+        let configuration = try arguments.value(of: config).map { (file) throws(PluginError) in
+            try ConfigurationFile(path: file).read()
+        }
         return ModuleCheck(
             file: arguments.positionals[0], others: arguments.values(of: with),
             trustsEveryone: arguments.has(.trust), seed: seed ?? .random(in: 0..<1_000_000_000),
             callsActions: !arguments.has(noCalls), isolates: arguments.has(isolate),
+            configuration: CheckedConfiguration(configuration?.modules ?? [:], configuration?.isolation ?? []),
             deadline: try arguments.timeout ?? ModuleCheck.defaultDeadline)
     }
 

@@ -42,4 +42,29 @@ struct IsolatedCheckTests: Checking {
         #expect(try check(file, "--isolate", "--no-calls").0.code == 0)
         #expect(try check(file, "--no-calls").0.code != 0)
     }
+
+    @Test func `A module that asks for permissions passes with the rule that the finding contains`() throws {
+        let folder = try TemporaryFolder()
+        let data = try folder.file("data", "1")
+        var module = CModule(
+            moreManifest: "\"requires\": [], \"permissions\": [{\"read\": \"\(data)\", \"reason\": \"for words\"}],",
+            activate: "if (access(\"\(data)\", R_OK) != 0 || !fopen(\"\(data)\", \"r\")) return 1;")
+        let file = try module.build()
+        let (refused, report) = try check(file, "--isolate", "--no-calls")
+        #expect(refused.code == 65)
+        let finding = result("lifecycle", of: report)?["findings"]?[0]?["message"]?.string ?? ""
+        #expect(finding.contains("to read \(data) (for words)"), "\(report)")
+        #expect(finding.contains("'--config'"))
+        let end = try #require(finding.range(of: "} To check it"))
+        let start = try #require(finding.range(of: "{"))
+        let rule = finding[start.lowerBound..<end.lowerBound] + "}"
+        let configuration = try folder.file("host.json", "{\"isolation\": [\(rule)]}")
+        let (outcome, granted) = try check(file, "--isolate", "--no-calls", "--config", configuration)
+        #expect(outcome.code == 0, "\(granted)")
+        #expect(result("lifecycle", of: granted)?["outcome"] == "pass")
+        module.moreManifest = "\"isolation\": \"required\","
+        let here = try check(module.build(), "--no-calls", "--config", configuration).report
+        let advice = result("lifecycle", of: here)?["findings"]?[0]?["message"]?.string ?? ""
+        #expect(advice.hasSuffix("To check it, pass '--isolate'."), "\(here)")
+    }
 }

@@ -52,10 +52,10 @@ struct DebuggingTests {
         setUp: "usleep(400000);")
 
     /// A host whose deadlines are shorter than what the module does.
-    private func host() throws -> TestHost {
-        let module = try Self.module.build()
+    private func host(_ module: CModule = Self.module, as name: String = "bad.so") throws -> TestHost {
+        let module = try module.build()
         return try TestHost { configuration, folder in
-            try folder.copy(module, as: "plugins/bad.so")
+            try folder.copy(module, as: "plugins/\(name)")
             configuration.watches = false
             configuration.isolation.debuggedModules = ["Bad"]
             configuration.isolation.callTimeout = .milliseconds(200)
@@ -97,6 +97,29 @@ struct DebuggingTests {
         #expect(host.host.modules.first?.restarts == 0)
         host.host.shutdown()
         #expect(Self.exitCode(of: tracer) == 0)
+    }
+
+    @Test func `If the file has the name of the module, its constructors have not run before`() throws {
+        let begin = "__attribute__((constructor)) static void begin(void) { abort(); }"
+        let host = try host(CModule(name: "Bad", code: begin), as: "libBad.so")
+        let start = startAside(host)
+        let process = try waitingProcess(host)
+        #expect(kill(process, 0) == 0)
+        host.host.shutdown()
+        start.wait()
+    }
+
+    @Test(.enabled(if: mayTrace, "No process can be traced here."))
+    func `A process that waits for the debugger of another module is ended, which is told`() throws {
+        let host = try host(CModule(), as: "libBad.so")
+        let start = startAside(host)
+        let process = try waitingProcess(host)
+        let tracer = try Self.trace("\(process)")
+        start.wait()
+        #expect(host.log.contains { $0.message.contains("libBad.so contains the module Good, and not Bad") })
+        #expect(Self.exitCode(of: tracer) == 0)
+        #expect(host.host.modules.first?.process == nil)
+        #expect(host.answer() == "yes")
     }
 
     @Test func `A host that is shut down does not wait for a debugger`() throws {

@@ -166,22 +166,3 @@ extension ChangeContext {
         if let error = folders.records[record.path]?.error { throw error }
     }
 }
-
-extension ChangeContext {
-    /// Tells which of the modules that are to be isolated do not exist: the name may be mistyped.
-    func tellUnknownIsolatedModules() {
-        var names = configuration.isolation.debuggedModules
-        names.formUnion(configuration.isolation.rules.map(\.module).filter { $0 != "*" })
-        if case .named(let others) = configuration.isolation.modules { names.formUnion(others) }
-        guard !names.isEmpty else { return }
-        let known = Set(folders.records.values.compactMap { $0.claimedModule?.manifest.name })
-        for name in names.subtracting(known).sorted() {
-            let problem = PluginError(
-                .unknownModule,
-                "No module \(name) was found, which is to run in a process of its own. Check the name: it isolates no "
-                    + "other module.")
-            core.settings.log(LogEntry(level: .warning, message: problem.message))
-            tell(.problem(problem))
-        }
-    }
-}

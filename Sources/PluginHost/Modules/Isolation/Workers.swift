@@ -104,6 +104,14 @@ final class Workers: Sendable {
         }
     }
 
+    /// Logs that the module which waited for a debugger is another one.
+    func tellOtherName(_ name: String, of file: StagedFile, debugged: String) {
+        let message =
+            "\(file.original) contains the module \(name.shortened), and not \(debugged), as its name suggests. Its "
+            + "process, which has waited for a debugger, is ended."
+        log(LogEntry(level: .warning, module: debugged, message: message))
+    }
+
     /// Ends the processes that wait for a debugger, for a host that is shut down.
     func endWaiting() {
         isEnding.store(true, ordering: .sequentiallyConsistent)

@@ -68,11 +68,14 @@ struct ModuleLoader {
     func open(_ file: StagedFile) throws(PluginError) -> OpenedCode {
         guard let workers, workers.areUsed else { return .here(try openHere(file)) }
         // The name is known only when the file is open. That of the file is likely to be the same.
-        let guess = workers.rule(for: file.nameOfModule, file)
-        let module = try openElsewhere(file, guess, workers)
+        let (suggested, guess) = (file.nameOfModule, workers.rule(for: file.nameOfModule, file))
+        let debugged = workers.debugs(suggested) ? suggested : nil
+        let module = try openElsewhere(file, guess, workers, debugged: debugged)
         let name = module.manifest.name
         let rule = workers.rule(for: name, file)
-        if workers.isolates(name), !workers.debugs(name), rule == guess { return .elsewhere(module) }
+        let isDebuggedAsWished = debugged == (workers.debugs(name) ? name : nil)
+        if workers.isolates(name), isDebuggedAsWished, rule == guess { return .elsewhere(module) }
+        if let debugged { workers.tellOtherName(name, of: file, debugged: debugged) }
         module.process?.end()
         guard workers.isolates(name) else { return .here(try openHere(file)) }
         let confined = try openElsewhere(file, rule, workers, debugged: workers.debugs(name) ? name : nil)
