@@ -16,6 +16,8 @@ struct plugin_scan {
     char reasons[PLUGIN_SCAN_MAX_FILES][PLUGIN_SCAN_REASON_BYTES];
     _Atomic uint64_t length; /* of the description */
     uint8_t description[((size_t)PLUGIN_WIRE_DESCRIPTION_MIB << 20) + 4096];
+    _Atomic uint64_t manifest_lengths[PLUGIN_SCAN_MAX_FILES];
+    uint8_t manifests[PLUGIN_SCAN_MAX_FILES][PLUGIN_MANIFEST_MAX_BYTES]; /* pages exist when they are used */
 };
 
 int plugin_scan_create(void) {
@@ -74,4 +76,27 @@ int plugin_scan_get_description(const plugin_scan *scan, plugin_wire_message *me
     const size_t first = sizeof(uint64_t); /* the number of those that follow */
     if (length < first || length > sizeof scan->description) return 1;
     return plugin_wire_unpack(NULL, scan->description + first, length - first, message);
+}
+
+/* Copies memory that may not be readable: the kernel refuses to, where a read would crash. Returns 0 or -1. */
+static int copy(int descriptor, size_t place, const void *bytes, uint64_t count) {
+    return pwrite(descriptor, bytes, count, (off_t)place) == (ssize_t)count ? 0 : -1;
+}
+
+void plugin_scan_set_manifest(plugin_scan *scan, int descriptor, uint32_t file, const plugin_module *module) {
+    const size_t place = offsetof(plugin_scan, manifests) + (size_t)file * PLUGIN_MANIFEST_MAX_BYTES;
+    plugin_module seen;
+    if (copy(descriptor, place, module, sizeof seen) != 0) return;
+    memcpy(&seen, scan->manifests[file], sizeof seen);
+    if (seen.magic != PLUGIN_ABI_MAGIC || seen.abi_major != PLUGIN_ABI_MAJOR || seen.size < sizeof seen) return;
+    if (seen.manifest.count > PLUGIN_MANIFEST_MAX_BYTES) return;
+    if (copy(descriptor, place, seen.manifest.bytes, seen.manifest.count) != 0) return;
+    atomic_store_explicit(&scan->manifest_lengths[file], seen.manifest.count, memory_order_release);
+}
+
+uint64_t plugin_scan_get_manifest(const plugin_scan *scan, uint32_t file, uint8_t *bytes) {
+    uint64_t length = atomic_load_explicit(&scan->manifest_lengths[file], memory_order_acquire);
+    if (length > PLUGIN_MANIFEST_MAX_BYTES) return 0;
+    memcpy(bytes, scan->manifests[file], length);
+    return length;
 }

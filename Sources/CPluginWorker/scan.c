@@ -5,6 +5,7 @@
 #include "worker.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,7 @@ static void scan_file(plugin_scan *scan, uint32_t file, const char *path, int de
     /* What it returns is not checked here: the host asks the kernel which parts can be read before it reads them. */
     const plugin_module *module = entry();
     if (module && describes) describe(scan, module);
+    if (module) plugin_scan_set_manifest(scan, PLUGIN_SCAN_MEMORY, file, module);
     plugin_scan_set_step(scan, file, PLUGIN_SCAN_PASSED);
 }
 
@@ -65,7 +67,8 @@ _Noreturn void worker_scan(int count, char **arguments) {
     set_limits(arguments[2]);
     plugin_scan *scan = plugin_scan_map(PLUGIN_SCAN_MEMORY);
     if (!scan) worker_give_up("the shared memory cannot be mapped");
-    worker_close_from(PLUGIN_SCAN_MEMORY);
+    worker_close_from(PLUGIN_SCAN_MEMORY + 1);
+    fcntl(PLUGIN_SCAN_MEMORY, F_SETFD, FD_CLOEXEC);
     setvbuf(stdout, NULL, _IOLBF, 0); /* so that what a module prints is there if it crashes */
     setenv("SWIFT_BACKTRACE", "enable=no", 1); /* a crash is nothing unusual here */
     int describes = strcmp(arguments[0], "describe") == 0;

@@ -26,8 +26,8 @@ public struct HostConfiguration: Sendable {
     public var isolation = Isolation()
     /// Whether a new or changed file is opened by another process first, and by the host only if it does not crash,
     /// exit or hang there. The process is the program that isolated modules run in; if it cannot be started, no file is
-    /// opened. Constructors and entry functions run twice. Without effect if any module is isolated. Default: no. See
-    /// <doc:IsolatedModules>.
+    /// opened. Constructors and entry functions run twice. If some modules are isolated, but not all, files are scanned in
+    /// any case, to learn the names of their modules. Default: no. See <doc:IsolatedModules>.
     public var safeScan = false
     /// Whether the modules that are linked into the program, or into libraries that it is linked with, are loaded.
     /// Default: yes. They exist only once: if there are several hosts at a time, the first one gets them, and the

@@ -9,8 +9,9 @@ public struct Isolation: Sendable {
     public enum Modules: Sendable, Hashable {
         /// No module.
         case none
-        /// The modules with these names. The host learns the name of a module by opening its file, so it opens every
-        /// file in a process of its own first, and then again in this process if the module is not named here.
+        /// The modules with these names. The name of a module is known only when its file has been opened: a file whose
+        /// name suggests one of these (`libShop.so`: `Shop`) is opened in a sandbox first, and all others by scan
+        /// processes, without one.
         case named(Set<String>)
         /// All modules in files. Modules that are linked into the program, or registered by it, are not isolated.
         case all

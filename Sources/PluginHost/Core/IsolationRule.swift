@@ -75,6 +75,9 @@ extension Isolation {
     /// Whether there may be modules in processes of their own.
     var isolatesSome: Bool { modules != .none || !rules.isEmpty || !debuggedModules.isEmpty }
 
+    /// Whether all modules in files are in processes of their own.
+    var isolatesAll: Bool { modules == .all || rules.contains { $0.module == "*" } }
+
     /// Returns whether a module runs in a process of its own.
     func isolates(_ module: String) -> Bool {
         if debuggedModules.contains(module) { return true }

@@ -8,7 +8,8 @@ struct Disk: Sendable {
     let loader: ModuleLoader
     /// The processes of isolated modules.
     let workers: Workers
-    /// What opens files before the host does; `nil` if nothing does.
+    /// What opens files before the host does, if that is wanted, or if the names of their modules decide where they are
+    /// opened; `nil` if nothing does.
     let scan: SafeScan?
 
     /// - Throws: `stagingFailed`.
@@ -16,9 +17,8 @@ struct Disk: Sendable {
         _ configuration: HostConfiguration, _ runner: HookRunner, owner: HostCore, _ workers: Workers
     ) throws(PluginError) {
         self.workers = workers
-        // Isolated modules, and those that might be, are opened by other processes in any case.
         scan =
-            configuration.safeScan && !workers.areUsed
+            (configuration.safeScan || workers.areUsed) && !workers.isolateAll
             ? SafeScan(workers, hookTimeout: configuration.hookTimeout) : nil
         staging = try Staging(base: configuration.stagingFolder, maximumFileBytes: configuration.maximumFileBytes)
         journal = Journal(stateFolder: configuration.stateFolder, checksTrust: !configuration.trustsEveryone)

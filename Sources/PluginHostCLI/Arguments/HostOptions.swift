@@ -22,8 +22,7 @@ extension OptionSpecification {
     static let safeScan = OptionSpecification(
         name: "--safe-scan",
         help:
-            "Open new and changed files in another process first, and do not load those that crash or hang there. "
-            + "Without effect if any module is isolated.")
+            "Open new and changed files in another process first, and do not load those that crash or hang there.")
     static let debugWorker = OptionSpecification(
         name: "--debug-worker", value: "module", repeats: true,
         help:

@@ -241,7 +241,7 @@ import Testing
     @Test func `A crash while a file is opened is an error of the file`() throws {
         let host = try TestHost { configuration, _ in
             configuration.watches = false
-            configuration.isolation.modules = .named(["Other"])
+            configuration.isolation.modules = .all
         }
         try CModule(code: "__attribute__((constructor)) static void begin(void) { abort(); }")
             .build(into: host.plugins, as: "good.so")

@@ -5,7 +5,7 @@ import PluginFile
 import Synchronization
 
 /// The safe scan: files are opened by scan processes before the host opens them, so that a file which crashes, exits or
-/// hangs does no harm to the host.
+/// hangs does no harm to the host, and the host knows the names of their modules.
 final class SafeScan: Sendable {
     private let workers: Workers
     /// How long the constructors or the entry function of a file may take.
@@ -21,55 +21,69 @@ final class SafeScan: Sendable {
     /// Why files cannot be scanned; `nil` if they can, or there was none.
     var problem: PluginError? { lastProblem.withLock(\.self) }
 
+    /// What is known of files after a scan, by the numbers of the files.
+    struct Findings: Sendable {
+        /// The errors of the files that the host must not open.
+        var failures: [UInt64: PluginError] = [:]
+        /// The names of the modules, which are not checked.
+        var names: [UInt64: String] = [:]
+    }
+
     /// Opens files in scan processes. Must be called before the host opens them.
-    ///
-    /// - Returns: The errors of the files that the host must not open, by the numbers of the files.
-    func failures(of files: [StagedFile]) -> [UInt64: PluginError] {
-        let failures = Mutex<[UInt64: PluginError]>([:])
+    func open(_ files: [StagedFile]) -> Findings {
+        let findings = Mutex(Findings())
         let batches = (files.count + ScanProcess.filesMax - 1) / ScanProcess.filesMax
         // As many processes at a time as there are processors, with equal work.
         DispatchQueue.concurrentPerform(iterations: batches) { batch in
             let found = scan(files[files.count * batch / batches..<files.count * (batch + 1) / batches])
-            failures.withLock { $0.merge(found) { $1 } }
+            findings.withLock { findings in
+                findings.failures.merge(found.failures) { $1 }
+                findings.names.merge(found.names) { $1 }
+            }
         }
-        return failures.withLock(\.self)
+        return findings.withLock(\.self)
     }
 
     /// Opens files in one process after another.
-    private func scan(_ files: ArraySlice<StagedFile>) -> [UInt64: PluginError] {
-        var failures: [UInt64: PluginError] = [:]
+    private func scan(_ files: ArraySlice<StagedFile>) -> Findings {
+        var findings = Findings()
         var rest = files
         while !rest.isEmpty {
             do throws(PluginError) {
                 let outcome = try run(rest)
                 let isAlone = rest.count == 1
                 // After a file that ends the process or hangs, another process goes on.
-                for finding in outcome.findings {
+                for (finding, name) in zip(outcome.findings, outcome.names) {
                     let file = rest.first!
+                    findings.names[file.number] = name
                     if finding != .passed {
-                        failures[file.number] = isAlone ? error(file, finding, outcome) : try failureAlone(file)
+                        findings.failures[file.number] =
+                            isAlone ? error(file, finding, outcome) : try failureAlone(file, &findings)
                     }
                     rest.removeFirst()
                     if finding.isUnfinished { break }
                 }
             } catch {
-                for file in rest { failures[file.number] = error }
-                return failures
+                for file in rest { findings.failures[file.number] = error }
+                return findings
             }
         }
-        return failures
+        return findings
     }
 
     /// Opens a file alone: another file of its process may be to blame, and only seem to have passed.
-    private func failureAlone(_ file: StagedFile) throws(PluginError) -> PluginError? {
+    private func failureAlone(
+        _ file: StagedFile, _ findings: inout Findings
+    ) throws(PluginError) -> PluginError? {
         let outcome = try run([file])
+        findings.names[file.number] = outcome.names[0]
         return outcome.findings[0] == .passed ? nil : error(file, outcome.findings[0], outcome)
     }
 
     private func run(_ files: ArraySlice<StagedFile>) throws(PluginError) -> ScanProcess.Outcome {
         do throws(PluginError) {
             let program = try workers.program(for: files.first!)
-            let outcome = try ScanProcess.run(files, program: program, limit: limit)
+            let outcome = try ScanProcess.run(files, program: program, limit: limit, names: workers.areUsed)
             lastProblem.withLock { $0 = nil }
             return outcome
         } catch {

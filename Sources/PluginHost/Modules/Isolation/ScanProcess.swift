@@ -39,6 +39,8 @@ struct ScanProcess {
         let lastWords: String
         /// What the only file describes, if that was asked for. It is not checked, and never freed.
         var description: UnsafePointer<plugin_module>?
+        /// The names of the modules, if they are wanted and the process is to be believed.
+        var names: [String?] = []
     }
 
     /// How many files a process opens at most.
@@ -59,10 +61,12 @@ struct ScanProcess {
     /// - Parameters:
     ///   - files: At most ``filesMax``.
     ///   - limit: How long the constructors or the entry function of a file may take.
+    ///   - names: Whether the names of the modules are wanted.
     ///   - describes: Whether the description of the module in the only file is wanted.
     /// - Throws: `openFailed` if the process cannot be started.
     static func run(
-        _ files: some Collection<StagedFile>, program: String, limit: Duration, describes: Bool = false
+        _ files: some Collection<StagedFile>, program: String, limit: Duration, names: Bool = false,
+        describes: Bool = false
     ) throws(PluginError) -> Outcome {
         let memory = plugin_scan_create()
         guard memory >= 0 else { throw failure("its memory cannot be created", errno) }
@@ -91,6 +95,7 @@ struct ScanProcess {
         let process = ScanProcess(
             scan: scan, count: files.count, id: id, descriptor: descriptor, output: pipe[0])
         var outcome = process.finish(limit)
+        outcome.names = names ? process.names : files.map { _ in nil }
         if describes, outcome.findings == [.passed] { outcome.description = process.description }
         return outcome
     }
@@ -161,6 +166,14 @@ struct ScanProcess {
         guard plugin_scan_get_description(scan, &message) == 0 else { return nil }
         defer { plugin_wire_dispose(&message) }
         return WorkerDescription.make(message, nil)
+    }
+
+    private var names: [String?] {
+        var manifest = [UInt8](repeating: 0, count: Int(PLUGIN_MANIFEST_MAX_BYTES))
+        return (0..<count).map { index in
+            let length = plugin_scan_get_manifest(scan, UInt32(index), &manifest)
+            return (try? Value(jsonMessage: Array(manifest[..<Int(length)])))?["name"]?.string
+        }
     }
 
     private func finding(_ index: Int) -> Finding {

@@ -27,6 +27,18 @@ final class Workers: Sendable {
     /// Whether modules in files are opened in processes of their own.
     var areUsed: Bool { isolation.isolatesSome }
 
+    /// Whether no module in a file is opened in this process.
+    var isolateAll: Bool { isolation.isolatesAll }
+
+    /// Returns whether scan processes open a file first. They do not if the name of its module is known to be, or that
+    /// of the file suggests, one that is isolated: its sandbox begins before the file is opened.
+    ///
+    /// - Parameter module: The name of the module if the same content was opened before.
+    func leaveToScan(_ file: StagedFile, known module: String?) -> Bool {
+        guard areUsed else { return true }
+        return module == nil && !isolates(file.nameOfModule)
+    }
+
     /// Returns whether a module runs in a process of its own.
     func isolates(_ module: String) -> Bool { isolation.isolates(module) }
 

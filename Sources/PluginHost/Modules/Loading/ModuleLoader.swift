@@ -63,10 +63,13 @@ struct ModuleLoader {
 
     /// Opens a staged copy, in this process or in one of its own.
     ///
+    /// - Parameter name: The name of the module, as far as it is known. A module that then has another name is refused
+    ///   if its own process has opened it, or should have.
     /// - Throws: `openFailed` or `invalidFile`; `deadlineExceeded` if its constructors do not return in time;
     ///   `outOfResources`; if it is opened in a process of its own, also the errors of ``load(_:_:)``.
-    func open(_ file: StagedFile) throws(PluginError) -> OpenedCode {
+    func open(_ file: StagedFile, of name: String? = nil) throws(PluginError) -> OpenedCode {
         guard let workers, workers.areUsed else { return .here(try openHere(file)) }
+        if let name { return try open(file, of: name, workers) }
         // The name is known only when the file is open. That of the file is likely to be the same.
         let (suggested, guess) = (file.nameOfModule, workers.rule(for: file.nameOfModule, file))
         let debugged = workers.debugs(suggested) ? suggested : nil
@@ -77,16 +80,23 @@ struct ModuleLoader {
         if workers.isolates(name), isDebuggedAsWished, rule == guess { return .elsewhere(module) }
         if let debugged { workers.tellOtherName(name, of: file, debugged: debugged) }
         module.process?.end()
+        return try open(file, of: name, workers)
+    }
+
+    /// Opens a staged copy where a module of this name runs.
+    private func open(_ file: StagedFile, of name: String, _ workers: Workers) throws(PluginError) -> OpenedCode {
         guard workers.isolates(name) else { return .here(try openHere(file)) }
-        let confined = try openElsewhere(file, rule, workers, debugged: workers.debugs(name) ? name : nil)
-        guard confined.manifest.name == name else {
-            confined.process?.end()
+        let rule = workers.rule(for: name, file)
+        let module = try openElsewhere(file, rule, workers, debugged: workers.debugs(name) ? name : nil)
+        guard module.manifest.name == name else {
+            module.process?.end()
             throw PluginError(
                 .invalidDescription,
-                "\(file.original) names itself \(name) when it is opened first, and \(confined.manifest.name.shortened) "
-                    + "when it is opened again. The name of a module must be the same each time.")
+                "\(file.original) names itself \(name.shortened) when it is opened first, and "
+                    + "\(module.manifest.name.shortened) when it is opened again. The name of a module must be the same "
+                    + "each time.")
         }
-        return .elsewhere(confined)
+        return .elsewhere(module)
     }
 
     /// Opens a staged copy in a process of its own, and reads its description.
@@ -109,8 +119,17 @@ struct ModuleLoader {
     ///   does not return in time; `outOfResources`.
     func load(_ file: StagedFile, _ code: OpenedCode) throws(PluginError) -> LoadedModule {
         switch code {
-        case .here(let entry): try load(file) { UInt(bitPattern: entry()) }
-        case .elsewhere(let module): module
+        case .here(let entry):
+            let module = try load(file) { UInt(bitPattern: entry()) }
+            guard workers?.isolates(module.manifest.name) != true else {
+                throw PluginError(
+                    .invalidDescription,
+                    "\(file.original) names itself \(module.manifest.name) in the process of the host, where that module "
+                        + "may not run, and has named itself otherwise in another process. The name of a module must "
+                        + "be the same each time.")
+            }
+            return module
+        case .elsewhere(let module): return module
         }
     }
 

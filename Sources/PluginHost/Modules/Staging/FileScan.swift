@@ -13,6 +13,8 @@ struct FileScan {
     private struct Staged {
         let record: FileRecord
         let file: StagedFile
+        /// The name of the module if the same content was opened before.
+        let knownName: String?
     }
 
     /// A file that is opened, but whose entry function, if it is in this process, has not been called yet.
@@ -48,14 +50,15 @@ struct FileScan {
         let staged = records.compactMap { record in
             attempt(record) { () throws(PluginError) in try stage(record, evenIfSame: evenIfSame) }
         }
-        let failures = scan.failures(of: staged.map(\.file))
+        let scanned = staged.filter { disk.workers.leaveToScan($0.file, known: $0.knownName) }
+        let findings = scan.open(scanned.map(\.file))
         return staged.compactMap { staged in
             attempt(staged.record) { () throws(PluginError) in
-                if let failure = failures[staged.file.number] {
+                if let failure = findings.failures[staged.file.number] {
                     disk.staging.discard(staged.file)
                     throw failure
                 }
-                return try open(staged)
+                return try open(staged, of: findings.names[staged.file.number])
             }
         }
     }
@@ -89,7 +92,8 @@ struct FileScan {
             context.folders.put(record)
             return nil
         }
-        if !evenIfSame, var known = knownContent(of: path, staged) {
+        let known = knownContent(of: path, staged)
+        if !evenIfSame, var known {
             disk.staging.discard(staged)
             known.identity = staged.identity
             context.folders.put(known)
@@ -103,13 +107,14 @@ struct FileScan {
             }
             context.folders.tried.insert(path)
         }
-        return Staged(record: record, file: staged)
+        return Staged(record: record, file: staged, knownName: known?.claimedModule?.manifest.name)
     }
 
-    private func open(_ staged: Staged) throws(PluginError) -> OpenedFile {
+    /// - Parameter name: The name of the module that a scan has found.
+    private func open(_ staged: Staged, of name: String? = nil) throws(PluginError) -> OpenedFile {
         do throws(PluginError) {
             try requireFree(for: staged.record.path)
-            let code = try disk.loader.open(staged.file)
+            let code = try disk.loader.open(staged.file, of: name ?? staged.knownName)
             var record = staged.record
             record.identity = staged.file.identity
             return OpenedFile(record: record, staged: staged.file, code: code)

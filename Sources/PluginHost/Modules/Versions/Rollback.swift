@@ -91,11 +91,13 @@ struct Rollback {
                         .quarantined,
                         "\(entry.message) The file is not opened again unless the host is started with --retry.")
                 }
-                if let failure = context.disk.scan?.failures(of: [staged])[staged.number] {
+                let findings = context.disk.workers.isolates(kept.module) ? nil : context.disk.scan?.open([staged])
+                if let failure = findings?.failures[staged.number] {
                     staging.discard(staged)
                     throw failure
                 }
-                let module = try loader.load(staged, try loader.open(staged))
+                let name = findings?.names[staged.number] ?? kept.module
+                let module = try loader.load(staged, try loader.open(staged, of: name))
                 guard module.manifest.name == kept.module else {
                     throw PluginError(.conflict, "It contains the module \(module.manifest.name).")
                 }
