@@ -17,7 +17,7 @@ let package = Package(
         .library(name: "PluginFacades", targets: ["PluginFacades"]),
         .library(name: "PluginTestKit", targets: ["PluginTestKit"]),
         .executable(name: "pluginhost", targets: ["PluginHostCLI"]),
-        .executable(name: "pluginhost-worker", targets: ["CPluginWorker"]),
+        .executable(name: "pluginhost-worker", targets: ["CPluginWorkerProgram"]),
         .library(name: "ModuleA", type: .dynamic, targets: ["ModuleA"]),
         .library(name: "ModuleB", type: .dynamic, targets: ["ModuleB"]),
         .library(name: "ModuleC", type: .dynamic, targets: ["ModuleC"]),
@@ -27,12 +27,13 @@ let package = Package(
     targets: [
         .target(name: "CPluginABI"),
         .target(name: "PluginABI", dependencies: ["CPluginABI"], swiftSettings: settings),
-        .target(name: "CPluginHost"),
+        .target(name: "CPluginHost", dependencies: ["CPluginWorker"]),
         .target(name: "CPluginWire", dependencies: ["CPluginABI"]),
+        .target(name: "CPluginWorker", dependencies: ["CPluginWire", "CPluginABI"]),
         // Without a Swift runtime, which SwiftPM links to programs in C as well: modules bring their own.
         // "-nostartfiles" leaves out only the start file of Swift, which needs the runtime; clang links that of C.
         .executableTarget(
-            name: "CPluginWorker", dependencies: ["CPluginWire", "CPluginABI"],
+            name: "CPluginWorkerProgram", dependencies: ["CPluginWorker"],
             linkerSettings: [.unsafeFlags(["-static-stdlib", "-nostartfiles"])]),
         .target(name: "PluginFile", dependencies: ["PluginABI", "CPluginABI"], swiftSettings: settings),
         .target(

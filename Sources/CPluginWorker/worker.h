@@ -2,9 +2,10 @@
  * worker.h - the process that runs one isolated module
  *
  * It opens the module and gives it a table of functions that ask the host, over shared memory. It trusts the host, and
- * the host does not trust it. Plain C without a shared Swift runtime, so that the module brings its own.
+ * the host does not trust it. Plain C, so that the program pluginhost-worker needs no Swift runtime, and modules bring
+ * their own. A program may also contain it, and be started instead of that program.
  *
- *  main.c        opens the file, describes it, and receives the one-way messages of the host
+ *  serve.c       opens the file, describes it, and receives the one-way messages of the host
  *  exchange.c    channels: asking the host, and executing what it asks for meanwhile
  *  requests.c    the host's table: calls, replies, objects
  *  extensions.c  the extensions of that table
@@ -134,7 +135,7 @@ void worker_use_rooms(void);
 /* Waits until a debugger is attached to this process. */
 void worker_await_debugger(void);
 
-/* main.c */
+/* serve.c */
 
 /* Makes this process end with the host. */
 void worker_die_with_host(void);

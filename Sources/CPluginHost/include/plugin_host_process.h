@@ -24,4 +24,12 @@ long plugin_host_process_threads(pid_t process);
  * program has reaped it, or ignores SIGCHLD. */
 int plugin_host_process_end_group(pid_t process);
 
+/* The name that the host gives to a process which it starts for isolated modules or scans: its first argument. */
+#define PLUGIN_HOST_WORKER_NAME "pluginhost-worker"
+
+/* Serves an isolated module, or scans files, if a host has started this process for that; then it does not return.
+ * Otherwise returns whether this program may be started for that. It may not if it is set-user-id: who starts it has
+ * other rights, and chooses the arguments. */
+int plugin_host_run_worker_if_asked(int count, char **arguments);
+
 #endif

@@ -11,4 +11,22 @@ extension PluginHost {
     ///   ``/PluginABI/PluginError/Code/circularWait`` if called by code that runs during a change of modules;
     ///   ``/PluginABI/PluginError/Code/hostStopped``.
     public func restart(_ name: String) throws(PluginError) { try lifecycle.restart(name) }
+
+    /// Serves an isolated module, or scans files, if a host has started this process for that; then it does not return.
+    /// In all other cases it does nothing.
+    ///
+    ///     @main struct Program {
+    ///         static func main() throws {
+    ///             PluginHost.runWorkerIfAsked()
+    ///             …
+    ///
+    /// For programs that are installed without `pluginhost-worker`: hosts of a program that has called this function
+    /// start the program itself for isolated modules, unless `pluginhost-worker` is beside it or
+    /// ``Isolation/workerPath`` is set. Such a process takes as long to start as the program does, and refuses modules
+    /// of other Swift toolchains as the host does.
+    ///
+    /// Call it first in the main function, in every run of the program, and before threads are started: a process that
+    /// has other threads ends with an error, since its sandbox would not hold them. A program that runs with the rights
+    /// of its file (set-user-id) is not started in this way.
+    public static func runWorkerIfAsked() { WorkerProgram.runIfAsked() }
 }

@@ -1,18 +1,21 @@
 import PluginABI
 import PluginHost
 
-/// A program with linked modules: prints which modules there are, and which ones answer.
+/// A program with linked modules: prints which modules there are, and which ones answer. With `--isolate`, those in
+/// files are isolated; the program itself can be their process.
 ///
-///     LinkedProgram [--register NAME] [--unlinked] [--before] [--again] --plugins FOLDER
+///     LinkedProgram [--register NAME] [--unlinked] [--before] [--again] [--isolate] --plugins FOLDER
 @main
 struct LinkedProgram {
     static func main() throws {
+        PluginHost.runWorkerIfAsked()
         let arguments = CommandLine.arguments
         func value(_ option: String) -> String? { arguments.firstIndex(of: option).map { arguments[$0 + 1] } }
 
         var configuration = PluginHost.Configuration(folders: [value("--plugins")!])
         configuration.takesLinkedModules = !arguments.contains("--unlinked")
         configuration.log = { print("log:", $0.module ?? "host", $0.message) }
+        if arguments.contains("--isolate") { configuration.isolation.modules = .all }
         let before = arguments.contains("--before") ? PluginHost(unlinked(configuration)) : nil
         try before?.start()
         let host = PluginHost(configuration)
@@ -28,6 +31,7 @@ struct LinkedProgram {
         for module in host.modules {
             print("module:", module.file.split(separator: "/").last!, module.version ?? "-", module.state)
             if let error = module.error { print("error:", error.code.rawValue, error.message) }
+            if module.process != nil { print("isolated:", module.name ?? "-") }
             if let name = module.name, name != "Linked", module.state == .active {
                 print("answer of \(name):", (try? host.perform(name, "answer").string) ?? "nobody")
             }

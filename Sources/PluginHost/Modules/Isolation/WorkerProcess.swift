@@ -84,6 +84,8 @@ final class WorkerProcess: ModuleProcess, Sendable {
 
     var id: Int32 { processID.load(ordering: .relaxed) }
     var ending: String? { state.withLock { $0.ending } }
+    /// Whether it runs this program, and modules in it share the Swift runtime of the program.
+    var sharesRuntime: Bool { settings.program == WorkerProgram.thisProgram }
     var isDebugged: Bool { settings.awaitsDebugger != nil }
     /// Whether it has not said anything about the file yet.
     var hasNotOpened: Bool { state.withLock { !$0.hasSpoken } }

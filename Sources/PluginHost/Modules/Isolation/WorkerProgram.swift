@@ -1,8 +1,21 @@
 import CDispatch
+import CPluginHost
 import Glibc
+import Synchronization
 
-/// The start of the program `pluginhost-worker`.
+/// The start of the program `pluginhost-worker`, or of this program in its place.
 enum WorkerProgram {
+    /// This program, also if its file has been replaced.
+    static let thisProgram = "/proc/self/exe"
+    /// Whether this program can be started in the place of `pluginhost-worker`, as it has shown by asking whether it was.
+    static let isInThisProgram = Atomic(false)
+
+    /// Does what `pluginhost-worker` does, and does not return, if this process was started in its place.
+    static func runIfAsked() {
+        let isPossible = plugin_host_run_worker_if_asked(CommandLine.argc, CommandLine.unsafeArgv) != 0
+        isInThisProgram.store(isPossible, ordering: .relaxed)
+    }
+
     /// The reason why it cannot be started, with the error number.
     enum Failure: Error {
         case descriptors(Int32)
@@ -48,7 +61,7 @@ enum WorkerProgram {
         posix_spawnattr_setpgroup(&attributes, 0)
         let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | (group ? POSIX_SPAWN_SETPGROUP : 0)
         posix_spawnattr_setflags(&attributes, Int16(flags))
-        var words = (["pluginhost-worker"] + arguments).map { strdup($0) } + [nil]
+        var words = ([PLUGIN_HOST_WORKER_NAME] + arguments).map { strdup($0) } + [nil]
         var variables = (environment ?? []).map { strdup($0) } + [nil]
         defer { for text in words + variables { free(text) } }
         var id: pid_t = 0

@@ -85,19 +85,20 @@ final class Workers: Sendable {
         }
     }
 
-    /// Returns the path of the program.
+    /// Returns the path of the program: the one that is configured, the one beside this program, or this program.
     ///
     /// - Throws: `openFailed` if there is none.
     func program(for file: StagedFile) throws(PluginError) -> String {
         let path = isolation.workerPath ?? Self.besideThisProgram
-        guard access(path, X_OK) == 0 else {
-            throw PluginError(
-                .openFailed,
-                "\(file.original) cannot be opened in a process of its own: there is no program \(path). It is built "
-                    + "with pluginhost; install it beside the host's program, or name it in the configuration "
-                    + "(Isolation.workerPath).")
+        if access(path, X_OK) == 0 { return path }
+        if isolation.workerPath == nil, WorkerProgram.isInThisProgram.load(ordering: .relaxed) {
+            return WorkerProgram.thisProgram
         }
-        return path
+        throw PluginError(
+            .openFailed,
+            "\(file.original) cannot be opened in a process of its own: there is no program \(path). It is built with "
+                + "pluginhost; install it beside the host's program, name it in the configuration "
+                + "(Isolation.workerPath), or call PluginHost.runWorkerIfAsked() first in the program's main function.")
     }
 
     private static var besideThisProgram: String {

@@ -209,7 +209,7 @@ struct ModuleLoader {
         try memory.require(module, MemoryLayout<plugin_module>.size, "the description")
         let description = module.pointee
         let toolchain = try text(description.toolchain, "toolchain", memory, file, atMost: 256)
-        if process == nil { try checkToolchain(toolchain, file) }
+        if process?.sharesRuntime != false { try checkToolchain(toolchain, file, isIsolated: process != nil) }
         let (manifest, routes) = try manifest(description, minor, memory, file)
         let functions = try entries(
             description.functions, description.function_count, "functions", ("name", "invoke"), memory, file
@@ -248,14 +248,15 @@ struct ModuleLoader {
     /// Checks that a module which shares the host's Swift runtime was built by the same toolchain: on Linux there is no
     /// stable Swift ABI. A module that names no toolchain needs no Swift runtime, even if it is linked to the runtime,
     /// as C modules built by SwiftPM are.
-    private func checkToolchain(_ toolchain: String, _ file: StagedFile) throws(PluginError) {
+    private func checkToolchain(_ toolchain: String, _ file: StagedFile, isIsolated: Bool) throws(PluginError) {
         guard !allowsOtherToolchains, file.image.needed.contains("libswiftCore.so") else { return }
         guard !toolchain.isEmpty, toolchain != Toolchain.current else { return }
         throw PluginError(
             .incompatible,
             "\(file.original) was built by “\(toolchain.shortened)”, "
                 + "but shares the Swift runtime of this host, which was built by "
-                + "“\(Toolchain.current.shortened)”. Build it with that toolchain, or with -static-stdlib.")
+                + "“\(Toolchain.current.shortened)”. Build it with that toolchain, or with -static-stdlib"
+                + (isIsolated ? ", or install the program pluginhost-worker beside the host's program." : "."))
     }
 
     private func manifest(

@@ -1,6 +1,7 @@
 /* The arguments: the path of the file, and the process id of the host; then "debug" to wait for a debugger; or those
  * of scan.c. */
 #define _GNU_SOURCE
+#include "plugin_worker.h"
 #include "worker.h"
 
 #include <dlfcn.h>
@@ -205,7 +206,7 @@ static void attach(const char *host) {
     fcntl(PLUGIN_WIRE_SOCKET, F_SETFD, FD_CLOEXEC);
 }
 
-int main(int count, char **arguments) {
+int plugin_worker_main(int count, char **arguments) {
     if (count > 4 && (strcmp(arguments[1], "scan") == 0 || strcmp(arguments[1], "describe") == 0))
         worker_scan(count - 1, arguments + 1);
     int is_debugged = count == 4 && strcmp(arguments[3], "debug") == 0;
