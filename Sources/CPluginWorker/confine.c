@@ -33,23 +33,23 @@ enum { MISSING_MAX = 64, MISSING_LENGTH = 512 };
 static char missing[MISSING_MAX][MISSING_LENGTH];
 static uint32_t missing_count;
 
-void worker_lacks(const char *part, const char *reason) {
+void plugin_worker_lacks(const char *part, const char *reason) {
     if (missing_count == MISSING_MAX) return;
     snprintf(missing[missing_count++], MISSING_LENGTH, "%s (%s)", part, reason);
 }
 
-void worker_lacks_by_errno(const char *part) { worker_lacks(part, strerror(errno)); }
+void plugin_worker_lacks_by_errno(const char *part) { plugin_worker_lacks(part, strerror(errno)); }
 
 /* Tells the host what is missing, before any code of the module runs. */
 static void report(int is_required) {
     plugin_value texts[MISSING_MAX];
     for (uint32_t index = 0; index < missing_count; index++) texts[index] = plugin_value_text(missing[index]);
     plugin_value list = plugin_value_list(texts, missing_count);
-    plugin_wire_message message = worker_message(PLUGIN_WIRE_CONFINED);
+    plugin_wire_message message = plugin_worker_message(PLUGIN_WIRE_CONFINED);
     message.values = &list;
     message.count = 1;
-    worker_ask(message);
-    if (is_required && missing_count) worker_fail(missing[0], PLUGIN_WIRE_FAIL_UNCONFINED);
+    plugin_worker_ask(message);
+    if (is_required && missing_count) plugin_worker_fail(missing[0], PLUGIN_WIRE_FAIL_UNCONFINED);
 }
 
 /* -------------------------------------------------------------------------------------- limits */
@@ -60,13 +60,13 @@ static void limit(int resource, uint64_t value, uint64_t hard, const char *name)
         limit.rlim_max = present.rlim_max; /* what the host may not exceed either */
         if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
     }
-    if (setrlimit(resource, &limit) != 0) worker_lacks_by_errno(name);
+    if (setrlimit(resource, &limit) != 0) plugin_worker_lacks_by_errno(name);
 }
 
-static void set_limits(const worker_limits *limits) {
+static void set_limits(const plugin_worker_limits *limits) {
     if (limits->memory) {
 #ifdef HAS_SHADOW_MEMORY
-        worker_lacks("the limit of memory", "a sanitizer needs more");
+        plugin_worker_lacks("the limit of memory", "a sanitizer needs more");
 #else
         limit(RLIMIT_DATA, limits->memory, limits->memory, "the limit of memory");
 #endif
@@ -94,7 +94,7 @@ static void drop_capabilities(void) {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct none[2];
     memset(none, 0, sizeof none);
-    if (syscall(SYS_capset, &header, none) != 0) worker_lacks_by_errno("the loss of capabilities");
+    if (syscall(SYS_capset, &header, none) != 0) plugin_worker_lacks_by_errno("the loss of capabilities");
 }
 
 /* ---------------------------------------------------------------------------------- namespaces */
@@ -118,17 +118,18 @@ static int is_older_than(int major, int minor) {
 }
 
 /* No network but what is granted, no shared memory of others, and a count of threads of its own. */
-static void enter_namespaces(const worker_limits *limits) {
+static void enter_namespaces(const plugin_worker_limits *limits) {
     char users[64], groups[64];
     snprintf(users, sizeof users, "%u %u 1", geteuid(), geteuid());
     snprintf(groups, sizeof groups, "%u %u 1", getegid(), getegid());
     int network = limits->network == PLUGIN_WIRE_NETWORK_NONE ? CLONE_NEWNET : 0;
-    if (unshare(CLONE_NEWUSER | CLONE_NEWIPC | network) != 0) return worker_lacks_by_errno("namespaces");
+    if (unshare(CLONE_NEWUSER | CLONE_NEWIPC | network) != 0) return plugin_worker_lacks_by_errno("namespaces");
     if (write_text("/proc/self/setgroups", "deny") != 0 || write_text("/proc/self/uid_map", users) != 0
         || write_text("/proc/self/gid_map", groups) != 0)
-        return worker_lacks_by_errno("namespaces");
-    if (is_older_than(5, 14)) return worker_lacks("the limit of threads", "it needs Linux 5.14");
-    if (geteuid() == 0 && limits->processes) worker_lacks("the limit of processes", "the kernel has none for root");
+        return plugin_worker_lacks_by_errno("namespaces");
+    if (is_older_than(5, 14)) return plugin_worker_lacks("the limit of threads", "it needs Linux 5.14");
+    if (geteuid() == 0 && limits->processes)
+        plugin_worker_lacks("the limit of processes", "the kernel has none for root");
     /* In a namespace of its own, other processes of the user do not count. Root has no limit: the host counts. */
     uint64_t threads = PLUGIN_WIRE_THREADS_MAX + limits->processes;
     limit(RLIMIT_NPROC, threads, threads, "the limit of threads");
@@ -139,7 +140,7 @@ static void enter_namespaces(const worker_limits *limits) {
 /* As in linux/landlock.h, of which older systems have no or an older version. */
 enum { LANDLOCK_CREATE = 444, LANDLOCK_ADD = 445, LANDLOCK_RESTRICT = 446 };
 
-long worker_landlock_version(void) { return syscall(LANDLOCK_CREATE, NULL, 0, 1); }
+long plugin_worker_landlock_version(void) { return syscall(LANDLOCK_CREATE, NULL, 0, 1); }
 
 enum { RULE_PATH = 1, RULE_PORT = 2 };
 #define FILE_EXECUTE (1ull << 0)
@@ -208,8 +209,8 @@ static void allow_granted(int rules, const plugin_value *paths, uint64_t access)
     for (uint32_t index = 0; index < paths->count; index++) {
         const plugin_value *text = &paths->as.list[index];
         char *path = strndup(text->as.string, text->count);
-        if (!path) worker_give_up("there is no memory left");
-        if (allow_path(rules, path, access) != 0) worker_lacks_by_errno(path);
+        if (!path) plugin_worker_give_up("there is no memory left");
+        if (allow_path(rules, path, access) != 0) plugin_worker_lacks_by_errno(path);
         free(path);
     }
 }
@@ -217,23 +218,25 @@ static void allow_granted(int rules, const plugin_value *paths, uint64_t access)
 static void allow_ports(int rules, const plugin_value *ports, uint64_t access) {
     for (uint32_t index = 0; index < ports->count; index++) {
         port_rule rule = {access, (uint64_t)ports->as.list[index].as.integer};
-        if (syscall(LANDLOCK_ADD, rules, RULE_PORT, &rule, 0) != 0) worker_lacks_by_errno("a rule for a port");
+        if (syscall(LANDLOCK_ADD, rules, RULE_PORT, &rule, 0) != 0) plugin_worker_lacks_by_errno("a rule for a port");
     }
 }
 
-static void restrict_files(const worker_limits *limits) {
-    long version = worker_landlock_version();
-    if (version < 1) return worker_lacks_by_errno("Landlock");
+static void restrict_files(const plugin_worker_limits *limits) {
+    long version = plugin_worker_landlock_version();
+    if (version < 1) return plugin_worker_lacks_by_errno("Landlock");
     ruleset_attributes attributes = handled(version);
     if (limits->network == PLUGIN_WIRE_NETWORK_ALL) attributes.ports = 0;
     if (limits->network == PLUGIN_WIRE_NETWORK_PORTS && !attributes.ports)
-        worker_lacks("rules for ports", "they need Landlock of version 4, Linux 6.7");
-    if (version < 3) worker_lacks("the protection of files from truncation", "it needs Landlock of version 3, Linux 6.2");
+        plugin_worker_lacks("rules for ports", "they need Landlock of version 4, Linux 6.7");
+    if (version < 3)
+        plugin_worker_lacks("the protection of files from truncation", "it needs Landlock of version 3, Linux 6.2");
     if (limits->processes && !attributes.scopes)
-        worker_lacks("the protection of other processes from signals", "it needs Landlock of version 6, Linux 6.12");
+        plugin_worker_lacks("the protection of other processes from signals",
+                            "it needs Landlock of version 6, Linux 6.12");
     size_t size = version >= 6 ? 24 : version >= 4 ? 16 : 8;
     int rules = (int)syscall(LANDLOCK_CREATE, &attributes, size, 0);
-    if (rules < 0) return worker_lacks_by_errno("Landlock");
+    if (rules < 0) return plugin_worker_lacks_by_errno("Landlock");
     uint64_t read = FILE_READ | FOLDER_READ | (limits->processes ? FILE_EXECUTE : 0);
     uint64_t write = (attributes.files | read) & ~(limits->processes ? 0 : FILE_EXECUTE);
     allow_all(rules, common_paths, COUNT_OF(common_paths), read);
@@ -250,15 +253,15 @@ static void restrict_files(const worker_limits *limits) {
         allow_ports(rules, limits->connects, PORT_CONNECT);
         allow_ports(rules, limits->binds, PORT_BIND);
     }
-    if (syscall(LANDLOCK_RESTRICT, rules, 0) != 0) worker_lacks_by_errno("Landlock");
+    if (syscall(LANDLOCK_RESTRICT, rules, 0) != 0) plugin_worker_lacks_by_errno("Landlock");
     close(rules);
 }
 
 /* ----------------------------------------------------------------------------------- all of it */
 
 /* Reads the limits in a message of the host, whose values they refer to. */
-static worker_limits limits_in(const plugin_value *values) {
-    return (worker_limits){
+static plugin_worker_limits limits_in(const plugin_value *values) {
+    return (plugin_worker_limits){
         .sandbox = values[0].as.integer,
         .memory = (uint64_t)values[1].as.integer,
         .seconds = (uint64_t)values[2].as.integer,
@@ -273,18 +276,18 @@ static worker_limits limits_in(const plugin_value *values) {
     };
 }
 
-void worker_confine(const plugin_wire_message *message) {
-    if (message->count != PLUGIN_WIRE_LIMITS) worker_give_up("the limits of the host cannot be read");
-    worker_limits held = limits_in(message->values), *limits = &held;
+void plugin_worker_confine(const plugin_wire_message *message) {
+    if (message->count != PLUGIN_WIRE_LIMITS) plugin_worker_give_up("the limits of the host cannot be read");
+    plugin_worker_limits held = limits_in(message->values), *limits = &held;
     be_first_victim();
     set_limits(limits);
     if (limits->sandbox) {
         enter_namespaces(limits);
         drop_capabilities();
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) worker_lacks_by_errno("no_new_privs");
-        worker_die_with_host(); /* a change of rights may have undone it */
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) plugin_worker_lacks_by_errno("no_new_privs");
+        plugin_worker_die_with_host(); /* a change of rights may have undone it */
         restrict_files(limits);
-        worker_filter_calls(limits);
+        plugin_worker_filter_calls(limits);
     }
     report(limits->sandbox == PLUGIN_WIRE_SANDBOX_REQUIRED);
 }

@@ -19,7 +19,7 @@ static int is_traced(void) {
     return !tracer || strtol(tracer + strlen("\nTracerPid:"), NULL, 10) != 0;
 }
 
-void worker_await_debugger(void) {
+void plugin_worker_await_debugger(void) {
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* Yama permits only ancestors otherwise */
     struct timespec pause = {0, 50000000};
     while (!is_traced()) nanosleep(&pause, NULL);

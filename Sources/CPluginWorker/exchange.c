@@ -8,9 +8,9 @@ enum { NO_CHANNEL = UINT32_MAX };
 
 static __thread uint32_t own = NO_CHANNEL; /* the channel on which this thread asks */
 static __thread uint32_t uses;             /* of `own`, if this thread has taken it itself */
-static __thread worker_frame *top;
+static __thread plugin_worker_frame *top;
 
-plugin_token worker_current(void) { return top ? top->token : 0; }
+plugin_token plugin_worker_current(void) { return top ? top->token : 0; }
 
 /* ------------------------------------------------------------------------------------ channels */
 
@@ -45,15 +45,15 @@ static uint32_t begin(uint32_t end) {
     pthread_mutex_unlock(&up.lock);
     own = PLUGIN_WIRE_DOWN_CHANNELS + index;
     uses = 1;
-    if (is_new) worker_announce(own);
+    if (is_new) plugin_worker_announce(own);
     return own;
 }
 
-uint32_t worker_begin(void) { return begin(PLUGIN_WIRE_UP_CHANNELS - BRIEF_CHANNELS); }
+uint32_t plugin_worker_begin(void) { return begin(PLUGIN_WIRE_UP_CHANNELS - BRIEF_CHANNELS); }
 
-uint32_t worker_begin_brief(void) { return begin(PLUGIN_WIRE_UP_CHANNELS); }
+uint32_t plugin_worker_begin_brief(void) { return begin(PLUGIN_WIRE_UP_CHANNELS); }
 
-void worker_end(uint32_t channel) {
+void plugin_worker_end(uint32_t channel) {
     if (--uses > 0 || channel < PLUGIN_WIRE_DOWN_CHANNELS) return;
     own = NO_CHANNEL;
     pthread_mutex_lock(&up.lock);
@@ -72,7 +72,7 @@ static void invoke(plugin_invoke function, void *data, const plugin_wire_message
     plugin_call call = {sizeof call, message->flags & ~PLUGIN_WIRE_OF_OBJECT, message->token, instance, message->b,
                         is_in_place ? &result : NULL};
     plugin_value none = plugin_value_null();
-    worker_frame frame = {message->token, top};
+    plugin_worker_frame frame = {message->token, top};
     top = &frame;
     function(data, &call, message->values ? message->values : &none, message->count);
     top = frame.outer;
@@ -85,46 +85,48 @@ static void invoke(plugin_invoke function, void *data, const plugin_wire_message
 }
 
 static void call_function(const plugin_wire_message *message, plugin_wire_message *reply) {
-    const plugin_function *function = &worker_module->functions[message->a];
+    const plugin_function *function = &plugin_worker_module->functions[message->a];
     plugin_wire_message call = *message;
     if (message->flags & PLUGIN_WIRE_OF_OBJECT) {
-        const worker_object *object = (const worker_object *)(uintptr_t)message->scalar.as.integer;
+        const plugin_worker_object *object = (const plugin_worker_object *)(uintptr_t)message->scalar.as.integer;
         call.scalar.as.integer = (int64_t)(uintptr_t)object->instance;
     }
     invoke(function->invoke, function->data, &call, reply);
 }
 
 static void call_callback(const plugin_wire_message *message, plugin_wire_message *reply) {
-    const worker_object *callback = (const worker_object *)(uintptr_t)message->a;
+    const plugin_worker_object *callback = (const plugin_worker_object *)(uintptr_t)message->a;
     invoke(callback->invoke, callback->instance, message, reply);
 }
 
 static void make_instance(const plugin_wire_message *message, plugin_wire_message *reply) {
-    const plugin_factory *factory = &worker_module->factories[message->a];
+    const plugin_factory *factory = &plugin_worker_module->factories[message->a];
     plugin_call call = {sizeof call, message->flags, message->token, NULL, message->b, NULL};
-    worker_frame frame = {message->token, top};
+    plugin_worker_frame frame = {message->token, top};
     top = &frame;
     reply->a = (uint64_t)(uintptr_t)factory->make(factory->data, &call);
     top = frame.outer;
 }
 
-void worker_unmake(const plugin_wire_message *message) {
-    const plugin_factory *factory = &worker_module->factories[message->a];
+void plugin_worker_unmake(const plugin_wire_message *message) {
+    const plugin_factory *factory = &plugin_worker_module->factories[message->a];
     if (factory->destroy) factory->destroy(factory->data, (void *)(uintptr_t)message->token);
 }
 
 /* Keeps the context, whose memory lives as long as the process. */
 static void activate(const plugin_wire_message *message, plugin_wire_message *reply) {
     plugin_wire_message kept = *message;
-    if (plugin_wire_copy(&kept, PLUGIN_WIRE_MAX_BYTES)) worker_give_up("there is no memory left");
+    if (plugin_wire_copy(&kept, PLUGIN_WIRE_MAX_BYTES)) plugin_worker_give_up("there is no memory left");
     const plugin_value *values = kept.values;
-    worker_context = (plugin_context){sizeof worker_context,     0, worker_string(&values[0]), worker_string(&values[1]),
-                                      worker_string(&values[2]), values[3], values[4]};
-    reply->a = worker_module->activate ? (uint32_t)worker_module->activate(worker_module->data, &worker_table) : 0;
+    plugin_worker_context = (plugin_context){
+        sizeof plugin_worker_context, 0, plugin_worker_string(&values[0]), plugin_worker_string(&values[1]),
+        plugin_worker_string(&values[2]), values[3], values[4]};
+    const plugin_module *module = plugin_worker_module;
+    reply->a = module->activate ? (uint32_t)module->activate(module->data, &plugin_worker_table) : 0;
 }
 
 static void deactivate(void) {
-    if (worker_module->deactivate) worker_module->deactivate(worker_module->data);
+    if (plugin_worker_module->deactivate) plugin_worker_module->deactivate(plugin_worker_module->data);
     fflush(NULL);
 }
 
@@ -137,24 +139,25 @@ static plugin_wire_message execute(plugin_wire_message *message) {
     case PLUGIN_WIRE_CALL: call_function(message, &reply); break;
     case PLUGIN_WIRE_CALLBACK: call_callback(message, &reply); break;
     case PLUGIN_WIRE_MAKE: make_instance(message, &reply); break;
-    case PLUGIN_WIRE_UNMAKE: worker_unmake(message); break;
+    case PLUGIN_WIRE_UNMAKE: plugin_worker_unmake(message); break;
     case PLUGIN_WIRE_ACTIVATE: activate(message, &reply); break;
     case PLUGIN_WIRE_DEACTIVATE: deactivate(); break;
-    default: worker_run(message);
+    default: plugin_worker_run(message);
     }
     plugin_wire_dispose(message);
     return reply;
 }
 
-void *worker_serve(void *argument) {
+void *plugin_worker_serve(void *argument) {
     own = (uint32_t)(uintptr_t)argument;
     uses = 1;
     for (;;) {
-        plugin_wire_await(worker_wire, own, 0);
+        plugin_wire_await(plugin_worker_wire, own, 0);
         plugin_wire_message message;
-        if (plugin_wire_receive(worker_wire, own, &message)) worker_give_up("a message of the host cannot be read");
+        if (plugin_wire_receive(plugin_worker_wire, own, &message))
+            plugin_worker_give_up("a message of the host cannot be read");
         plugin_wire_message reply = execute(&message);
-        plugin_wire_send(worker_wire, own, &reply);
+        plugin_wire_send(plugin_worker_wire, own, &reply);
     }
 }
 
@@ -163,11 +166,12 @@ void *worker_serve(void *argument) {
 /* Waits for the answer to what was sent, which it puts into `message`. */
 static void await_answer(uint32_t channel, plugin_wire_message *message) {
     for (;;) {
-        plugin_wire_await(worker_wire, channel, 0);
-        if (plugin_wire_receive(worker_wire, channel, message)) worker_give_up("a message of the host cannot be read");
+        plugin_wire_await(plugin_worker_wire, channel, 0);
+        if (plugin_wire_receive(plugin_worker_wire, channel, message))
+            plugin_worker_give_up("a message of the host cannot be read");
         if (message->kind == PLUGIN_WIRE_ANSWER) return;
         plugin_wire_message reply = execute(message);
-        plugin_wire_send(worker_wire, channel, &reply);
+        plugin_wire_send(plugin_worker_wire, channel, &reply);
     }
 }
 
@@ -175,33 +179,33 @@ static void await_answer(uint32_t channel, plugin_wire_message *message) {
 static int put_into_room(uint32_t channel, plugin_wire_message *message) {
     uint32_t length = plugin_wire_measure(message);
     if (length == UINT32_MAX) return PLUGIN_WIRE_TOO_LARGE;
-    plugin_wire_message room = worker_message(PLUGIN_WIRE_ROOM);
+    plugin_wire_message room = plugin_worker_message(PLUGIN_WIRE_ROOM);
     room.b = length;
-    plugin_wire_send(worker_wire, channel, &room);
+    plugin_wire_send(plugin_worker_wire, channel, &room);
     await_answer(channel, &room);
     uint32_t number = (uint32_t)room.a;
     plugin_wire_dispose(&room);
-    return number && plugin_wire_fill(worker_wire, number, message) == 0 ? PLUGIN_WIRE_PUT : PLUGIN_WIRE_NO_ROOM;
+    return number && plugin_wire_fill(plugin_worker_wire, number, message) == 0 ? PLUGIN_WIRE_PUT : PLUGIN_WIRE_NO_ROOM;
 }
 
-int worker_exchange(uint32_t channel, plugin_wire_message *message) {
-    if (plugin_wire_send(worker_wire, channel, message)) {
+int plugin_worker_exchange(uint32_t channel, plugin_wire_message *message) {
+    if (plugin_wire_send(plugin_worker_wire, channel, message)) {
         plugin_wire_message in_room = *message;
         int result = put_into_room(channel, &in_room);
         if (result != PLUGIN_WIRE_PUT) return result;
-        plugin_wire_send(worker_wire, channel, &in_room);
+        plugin_wire_send(plugin_worker_wire, channel, &in_room);
     }
     await_answer(channel, message);
     return PLUGIN_WIRE_PUT;
 }
 
-uint64_t worker_ask(plugin_wire_message message) {
-    uint32_t channel = worker_begin_brief();
+uint64_t plugin_worker_ask(plugin_wire_message message) {
+    uint32_t channel = plugin_worker_begin_brief();
     uint64_t result = 0;
-    if (worker_exchange(channel, &message) == 0) {
+    if (plugin_worker_exchange(channel, &message) == 0) {
         result = message.a;
         plugin_wire_dispose(&message);
     }
-    worker_end(channel);
+    plugin_worker_end(channel);
     return result;
 }

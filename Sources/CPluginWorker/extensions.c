@@ -4,7 +4,7 @@
 #include <string.h>
 
 static plugin_wire_message message_of(enum plugin_wire_kind kind, const plugin_value *values, uint32_t count) {
-    plugin_wire_message message = worker_message(kind);
+    plugin_wire_message message = plugin_worker_message(kind);
     message.values = values;
     message.count = count;
     return message;
@@ -14,39 +14,39 @@ static plugin_wire_message message_of(enum plugin_wire_kind kind, const plugin_v
 
 static void write_log(const plugin_host *host, plugin_token call, uint32_t level, plugin_string text) {
     (void)host;
-    plugin_value value = worker_text(text);
+    plugin_value value = plugin_worker_text(text);
     plugin_wire_message message = message_of(PLUGIN_WIRE_LOG, &value, 1);
     message.token = call;
     message.a = level;
-    worker_ask(message);
+    plugin_worker_ask(message);
 }
 
 static void mark(const plugin_host *host, plugin_string name, int64_t duration) {
     (void)host;
-    plugin_value value = worker_text(name);
+    plugin_value value = plugin_worker_text(name);
     plugin_wire_message message = message_of(PLUGIN_WIRE_MARK, &value, 1);
     message.b = duration;
-    worker_ask(message);
+    plugin_worker_ask(message);
 }
 
 static void read_configuration(const plugin_host *host, void (*receiver)(void *, const plugin_value *), void *data) {
     (void)host;
     plugin_value empty = plugin_value_map(NULL, 0);
     plugin_wire_message message = message_of(PLUGIN_WIRE_CONFIGURATION, NULL, 0);
-    uint32_t channel = worker_begin();
-    worker_exchange(channel, &message);
+    uint32_t channel = plugin_worker_begin();
+    plugin_worker_exchange(channel, &message);
     int is_there = message.flags & PLUGIN_WIRE_VALUE && message.count && message.values->kind == PLUGIN_KIND_MAP;
     if (receiver) receiver(data, is_there ? message.values : &empty); /* an error is no configuration */
     plugin_wire_dispose(&message);
-    worker_end(channel);
+    plugin_worker_end(channel);
 }
 
 /* ------------------------------------------------------------------------------- bound actions */
 
 static plugin_bound_action bind_action(const plugin_host *host, plugin_string target, plugin_string action) {
     (void)host;
-    plugin_value values[2] = {worker_text(target), worker_text(action)};
-    return worker_ask(message_of(PLUGIN_WIRE_BIND, values, 2));
+    plugin_value values[2] = {plugin_worker_text(target), plugin_worker_text(action)};
+    return plugin_worker_ask(message_of(PLUGIN_WIRE_BIND, values, 2));
 }
 
 static int32_t perform_bound(const plugin_host *host, plugin_bound_action action, const plugin_value *arguments,
@@ -55,20 +55,20 @@ static int32_t perform_bound(const plugin_host *host, plugin_bound_action action
     plugin_wire_message message = message_of(PLUGIN_WIRE_BOUND, arguments, arguments ? count : 0);
     message.a = action;
     message.flags = count; /* what stands there if `arguments` is null, which the host refuses */
-    uint32_t channel = worker_begin();
+    uint32_t channel = plugin_worker_begin();
     int32_t is_there = 0;
-    int unsent = worker_exchange(channel, &message);
+    int unsent = plugin_worker_exchange(channel, &message);
     if (unsent) {
-        worker_fail_unsent(unsent, completion, data);
+        plugin_worker_fail_unsent(unsent, completion, data);
     } else if (result && message.a) {
         *result = message.scalar;
         is_there = 1;
         plugin_wire_dispose(&message);
     } else {
-        worker_pass_outcome(&message, completion, data);
+        plugin_worker_pass_outcome(&message, completion, data);
         plugin_wire_dispose(&message);
     }
-    worker_end(channel);
+    plugin_worker_end(channel);
     return is_there;
 }
 
@@ -78,7 +78,7 @@ static plugin_object receiver_of(const plugin_host *host, plugin_token call) {
     (void)host;
     plugin_wire_message message = message_of(PLUGIN_WIRE_RECEIVER, NULL, 0);
     message.token = call;
-    return worker_ask(message);
+    return plugin_worker_ask(message);
 }
 
 static int32_t set_parent(const plugin_host *host, plugin_object object, plugin_object parent) {
@@ -86,13 +86,13 @@ static int32_t set_parent(const plugin_host *host, plugin_object object, plugin_
     plugin_wire_message message = message_of(PLUGIN_WIRE_PARENT, NULL, 0);
     message.a = object;
     message.token = parent;
-    return (int32_t)worker_ask(message);
+    return (int32_t)plugin_worker_ask(message);
 }
 
 static void drop_instance(const plugin_host *host, plugin_string target, plugin_completion completion, void *data) {
     (void)host;
-    plugin_value value = worker_text(target);
-    worker_ask_for_outcome(message_of(PLUGIN_WIRE_DROP, &value, 1), completion, data);
+    plugin_value value = plugin_worker_text(target);
+    plugin_worker_ask_for_outcome(message_of(PLUGIN_WIRE_DROP, &value, 1), completion, data);
 }
 
 /* --------------------------------------------------------------------------------------- routes */
@@ -101,16 +101,17 @@ static int32_t can_open(const plugin_host *host, const plugin_request *request) 
     (void)host;
     if (!request) return 0;
     plugin_value values[WORKER_REQUEST_VALUES];
-    worker_put_request(request, values);
-    return (int32_t)worker_ask(message_of(PLUGIN_WIRE_CAN_OPEN, values, WORKER_REQUEST_VALUES));
+    plugin_worker_put_request(request, values);
+    return (int32_t)plugin_worker_ask(message_of(PLUGIN_WIRE_CAN_OPEN, values, WORKER_REQUEST_VALUES));
 }
 
 static void build_url(const plugin_host *host, const plugin_request *request, plugin_completion completion,
                       void *data) {
     (void)host;
     plugin_value values[WORKER_REQUEST_VALUES];
-    if (request) worker_put_request(request, values);
-    worker_ask_for_outcome(message_of(PLUGIN_WIRE_BUILD, values, request ? WORKER_REQUEST_VALUES : 0), completion, data);
+    if (request) plugin_worker_put_request(request, values);
+    plugin_wire_message message = message_of(PLUGIN_WIRE_BUILD, values, request ? WORKER_REQUEST_VALUES : 0);
+    plugin_worker_ask_for_outcome(message, completion, data);
 }
 
 /* ------------------------------------------------------------------------------------- services */
@@ -131,16 +132,16 @@ static const plugin_value *lasting(const plugin_value *map) {
     plugin_wire_message message = message_of(0, map, 1);
     size_t count = 0;
     uint8_t *bytes = plugin_wire_pack(&message, &count);
-    if (!bytes) worker_give_up("there is no memory left");
+    if (!bytes) plugin_worker_give_up("there is no memory left");
     pthread_mutex_lock(&descriptions.lock);
     struct description *known = descriptions.first;
     while (known && (known->count != count || memcmp(known->bytes, bytes, count) != 0)) known = known->next;
     if (known) {
         free(bytes);
     } else {
-        known = worker_allocate(sizeof *known);
+        known = plugin_worker_allocate(sizeof *known);
         *known = (struct description){bytes, count, message, descriptions.first};
-        if (plugin_wire_copy(&known->message, PLUGIN_WIRE_MAX_BYTES)) worker_give_up("there is no memory left");
+        if (plugin_wire_copy(&known->message, PLUGIN_WIRE_MAX_BYTES)) plugin_worker_give_up("there is no memory left");
         descriptions.first = known;
     }
     pthread_mutex_unlock(&descriptions.lock);
@@ -151,12 +152,12 @@ static const plugin_value *lasting(const plugin_value *map) {
 static void pass_description(plugin_wire_message *message, plugin_completion completion, void *data) {
     const plugin_value *map = message->values;
     int is_map = (message->flags & PLUGIN_WIRE_VALUE) && message->count == 1 && map->kind == PLUGIN_KIND_MAP;
-    if (!is_map || !completion) return worker_pass_outcome(message, completion, data);
+    if (!is_map || !completion) return plugin_worker_pass_outcome(message, completion, data);
     plugin_wire_message lent = *message;
     plugin_entry *entries = NULL;
     plugin_value with_object;
     if (message->has_objects) {
-        entries = worker_allocate(map->count * sizeof *entries);
+        entries = plugin_worker_allocate(map->count * sizeof *entries);
         memcpy(entries, map->as.map, map->count * sizeof *entries);
         with_object = plugin_value_map(entries, map->count);
         plugin_entry *last = &entries[map->count - 1];
@@ -168,41 +169,41 @@ static void pass_description(plugin_wire_message *message, plugin_completion com
     } else {
         lent.values = lasting(map);
     }
-    worker_pass_outcome(&lent, completion, data);
+    plugin_worker_pass_outcome(&lent, completion, data);
     free(entries);
 }
 
 static void ask_for_description(plugin_wire_message message, plugin_completion completion, void *data) {
-    uint32_t channel = worker_begin();
-    int unsent = worker_exchange(channel, &message);
+    uint32_t channel = plugin_worker_begin();
+    int unsent = plugin_worker_exchange(channel, &message);
     if (unsent) {
-        worker_fail_unsent(unsent, completion, data);
+        plugin_worker_fail_unsent(unsent, completion, data);
     } else {
         pass_description(&message, completion, data);
         plugin_wire_dispose(&message);
     }
-    worker_end(channel);
+    plugin_worker_end(channel);
 }
 
 static void service_info(const plugin_host *host, plugin_string name, plugin_string version,
                          plugin_completion completion, void *data) {
     (void)host;
-    plugin_value values[2] = {worker_text(name), worker_text(version)};
+    plugin_value values[2] = {plugin_worker_text(name), plugin_worker_text(version)};
     ask_for_description(message_of(PLUGIN_WIRE_INFO, values, 2), completion, data);
 }
 
 static void request_service(const plugin_host *host, plugin_token parent, plugin_string name, plugin_string version,
                             plugin_completion completion, void *data) {
     (void)host;
-    plugin_value values[2] = {worker_text(name), worker_text(version)};
+    plugin_value values[2] = {plugin_worker_text(name), plugin_worker_text(version)};
     plugin_wire_message message = message_of(PLUGIN_WIRE_REQUEST, values, 2);
-    message.token = parent ? parent : worker_current();
+    message.token = parent ? parent : plugin_worker_current();
     ask_for_description(message, completion, data);
 }
 
 /* The one to whom a description goes that arrives later. */
 static void pass_later_description(void *data, const plugin_value *value, const plugin_error *error) {
-    worker_pending *asked = data;
+    plugin_worker_pending *asked = data;
     if (value && value->kind == PLUGIN_KIND_MAP) {
         if (asked->completion) asked->completion(asked->data, lasting(value), NULL);
     } else if (asked->completion) {
@@ -214,27 +215,27 @@ static void pass_later_description(void *data, const plugin_value *value, const 
 static plugin_token await_service(const plugin_host *host, plugin_token parent, plugin_string name,
                                   plugin_string version, int64_t timeout, plugin_completion completion, void *data) {
     (void)host;
-    worker_pending *asked = worker_allocate(sizeof *asked);
-    *asked = (worker_pending){completion, data};
-    worker_pending *pending = worker_allocate(sizeof *pending);
-    *pending = (worker_pending){pass_later_description, asked};
-    plugin_value values[2] = {worker_text(name), worker_text(version)};
+    plugin_worker_pending *asked = plugin_worker_allocate(sizeof *asked);
+    *asked = (plugin_worker_pending){completion, data};
+    plugin_worker_pending *pending = plugin_worker_allocate(sizeof *pending);
+    *pending = (plugin_worker_pending){pass_later_description, asked};
+    plugin_value values[2] = {plugin_worker_text(name), plugin_worker_text(version)};
     plugin_wire_message message = message_of(PLUGIN_WIRE_AWAIT, values, 2);
-    message.token = parent ? parent : worker_current();
+    message.token = parent ? parent : plugin_worker_current();
     message.a = (uint64_t)(uintptr_t)pending;
     message.b = timeout;
-    uint32_t channel = worker_begin();
+    uint32_t channel = plugin_worker_begin();
     plugin_token token = 0;
-    int unsent = worker_exchange(channel, &message);
+    int unsent = plugin_worker_exchange(channel, &message);
     if (unsent) {
         free(pending);
         free(asked);
-        worker_fail_unsent(unsent, completion, data);
+        plugin_worker_fail_unsent(unsent, completion, data);
     } else {
         token = message.token;
         plugin_wire_dispose(&message);
     }
-    worker_end(channel);
+    plugin_worker_end(channel);
     return token;
 }
 
@@ -249,7 +250,7 @@ static const plugin_instances instances_table = {sizeof instances_table, 0, drop
 static const plugin_routes routes_table = {sizeof routes_table, 0, can_open, build_url};
 static const plugin_services services_table = {sizeof services_table, 0, service_info, request_service, await_service};
 
-const void *worker_extension(const plugin_host *host, plugin_string identifier) {
+const void *plugin_worker_extension(const plugin_host *host, plugin_string identifier) {
     (void)host;
     static const struct {
         const char *name;
@@ -258,7 +259,7 @@ const void *worker_extension(const plugin_host *host, plugin_string identifier) 
         {PLUGIN_SERVICES_EXTENSION, &services_table},
         {PLUGIN_LOG_EXTENSION, &log_table},
         {PLUGIN_BOUND_EXTENSION, &bound_table},
-        {PLUGIN_CONTEXT_EXTENSION, &worker_context},
+        {PLUGIN_CONTEXT_EXTENSION, &plugin_worker_context},
         {PLUGIN_CONFIGURATION_EXTENSION, &configuration_table},
         {PLUGIN_ROUTES_EXTENSION, &routes_table},
         {PLUGIN_INSTANCES_EXTENSION, &instances_table},

@@ -179,7 +179,7 @@ static void protect_others(void) {
 }
 
 /* Rights of open files. A module that may change files may want to set them; but all files that it reads may be root's. */
-static void protect_rights(const worker_limits *limits) {
+static void protect_rights(const plugin_worker_limits *limits) {
     if (limits->writable->count && geteuid() != 0) return;
     refuse(SYS_fchmod, REFUSED);
     refuse(SYS_fchown, REFUSED);
@@ -187,7 +187,7 @@ static void protect_rights(const worker_limits *limits) {
     refuse(SYS_fremovexattr, REFUSED);
 }
 
-void worker_filter_calls(const worker_limits *limits) {
+void plugin_worker_filter_calls(const plugin_worker_limits *limits) {
     load(offsetof(struct seccomp_data, arch));
     add(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
     end_with(SECCOMP_RET_KILL_PROCESS);
@@ -202,7 +202,7 @@ void worker_filter_calls(const worker_limits *limits) {
     else refuse_with_any(SYS_clone, 0, CLONES_ELSEWHERE);
     protect_others();
     protect_rights(limits);
-    if (worker_landlock_version() < 3) refuse(SYS_truncate, REFUSED);
+    if (plugin_worker_landlock_version() < 3) refuse(SYS_truncate, REFUSED);
     uint32_t own = (uint32_t)getpid();
     if (!limits->processes) refuse_unless(SYS_kill, 0, own); /* else Landlock says which */
     refuse_unless(SYS_tgkill, 0, own);
@@ -224,11 +224,11 @@ void worker_filter_calls(const worker_limits *limits) {
     }
     end_with(SECCOMP_RET_ALLOW);
     struct sock_fprog program = {filter_length, filter};
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) worker_lacks_by_errno("seccomp");
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) plugin_worker_lacks_by_errno("seccomp");
 }
 #else
-void worker_filter_calls(const worker_limits *limits) {
+void plugin_worker_filter_calls(const plugin_worker_limits *limits) {
     (void)limits;
-    worker_lacks("seccomp", "there is no filter for this processor");
+    plugin_worker_lacks("seccomp", "there is no filter for this processor");
 }
 #endif

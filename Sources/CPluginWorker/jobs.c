@@ -18,28 +18,28 @@ static struct {
     uint32_t threads, idle;
 } jobs = {.lock = PTHREAD_MUTEX_INITIALIZER, .is_wanted = PTHREAD_COND_INITIALIZER};
 
-void worker_run(plugin_wire_message *message) {
+void plugin_worker_run(plugin_wire_message *message) {
     switch (message->kind) {
     case PLUGIN_WIRE_COMPLETE: {
-        worker_pending pending = *(worker_pending *)(uintptr_t)message->a;
+        plugin_worker_pending pending = *(plugin_worker_pending *)(uintptr_t)message->a;
         free((void *)(uintptr_t)message->a);
-        worker_pass_outcome(message, pending.completion, pending.data);
+        plugin_worker_pass_outcome(message, pending.completion, pending.data);
         break;
     }
     case PLUGIN_WIRE_CANCELLED: {
-        worker_handler handler = *(worker_handler *)(uintptr_t)message->a;
+        plugin_worker_handler handler = *(plugin_worker_handler *)(uintptr_t)message->a;
         free((void *)(uintptr_t)message->a);
         handler.handler(handler.data, (int32_t)message->b);
         break;
     }
     case PLUGIN_WIRE_DESTROY: {
-        worker_object object = *(worker_object *)(uintptr_t)message->a;
+        plugin_worker_object object = *(plugin_worker_object *)(uintptr_t)message->a;
         free((void *)(uintptr_t)message->a);
         if (object.destroy) object.destroy(object.instance);
         break;
     }
-    case PLUGIN_WIRE_UNMAKE: worker_unmake(message); break;
-    default: worker_give_up("the host has sent an unknown message");
+    case PLUGIN_WIRE_UNMAKE: plugin_worker_unmake(message); break;
+    default: plugin_worker_give_up("the host has sent an unknown message");
     }
     plugin_wire_dispose(message);
 }
@@ -57,7 +57,7 @@ static void *work(void *argument) {
         }
         jobs.first = next->next;
         pthread_mutex_unlock(&jobs.lock);
-        worker_run(&next->message);
+        plugin_worker_run(&next->message);
         free(next);
         pthread_mutex_lock(&jobs.lock);
     }
@@ -74,8 +74,8 @@ static int start_thread(void) {
     return error == 0;
 }
 
-void worker_run_later(const plugin_wire_message *message) {
-    job *added = worker_allocate(sizeof *added);
+void plugin_worker_run_later(const plugin_wire_message *message) {
+    job *added = plugin_worker_allocate(sizeof *added);
     *added = (job){*message, NULL};
     pthread_mutex_lock(&jobs.lock);
     uint32_t waiting = 1;
@@ -85,7 +85,7 @@ void worker_run_later(const plugin_wire_message *message) {
     jobs.last = added;
     if (waiting > jobs.idle && jobs.threads < THREADS_MAX) {
         if (start_thread()) jobs.threads++;
-        else if (jobs.threads == 0) worker_give_up("no thread can be started");
+        else if (jobs.threads == 0) plugin_worker_give_up("no thread can be started");
     }
     pthread_cond_signal(&jobs.is_wanted);
     pthread_mutex_unlock(&jobs.lock);

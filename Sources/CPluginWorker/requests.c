@@ -5,22 +5,22 @@
 
 /* -------------------------------------------------------------------------------------- values */
 
-plugin_value worker_text(plugin_string string) {
+plugin_value plugin_worker_text(plugin_string string) {
     /* A count that does not fit is refused by the host, as an error of the text. */
     uint32_t count = string.count > UINT32_MAX ? UINT32_MAX : (uint32_t)string.count;
     return plugin_value_string(string.count > UINT32_MAX ? NULL : string.bytes, count);
 }
 
-plugin_string worker_string(const plugin_value *value) { return plugin_string_of(value); }
+plugin_string plugin_worker_string(const plugin_value *value) { return plugin_string_of(value); }
 
-plugin_wire_message worker_message(enum plugin_wire_kind kind) {
+plugin_wire_message plugin_worker_message(enum plugin_wire_kind kind) {
     plugin_wire_message message;
     memset(&message, 0, sizeof message);
     message.kind = kind;
     return message;
 }
 
-void worker_put_request(const plugin_request *borrowed, plugin_value *values) {
+void plugin_worker_put_request(const plugin_request *borrowed, plugin_value *values) {
     plugin_request request;
     memset(&request, 0, sizeof request);
     request.size = borrowed->size; /* a shorter request is refused for its size */
@@ -28,15 +28,15 @@ void worker_put_request(const plugin_request *borrowed, plugin_value *values) {
     int is_sound = request.parameter_count <= 1048576 && (request.parameters || !request.parameter_count);
     values[0] = plugin_value_int(request.size);
     values[1] = plugin_value_int(request.address);
-    values[2] = worker_text(request.target);
-    values[3] = worker_text(request.action);
+    values[2] = plugin_worker_text(request.target);
+    values[3] = plugin_worker_text(request.action);
     values[4] = plugin_value_int((int64_t)request.object);
     /* What is no list of parameters is described to the host, which refuses it. */
     values[5] = plugin_value_map(is_sound ? request.parameters : NULL, is_sound ? (uint32_t)request.parameter_count : 0);
     values[6] = plugin_value_int((int64_t)request.parameter_count);
     values[7] = plugin_value_int(request.timeout);
     values[8] = plugin_value_int(request.flags);
-    values[9] = worker_text(request.version);
+    values[9] = plugin_worker_text(request.version);
 }
 
 /* ------------------------------------------------------------------------------------ outcomes */
@@ -44,13 +44,13 @@ void worker_put_request(const plugin_request *borrowed, plugin_value *values) {
 static plugin_error error_of(const plugin_value *values, uint32_t count) {
     plugin_error error = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
     if (count < 3) return error;
-    error.code = worker_string(&values[0]);
-    error.message = worker_string(&values[1]);
-    error.source = worker_string(&values[2]);
+    error.code = plugin_worker_string(&values[0]);
+    error.message = plugin_worker_string(&values[1]);
+    error.source = plugin_worker_string(&values[2]);
     return error;
 }
 
-void worker_pass_outcome(plugin_wire_message *message, plugin_completion completion, void *data) {
+void plugin_worker_pass_outcome(plugin_wire_message *message, plugin_completion completion, void *data) {
     if (completion) {
         if (message->flags & PLUGIN_WIRE_ERROR) {
             plugin_error error = error_of(message->values, message->count);
@@ -60,9 +60,9 @@ void worker_pass_outcome(plugin_wire_message *message, plugin_completion complet
         }
     }
     if (message->b) {
-        plugin_wire_message done = worker_message(PLUGIN_WIRE_DONE);
+        plugin_wire_message done = plugin_worker_message(PLUGIN_WIRE_DONE);
         done.a = (uint64_t)message->b;
-        worker_ask(done);
+        plugin_worker_ask(done);
     }
 }
 
@@ -79,88 +79,88 @@ static plugin_error no_room(void) {
                           {NULL, 0}};
 }
 
-void worker_fail_unsent(int reason, plugin_completion completion, void *data) {
+void plugin_worker_fail_unsent(int reason, plugin_completion completion, void *data) {
     plugin_error error = {PLUGIN_STRING("invalidValue"), PLUGIN_STRING("The values take" LIMIT), {NULL, 0}};
     if (reason == PLUGIN_WIRE_NO_ROOM) error = no_room();
     if (completion) completion(data, NULL, &error);
 }
 
-void worker_ask_for_outcome(plugin_wire_message message, plugin_completion completion, void *data) {
-    uint32_t channel = worker_begin();
-    int unsent = worker_exchange(channel, &message);
+void plugin_worker_ask_for_outcome(plugin_wire_message message, plugin_completion completion, void *data) {
+    uint32_t channel = plugin_worker_begin();
+    int unsent = plugin_worker_exchange(channel, &message);
     if (unsent) {
-        worker_fail_unsent(unsent, completion, data);
+        plugin_worker_fail_unsent(unsent, completion, data);
     } else {
-        worker_pass_outcome(&message, completion, data);
+        plugin_worker_pass_outcome(&message, completion, data);
         plugin_wire_dispose(&message);
     }
-    worker_end(channel);
+    plugin_worker_end(channel);
 }
 
 /* --------------------------------------------------------------------------------------- calls */
 
-static plugin_token parent_or_current(plugin_token parent) { return parent ? parent : worker_current(); }
+static plugin_token parent_or_current(plugin_token parent) { return parent ? parent : plugin_worker_current(); }
 
 static void perform(const plugin_host *host, plugin_token parent, const plugin_request *request,
                     plugin_completion completion, void *data) {
     (void)host;
     plugin_value values[WORKER_REQUEST_VALUES];
-    plugin_wire_message message = worker_message(PLUGIN_WIRE_PERFORM);
+    plugin_wire_message message = plugin_worker_message(PLUGIN_WIRE_PERFORM);
     message.token = parent_or_current(parent);
     if (request) {
-        worker_put_request(request, values);
+        plugin_worker_put_request(request, values);
         message.values = values;
         message.count = WORKER_REQUEST_VALUES;
     }
-    worker_ask_for_outcome(message, completion, data);
+    plugin_worker_ask_for_outcome(message, completion, data);
 }
 
 static plugin_token call(const plugin_host *host, plugin_token parent, const plugin_request *request,
                          plugin_completion completion, void *data) {
     (void)host;
     plugin_value values[WORKER_REQUEST_VALUES];
-    worker_pending *pending = worker_allocate(sizeof *pending);
-    *pending = (worker_pending){completion, data};
-    plugin_wire_message message = worker_message(PLUGIN_WIRE_BEGIN);
+    plugin_worker_pending *pending = plugin_worker_allocate(sizeof *pending);
+    *pending = (plugin_worker_pending){completion, data};
+    plugin_wire_message message = plugin_worker_message(PLUGIN_WIRE_BEGIN);
     message.token = parent_or_current(parent);
     message.a = (uint64_t)(uintptr_t)pending;
     if (request) {
-        worker_put_request(request, values);
+        plugin_worker_put_request(request, values);
         message.values = values;
         message.count = WORKER_REQUEST_VALUES;
     }
-    uint32_t channel = worker_begin();
+    uint32_t channel = plugin_worker_begin();
     plugin_token token = 0;
-    int unsent = worker_exchange(channel, &message);
+    int unsent = plugin_worker_exchange(channel, &message);
     if (unsent) {
         free(pending);
-        worker_fail_unsent(unsent, completion, data);
+        plugin_worker_fail_unsent(unsent, completion, data);
     } else {
         token = message.token;
         plugin_wire_dispose(&message);
     }
-    worker_end(channel);
+    plugin_worker_end(channel);
     return token;
 }
 
 static void cancel(const plugin_host *host, plugin_token call) {
     (void)host;
-    plugin_wire_message message = worker_message(PLUGIN_WIRE_CANCEL);
+    plugin_wire_message message = plugin_worker_message(PLUGIN_WIRE_CANCEL);
     message.token = call;
-    worker_ask(message);
+    plugin_worker_ask(message);
 }
 
 /* ------------------------------------------------------------------------------------- replies */
 
 /* Sends a reply and sets its status. Returns why it was not sent, or PLUGIN_WIRE_PUT. */
 static int reply(plugin_wire_message message, int32_t *status) {
-    uint32_t channel = worker_begin_brief();
-    int unsent = worker_exchange(channel, &message);
+    uint32_t channel = plugin_worker_begin_brief();
+    int unsent = plugin_worker_exchange(channel, &message);
     if (!unsent) {
         *status = (int32_t)message.a;
         plugin_wire_dispose(&message);
     }
-    worker_end(channel);
+    plugin_worker_end(channel);
     return unsent;
 }
 
@@ -175,19 +175,19 @@ static plugin_string beginning(plugin_string text) {
 
 static int32_t reject(const plugin_host *host, plugin_token call, const plugin_error *error) {
     (void)host;
-    plugin_wire_message message = worker_message(PLUGIN_WIRE_REJECT);
+    plugin_wire_message message = plugin_worker_message(PLUGIN_WIRE_REJECT);
     message.token = call;
     plugin_value values[3];
     if (error) {
-        values[0] = worker_text(error->code);
-        values[1] = worker_text(error->message);
-        values[2] = worker_text(error->source);
+        values[0] = plugin_worker_text(error->code);
+        values[1] = plugin_worker_text(error->message);
+        values[2] = plugin_worker_text(error->source);
         message.values = values;
         message.count = 3;
         if (plugin_wire_measure(&message) > PLUGIN_WIRE_CHANNEL_BYTES) {
-            values[0] = worker_text(beginning(error->code));
-            values[1] = worker_text(beginning(error->message));
-            values[2] = worker_text(beginning(error->source));
+            values[0] = plugin_worker_text(beginning(error->code));
+            values[1] = plugin_worker_text(beginning(error->message));
+            values[2] = plugin_worker_text(beginning(error->source));
         }
     }
     int32_t status = PLUGIN_REPLY_REFUSED;
@@ -197,7 +197,7 @@ static int32_t reject(const plugin_host *host, plugin_token call, const plugin_e
 
 static int32_t resolve(const plugin_host *host, plugin_token call, const plugin_value *result) {
     plugin_value null = plugin_value_null();
-    plugin_wire_message message = worker_message(PLUGIN_WIRE_RESOLVE);
+    plugin_wire_message message = plugin_worker_message(PLUGIN_WIRE_RESOLVE);
     message.token = call;
     message.values = result ? result : &null;
     message.count = 1;
@@ -212,32 +212,32 @@ static int32_t resolve(const plugin_host *host, plugin_token call, const plugin_
 static void on_cancel(const plugin_host *host, plugin_token call, void (*handler)(void *, int32_t), void *data) {
     (void)host;
     if (!handler) return;
-    worker_handler *kept = worker_allocate(sizeof *kept);
-    *kept = (worker_handler){handler, data};
-    plugin_wire_message message = worker_message(PLUGIN_WIRE_ON_CANCEL);
+    plugin_worker_handler *kept = plugin_worker_allocate(sizeof *kept);
+    *kept = (plugin_worker_handler){handler, data};
+    plugin_wire_message message = plugin_worker_message(PLUGIN_WIRE_ON_CANCEL);
     message.token = call;
     message.a = (uint64_t)(uintptr_t)kept;
-    worker_ask(message);
+    plugin_worker_ask(message);
 }
 
 /* ------------------------------------------------------------------------------------- objects */
 
-static worker_object *make_object(void *instance, void (*destroy)(void *), plugin_invoke invoke) {
-    worker_object *object = worker_allocate(sizeof *object);
-    *object = (worker_object){instance, destroy, invoke};
+static plugin_worker_object *make_object(void *instance, void (*destroy)(void *), plugin_invoke invoke) {
+    plugin_worker_object *object = plugin_worker_allocate(sizeof *object);
+    *object = (plugin_worker_object){instance, destroy, invoke};
     return object;
 }
 
 static plugin_object object_create(const plugin_host *host, plugin_string type, void *instance,
                                    void (*destroy)(void *)) {
     (void)host;
-    worker_object *object = make_object(instance, destroy, NULL);
-    plugin_value name = worker_text(type);
-    plugin_wire_message message = worker_message(PLUGIN_WIRE_OBJECT);
+    plugin_worker_object *object = make_object(instance, destroy, NULL);
+    plugin_value name = plugin_worker_text(type);
+    plugin_wire_message message = plugin_worker_message(PLUGIN_WIRE_OBJECT);
     message.a = (uint64_t)(uintptr_t)object;
     message.values = &name;
     message.count = 1;
-    plugin_object handle = worker_ask(message);
+    plugin_object handle = plugin_worker_ask(message);
     if (!handle) free(object);
     return handle;
 }
@@ -246,19 +246,19 @@ static plugin_object callback_create(const plugin_host *host, plugin_invoke invo
                                      void (*destroy)(void *), uint32_t flags) {
     (void)host;
     if (!invoke) return 0;
-    worker_object *callback = make_object(data, destroy, invoke);
-    plugin_wire_message message = worker_message(PLUGIN_WIRE_NEW_CALLBACK);
+    plugin_worker_object *callback = make_object(data, destroy, invoke);
+    plugin_wire_message message = plugin_worker_message(PLUGIN_WIRE_NEW_CALLBACK);
     message.a = (uint64_t)(uintptr_t)callback;
     message.flags = flags;
-    plugin_object handle = worker_ask(message);
+    plugin_object handle = plugin_worker_ask(message);
     if (!handle) free(callback);
     return handle;
 }
 
 static int32_t ask_about(enum plugin_wire_kind kind, plugin_object object) {
-    plugin_wire_message message = worker_message(kind);
+    plugin_wire_message message = plugin_worker_message(kind);
     message.a = object;
-    return (int32_t)worker_ask(message);
+    return (int32_t)plugin_worker_ask(message);
 }
 
 static int32_t object_retain(const plugin_host *host, plugin_object object) {
@@ -271,9 +271,9 @@ static int32_t object_release(const plugin_host *host, plugin_object object) {
     return ask_about(PLUGIN_WIRE_RELEASE, object);
 }
 
-void worker_make_table(void) {
-    worker_table = (plugin_host){
-        .size = sizeof worker_table,
+void plugin_worker_make_table(void) {
+    plugin_worker_table = (plugin_host){
+        .size = sizeof plugin_worker_table,
         .abi_major = PLUGIN_ABI_MAJOR,
         .abi_minor = PLUGIN_ABI_MINOR,
         .perform = perform,
@@ -286,6 +286,6 @@ void worker_make_table(void) {
         .callback_create = callback_create,
         .object_retain = object_retain,
         .object_release = object_release,
-        .get_extension = worker_extension,
+        .get_extension = plugin_worker_extension,
     };
 }

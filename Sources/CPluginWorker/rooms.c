@@ -13,7 +13,7 @@ static struct {
     } places[PLUGIN_WIRE_ROOMS];
 } rooms = {.lock = PTHREAD_MUTEX_INITIALIZER, .has_come = PTHREAD_COND_INITIALIZER};
 
-void worker_keep_room(uint32_t room, int descriptor) {
+void plugin_worker_keep_room(uint32_t room, int descriptor) {
     uint32_t place = room % PLUGIN_WIRE_ROOMS;
     pthread_mutex_lock(&rooms.lock);
     /* A room that no message has named, because the call was over. */
@@ -29,11 +29,11 @@ static int take(uint32_t room) {
     uint32_t place = room % PLUGIN_WIRE_ROOMS;
     pthread_mutex_lock(&rooms.lock);
     while (rooms.places[place].room != room) {
-        if (worker_listens()) {
+        if (plugin_worker_listens()) {
             pthread_cond_wait(&rooms.has_come, &rooms.lock);
         } else {
             pthread_mutex_unlock(&rooms.lock);
-            worker_receive_message();
+            plugin_worker_receive_message();
             pthread_mutex_lock(&rooms.lock);
         }
     }
@@ -43,6 +43,6 @@ static int take(uint32_t room) {
     return descriptor;
 }
 
-static void leave(uint32_t room) { worker_announce(PLUGIN_WIRE_LEFT | room); }
+static void leave(uint32_t room) { plugin_worker_announce(PLUGIN_WIRE_LEFT | room); }
 
-void worker_use_rooms(void) { plugin_wire_set_rooms(worker_wire, take, leave); }
+void plugin_worker_use_rooms(void) { plugin_wire_set_rooms(plugin_worker_wire, take, leave); }

@@ -37,7 +37,7 @@ static void set_limits(const char *seconds) {
 static void describe(plugin_scan *scan, const plugin_module *module) {
     plugin_value values[WORKER_DESCRIPTION_VALUES];
     plugin_wire_message message;
-    worker_describe(module, values, &message);
+    plugin_worker_describe(module, values, &message);
     plugin_scan_set_description(scan, &message);
 }
 
@@ -61,13 +61,13 @@ static void scan_file(plugin_scan *scan, uint32_t file, const char *path, int de
     plugin_scan_set_step(scan, file, PLUGIN_SCAN_PASSED);
 }
 
-_Noreturn void worker_scan(int count, char **arguments) {
+_Noreturn void plugin_worker_scan(int count, char **arguments) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != (pid_t)strtol(arguments[1], NULL, 10)) _exit(0); /* it has ended already */
     set_limits(arguments[2]);
     plugin_scan *scan = plugin_scan_map(PLUGIN_SCAN_MEMORY);
-    if (!scan) worker_give_up("the shared memory cannot be mapped");
-    worker_close_from(PLUGIN_SCAN_MEMORY + 1);
+    if (!scan) plugin_worker_give_up("the shared memory cannot be mapped");
+    plugin_worker_close_from(PLUGIN_SCAN_MEMORY + 1);
     fcntl(PLUGIN_SCAN_MEMORY, F_SETFD, FD_CLOEXEC);
     setvbuf(stdout, NULL, _IOLBF, 0); /* so that what a module prints is there if it crashes */
     setenv("SWIFT_BACKTRACE", "enable=no", 1); /* a crash is nothing unusual here */

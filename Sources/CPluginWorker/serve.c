@@ -16,19 +16,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-const plugin_module *worker_module;
-plugin_host worker_table;
-plugin_context worker_context;
-plugin_wire *worker_wire;
+const plugin_module *plugin_worker_module;
+plugin_host plugin_worker_table;
+plugin_context plugin_worker_context;
+plugin_wire *plugin_worker_wire;
 
-_Noreturn void worker_give_up(const char *reason) {
+_Noreturn void plugin_worker_give_up(const char *reason) {
     fprintf(stderr, "pluginhost-worker: %s\n", reason);
     _exit(70);
 }
 
-void *worker_allocate(size_t size) {
+void *plugin_worker_allocate(size_t size) {
     void *memory = malloc(size);
-    if (!memory) worker_give_up("there is no memory left");
+    if (!memory) plugin_worker_give_up("there is no memory left");
     return memory;
 }
 
@@ -36,10 +36,10 @@ void *worker_allocate(size_t size) {
 
 static pthread_mutex_t sending = PTHREAD_MUTEX_INITIALIZER;
 
-void worker_announce(uint32_t number) {
+void plugin_worker_announce(uint32_t number) {
     pthread_mutex_lock(&sending);
     if (send(PLUGIN_WIRE_SOCKET, &number, sizeof number, MSG_NOSIGNAL) != sizeof number)
-        worker_give_up("the host does not listen any more");
+        plugin_worker_give_up("the host does not listen any more");
     pthread_mutex_unlock(&sending);
 }
 
@@ -50,15 +50,15 @@ static void read_all(void *bytes, size_t count) {
     for (size_t done = 0; done < count;) {
         int64_t read = plugin_wire_hear(PLUGIN_WIRE_SOCKET, (uint8_t *)bytes + done, count - done, &received);
         if (read == 0) _exit(0);
-        if (read < 0 && errno != EINTR) worker_give_up("the host cannot be heard any more");
+        if (read < 0 && errno != EINTR) plugin_worker_give_up("the host cannot be heard any more");
         if (read > 0) done += (size_t)read;
     }
 }
 
 static void serve_channel(uint64_t channel) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, worker_serve, (void *)(uintptr_t)channel) != 0)
-        worker_give_up("no thread can be started");
+    if (pthread_create(&thread, NULL, plugin_worker_serve, (void *)(uintptr_t)channel) != 0)
+        plugin_worker_give_up("no thread can be started");
     pthread_detach(thread);
 }
 
@@ -66,41 +66,42 @@ static void serve_channel(uint64_t channel) {
 static plugin_wire_message receive(void) {
     uint64_t count;
     read_all(&count, sizeof count);
-    uint8_t *bytes = worker_allocate(count);
+    uint8_t *bytes = plugin_worker_allocate(count);
     read_all(bytes, count);
     plugin_wire_message message;
-    if (plugin_wire_unpack(worker_wire, bytes, count, &message)) worker_give_up("a message of the host cannot be read");
+    if (plugin_wire_unpack(plugin_worker_wire, bytes, count, &message))
+        plugin_worker_give_up("a message of the host cannot be read");
     free(bytes);
     return message;
 }
 
 static void keep_room(uint64_t room) {
-    if (received < 0) worker_give_up("no descriptor is left for a large value");
-    worker_keep_room((uint32_t)room, received);
+    if (received < 0) plugin_worker_give_up("no descriptor is left for a large value");
+    plugin_worker_keep_room((uint32_t)room, received);
     received = -1;
 }
 
-void worker_receive_message(void) {
+void plugin_worker_receive_message(void) {
     plugin_wire_message message = receive();
     switch (message.kind) {
     case PLUGIN_WIRE_SERVE: serve_channel(message.a); break;
     case PLUGIN_WIRE_HAND_OVER: keep_room(message.a); break;
-    default: worker_run_later(&message);
+    default: plugin_worker_run_later(&message);
     }
 }
 
 static atomic_int listens;
 
-int worker_listens(void) { return atomic_load(&listens); }
+int plugin_worker_listens(void) { return atomic_load(&listens); }
 
 static _Noreturn void receive_messages(void) {
     atomic_store(&listens, 1);
-    for (;;) worker_receive_message();
+    for (;;) plugin_worker_receive_message();
 }
 
 /* ------------------------------------------------------------------------------------- opening */
 
-_Noreturn void worker_fail(const char *details, uint64_t reason) {
+_Noreturn void plugin_worker_fail(const char *details, uint64_t reason) {
     plugin_value text = plugin_value_text(details);
     plugin_wire_message message;
     memset(&message, 0, sizeof message);
@@ -108,14 +109,14 @@ _Noreturn void worker_fail(const char *details, uint64_t reason) {
     message.a = reason;
     message.values = &text;
     message.count = 1;
-    worker_ask(message);
+    plugin_worker_ask(message);
     receive_messages();
 }
 
 /* The names of a table, each with whether it has a function. */
 static plugin_value table(const void *start, uint64_t count, size_t stride, size_t function) {
     if (!start || count > 100000) return plugin_value_map(NULL, 0);
-    plugin_entry *entries = worker_allocate((count + 1) * sizeof *entries);
+    plugin_entry *entries = plugin_worker_allocate((count + 1) * sizeof *entries);
     for (uint64_t index = 0; index < count; index++) {
         const uint8_t *entry = (const uint8_t *)start + index * stride;
         memcpy(&entries[index].key, entry, sizeof entries[index].key);
@@ -126,7 +127,7 @@ static plugin_value table(const void *start, uint64_t count, size_t stride, size
     return plugin_value_map(entries, (uint32_t)count);
 }
 
-void worker_describe(const plugin_module *module, plugin_value *values, plugin_wire_message *message) {
+void plugin_worker_describe(const plugin_module *module, plugin_value *values, plugin_wire_message *message) {
     memset(values, 0, WORKER_DESCRIPTION_VALUES * sizeof *values);
     values[0] = plugin_value_int((int64_t)module->magic);
     values[1] = plugin_value_int(module->size);
@@ -135,9 +136,9 @@ void worker_describe(const plugin_module *module, plugin_value *values, plugin_w
     if (module->magic == PLUGIN_ABI_MAGIC && module->abi_major == PLUGIN_ABI_MAJOR && module->size >= sizeof *module) {
         int has_text = module->toolchain.count <= 256;
         int has_manifest = module->manifest.count <= PLUGIN_MANIFEST_MAX_BYTES;
-        values[4] = has_text ? worker_text(module->toolchain) : plugin_value_null();
+        values[4] = has_text ? plugin_worker_text(module->toolchain) : plugin_value_null();
         values[5] = plugin_value_int((int64_t)module->toolchain.count);
-        values[6] = has_manifest ? worker_text(module->manifest) : plugin_value_null();
+        values[6] = has_manifest ? plugin_worker_text(module->manifest) : plugin_value_null();
         values[7] = plugin_value_int((int64_t)module->manifest.count);
         values[8] = table(module->functions, module->function_count, sizeof(plugin_function),
                           offsetof(plugin_function, invoke));
@@ -155,23 +156,24 @@ void worker_describe(const plugin_module *module, plugin_value *values, plugin_w
 static void describe(void) {
     plugin_value values[WORKER_DESCRIPTION_VALUES];
     plugin_wire_message message;
-    worker_describe(worker_module, values, &message);
-    if (plugin_wire_measure(&message) > PLUGIN_WIRE_DESCRIPTION_MIB << 20) worker_fail("", PLUGIN_WIRE_FAIL_TOO_LARGE);
-    worker_ask(message);
+    plugin_worker_describe(plugin_worker_module, values, &message);
+    if (plugin_wire_measure(&message) > PLUGIN_WIRE_DESCRIPTION_MIB << 20)
+        plugin_worker_fail("", PLUGIN_WIRE_FAIL_TOO_LARGE);
+    plugin_worker_ask(message);
 }
 
 static void open_module(const char *path) {
     void *image = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!image) {
         const char *reason = dlerror();
-        worker_fail(reason ? reason : "unknown reason", PLUGIN_WIRE_FAIL_OPEN);
+        plugin_worker_fail(reason ? reason : "unknown reason", PLUGIN_WIRE_FAIL_OPEN);
     }
     void *symbol = dlsym(image, PLUGIN_ENTRY_SYMBOL);
-    if (!symbol) worker_fail("", PLUGIN_WIRE_FAIL_NO_ENTRY);
+    if (!symbol) plugin_worker_fail("", PLUGIN_WIRE_FAIL_NO_ENTRY);
     plugin_module_entry_function entry;
     memcpy(&entry, &symbol, sizeof entry);
-    worker_module = entry();
-    if (!worker_module) worker_fail("", PLUGIN_WIRE_FAIL_NULL);
+    plugin_worker_module = entry();
+    if (!plugin_worker_module) plugin_worker_fail("", PLUGIN_WIRE_FAIL_NULL);
 }
 
 /* --------------------------------------------------------------------------------------- start */
@@ -179,7 +181,7 @@ static void open_module(const char *path) {
 /* Unlike SIG_IGN, a function is not inherited by programs that the module starts. */
 static void pass_over(int signal) { (void)signal; }
 
-void worker_close_from(int first) {
+void plugin_worker_close_from(int first) {
     if (close_range((unsigned)first, ~0u, 0) == 0) return;
     /* Kernels before 5.9, and some containers, do not have that. */
     long end = sysconf(_SC_OPEN_MAX);
@@ -188,7 +190,7 @@ void worker_close_from(int first) {
 
 static pid_t host_process;
 
-void worker_die_with_host(void) {
+void plugin_worker_die_with_host(void) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != host_process) _exit(0); /* it has ended already */
 }
@@ -196,19 +198,19 @@ void worker_die_with_host(void) {
 /* The process ends with the host, and otherwise only by it: not by what ends the host in an orderly way. */
 static void attach(const char *host) {
     host_process = (pid_t)strtol(host, NULL, 10);
-    worker_die_with_host();
+    plugin_worker_die_with_host();
     setsid(); /* signals of a terminal are for the host */
     struct sigaction action = {.sa_handler = pass_over, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
-    worker_close_from(PLUGIN_WIRE_SOCKET + 1); /* the host has not meant them for the worker */
+    plugin_worker_close_from(PLUGIN_WIRE_SOCKET + 1); /* the host has not meant them for the worker */
     fcntl(PLUGIN_WIRE_SOCKET, F_SETFD, FD_CLOEXEC);
 }
 
 int plugin_worker_main(int count, char **arguments) {
     if (count > 4 && (strcmp(arguments[1], "scan") == 0 || strcmp(arguments[1], "describe") == 0))
-        worker_scan(count - 1, arguments + 1);
+        plugin_worker_scan(count - 1, arguments + 1);
     int is_debugged = count == 4 && strcmp(arguments[3], "debug") == 0;
     if (count != 3 && !is_debugged) {
         fputs("pluginhost-worker is started by a plugin host, for a module in a process of its own.\n", stderr);
@@ -216,15 +218,15 @@ int plugin_worker_main(int count, char **arguments) {
     }
     attach(arguments[2]);
     setvbuf(stdout, NULL, _IOLBF, 0); /* so that what a module prints is there if it crashes */
-    worker_wire = plugin_wire_map(PLUGIN_WIRE_MEMORY, PLUGIN_WIRE_WORKER);
-    if (!worker_wire) worker_give_up("the shared memory cannot be mapped");
+    plugin_worker_wire = plugin_wire_map(PLUGIN_WIRE_MEMORY, PLUGIN_WIRE_WORKER);
+    if (!plugin_worker_wire) plugin_worker_give_up("the shared memory cannot be mapped");
     close(PLUGIN_WIRE_MEMORY);
-    worker_use_rooms();
-    worker_make_table();
+    plugin_worker_use_rooms();
+    plugin_worker_make_table();
     plugin_wire_message limits = receive();
-    worker_confine(&limits);
+    plugin_worker_confine(&limits);
     plugin_wire_dispose(&limits);
-    if (is_debugged) worker_await_debugger();
+    if (is_debugged) plugin_worker_await_debugger();
     open_module(arguments[1]);
     describe();
     receive_messages();

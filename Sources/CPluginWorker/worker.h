@@ -24,144 +24,144 @@
 #include <pthread.h>
 
 /* The module, as its entry function has described it, and the table that it gets. */
-extern const plugin_module *worker_module;
-extern plugin_host worker_table;
-extern plugin_context worker_context;
-extern plugin_wire *worker_wire;
+extern const plugin_module *plugin_worker_module;
+extern plugin_host plugin_worker_table;
+extern plugin_context plugin_worker_context;
+extern plugin_wire *plugin_worker_wire;
 
 /* An object or a callback that the module has made. Its address is the number by which the host names it. */
-typedef struct worker_object {
+typedef struct plugin_worker_object {
     void *instance; /* or the data of the callback */
     void (*destroy)(void *instance);
     plugin_invoke invoke; /* of a callback */
-} worker_object;
+} plugin_worker_object;
 
 /* A call that runs on this thread. */
-typedef struct worker_frame {
+typedef struct plugin_worker_frame {
     plugin_token token;
-    struct worker_frame *outer;
-} worker_frame;
+    struct plugin_worker_frame *outer;
+} plugin_worker_frame;
 
 /* exchange.c */
 
 /* Begins to ask on behalf of this thread: takes the channel of the call that runs on it, or one of its own. */
-uint32_t worker_begin(void);
+uint32_t plugin_worker_begin(void);
 /* The same for replies, and for what the host answers at once: some channels are kept for them. */
-uint32_t worker_begin_brief(void);
-void worker_end(uint32_t channel);
+uint32_t plugin_worker_begin_brief(void);
+void plugin_worker_end(uint32_t channel);
 /* Sends a message and waits for the answer, which replaces it; `values` of the message are borrowed. Returns
- * PLUGIN_WIRE_PUT; without an answer, PLUGIN_WIRE_TOO_LARGE or PLUGIN_WIRE_NO_ROOM. Between worker_begin and
- * worker_end. */
-int worker_exchange(uint32_t channel, plugin_wire_message *message);
+ * PLUGIN_WIRE_PUT; without an answer, PLUGIN_WIRE_TOO_LARGE or PLUGIN_WIRE_NO_ROOM. Between plugin_worker_begin and
+ * plugin_worker_end. */
+int plugin_worker_exchange(uint32_t channel, plugin_wire_message *message);
 /* All of that for messages that the host answers at once, and without values. Returns `a` of the answer; 0 if the
  * message is too large. */
-uint64_t worker_ask(plugin_wire_message message);
+uint64_t plugin_worker_ask(plugin_wire_message message);
 /* Returns a message without values. */
-plugin_wire_message worker_message(enum plugin_wire_kind kind);
+plugin_wire_message plugin_worker_message(enum plugin_wire_kind kind);
 /* Asks for something whose answer is an outcome. The completion gets the outcome on this thread. */
-void worker_ask_for_outcome(plugin_wire_message message, plugin_completion completion, void *data);
+void plugin_worker_ask_for_outcome(plugin_wire_message message, plugin_completion completion, void *data);
 /* Serves a channel of the host until the end. For pthread_create; the argument is the number of the channel. */
-void *worker_serve(void *channel);
+void *plugin_worker_serve(void *channel);
 /* Destroys an instance: UNMAKE, which the host sends over the socket if it cannot wait. */
-void worker_unmake(const plugin_wire_message *message);
+void plugin_worker_unmake(const plugin_wire_message *message);
 /* The token of the call that runs on this thread, or 0. */
-plugin_token worker_current(void);
+plugin_token plugin_worker_current(void);
 
 /* requests.c */
 
-void worker_make_table(void);
-plugin_value worker_text(plugin_string string);
-plugin_string worker_string(const plugin_value *value);
+void plugin_worker_make_table(void);
+plugin_value plugin_worker_text(plugin_string string);
+plugin_string plugin_worker_string(const plugin_value *value);
 /* Passes the outcome in a message to a completion, and tells the host that it is no longer needed. */
-void worker_pass_outcome(plugin_wire_message *message, plugin_completion completion, void *data);
+void plugin_worker_pass_outcome(plugin_wire_message *message, plugin_completion completion, void *data);
 /* Passes the error for values that were not sent: PLUGIN_WIRE_TOO_LARGE or PLUGIN_WIRE_NO_ROOM. */
-void worker_fail_unsent(int reason, plugin_completion completion, void *data);
+void plugin_worker_fail_unsent(int reason, plugin_completion completion, void *data);
 /* The request as values; at most WORKER_REQUEST_VALUES. */
 enum { WORKER_REQUEST_VALUES = 10 };
-void worker_put_request(const plugin_request *request, plugin_value *values);
+void plugin_worker_put_request(const plugin_request *request, plugin_value *values);
 /* A request that was begun, and the one to whom its outcome goes. */
-typedef struct worker_pending {
+typedef struct plugin_worker_pending {
     plugin_completion completion;
     void *data;
-} worker_pending;
+} plugin_worker_pending;
 
 /* extensions.c */
 
-const void *worker_extension(const plugin_host *host, plugin_string identifier);
+const void *plugin_worker_extension(const plugin_host *host, plugin_string identifier);
 
 /* jobs.c */
 
 /* Runs a one-way message of the host on this thread, and disposes of it. */
-void worker_run(plugin_wire_message *message);
+void plugin_worker_run(plugin_wire_message *message);
 /* Runs one on a thread that it may keep. Takes the values over. */
-void worker_run_later(const plugin_wire_message *message);
+void plugin_worker_run_later(const plugin_wire_message *message);
 /* A cancel handler that the host has been asked to call. */
-typedef struct worker_handler {
+typedef struct plugin_worker_handler {
     void (*handler)(void *data, int32_t cancelled);
     void *data;
-} worker_handler;
+} plugin_worker_handler;
 
 /* confine.c */
 
 /* Limits what this process may reach and use, as a message CONFINE says, and reports what is not possible. Must be
  * called while there is one thread, and no module. */
-void worker_confine(const plugin_wire_message *message);
+void plugin_worker_confine(const plugin_wire_message *message);
 /* The limits of this process; see PLUGIN_WIRE_CONFINE. */
-typedef struct worker_limits {
+typedef struct plugin_worker_limits {
     int64_t sandbox, network;
     uint64_t memory, seconds, descriptors, processes;
     const plugin_value *own_folders, *readable, *writable, *connects, *binds; /* lists */
-} worker_limits;
+} plugin_worker_limits;
 /* Notes a part of the limits or of the sandbox that cannot be had, and the reason. */
-void worker_lacks(const char *part, const char *reason);
-void worker_lacks_by_errno(const char *part);
+void plugin_worker_lacks(const char *part, const char *reason);
+void plugin_worker_lacks_by_errno(const char *part);
 /* The version of Landlock; less than 1, and sets errno, if there is none. */
-long worker_landlock_version(void);
+long plugin_worker_landlock_version(void);
 
 /* filter.c */
 
 /* Refuses system calls from now on. */
-void worker_filter_calls(const worker_limits *limits);
+void plugin_worker_filter_calls(const plugin_worker_limits *limits);
 
 /* rooms.c */
 
 /* Takes a descriptor that the host has sent. */
-void worker_keep_room(uint32_t room, int descriptor);
+void plugin_worker_keep_room(uint32_t room, int descriptor);
 /* Makes the shared memory use rooms. */
-void worker_use_rooms(void);
+void plugin_worker_use_rooms(void);
 
 /* debugger.c */
 
 /* Waits until a debugger is attached to this process. */
-void worker_await_debugger(void);
+void plugin_worker_await_debugger(void);
 
 /* serve.c */
 
 /* Makes this process end with the host. */
-void worker_die_with_host(void);
+void plugin_worker_die_with_host(void);
 /* Tells the host why the file is not served, and waits to be ended. */
-_Noreturn void worker_fail(const char *details, uint64_t reason);
+_Noreturn void plugin_worker_fail(const char *details, uint64_t reason);
 /* Whether a thread receives the host's messages: not while the file is being opened. */
-int worker_listens(void);
+int plugin_worker_listens(void);
 /* Receives one of them, on the only thread that does. */
-void worker_receive_message(void);
+void plugin_worker_receive_message(void);
 
 /* Sends the host a number: one of the channels for requests of the worker's own threads, which it is to serve; or a
  * room that is no longer used, with PLUGIN_WIRE_LEFT. */
-void worker_announce(uint32_t number);
+void plugin_worker_announce(uint32_t number);
 /* Ends the process, because memory or threads have run out. */
-_Noreturn void worker_give_up(const char *reason);
+_Noreturn void plugin_worker_give_up(const char *reason);
 /* malloc that gives up instead of returning null. */
-void *worker_allocate(size_t size);
+void *plugin_worker_allocate(size_t size);
 /* Describes a module, as far as the host would read its description. `values` are those of the message. */
 enum { WORKER_DESCRIPTION_VALUES = 11 };
-void worker_describe(const plugin_module *module, plugin_value *values, plugin_wire_message *message);
+void plugin_worker_describe(const plugin_module *module, plugin_value *values, plugin_wire_message *message);
 /* Closes all descriptors from this one on. */
-void worker_close_from(int first);
+void plugin_worker_close_from(int first);
 
 /* scan.c */
 
 /* Opens files and calls their entry functions, and ends the process. */
-_Noreturn void worker_scan(int count, char **arguments);
+_Noreturn void plugin_worker_scan(int count, char **arguments);
 
 #endif
