@@ -4,7 +4,9 @@ internal import PluginHost
 extension OptionSpecification {
     static let plugins = OptionSpecification(
         name: "--plugins", value: "dir", repeats: true,
-        help: "A folder with modules; can be given more than once. (default: $PLUGINHOST_PATH, then ./plugins)")
+        help:
+            "A folder with modules; can be given more than once. Commands other than 'run' then load these modules "
+            + "instead of asking a running host. (default: $PLUGINHOST_PATH, then ./plugins)")
     static let recursive = OptionSpecification(
         name: "--recursive", help: "Include the subfolders of the plugins folders.")
     static let trust = OptionSpecification(
@@ -53,7 +55,10 @@ extension OptionSpecification {
         name: "--timeout", value: "seconds", help: "The deadline, a positive number.")
     static let json = OptionSpecification(name: "--json", help: "Print JSON, for programs.")
     static let attach = OptionSpecification(
-        name: "--attach", value: "path", help: "Use the running host that listens on this socket.")
+        name: "--attach", value: "path", help:
+            "Use the running host that listens on this socket. (default, unless '--plugins' or another option of a host "
+            + "is given, or PLUGINHOST_PATH is set: the host on $PLUGINHOST_SOCKET or "
+            + "$XDG_RUNTIME_DIR/pluginhost.sock, if there is one)")
 
     /// The options that configure a host of the command's own.
     static let hosting: [OptionSpecification] = [

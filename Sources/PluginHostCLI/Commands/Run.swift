@@ -5,7 +5,11 @@ internal import PluginHost
 /// `pluginhost run`
 enum Run: Command {
     static let socket = OptionSpecification(
-        name: "--socket", value: "path", help: "Answer other commands ('--attach') on a Unix socket at this path.")
+        name: "--socket", value: "path",
+        help:
+            "Answer other commands ('--attach') on a Unix socket at this path. (default: $PLUGINHOST_SOCKET, else "
+            + "$XDG_RUNTIME_DIR/pluginhost.sock, unless another host listens there; none if $PLUGINHOST_SOCKET is "
+            + "empty)")
 
     static let maxCalls = OptionSpecification(
         name: "--max-calls", value: "count",
@@ -67,11 +71,8 @@ enum Run: Command {
         announcer.started(host.modules)
         announcer.watching(configuration.folders)
 
-        var server: ControlServer?
-        if let path = arguments.value(of: socket) {
-            server = try ControlServer(path: path, limits: limits, log: log, handler: service.answer)
-            announcer.listening(path)
-        }
+        let server = try startServer(service, limits, invocation, log)
+        if let server { announcer.listening(server.path) }
         takeBackSignals(log)
         let follower = Task(executorPreference: BlockingExecutor.shared) {
             for await change in changes {
@@ -97,6 +98,26 @@ enum Run: Command {
         host.shutdown()
         if invocation.has(profile) { console.printProfile(host.profile.record, asJSON: invocation.isJSON) }
         if let traceFile { try write(host.profile.chromeTrace, to: traceFile) }
+    }
+
+    /// Starts the control socket at the path of `--socket`, or at the default path. Returns `nil` if no path was given
+    /// and the default one cannot be used, for instance because another host listens there.
+    private static func startServer(
+        _ service: LocalHost, _ limits: ControlServer.Limits, _ invocation: Invocation,
+        _ log: @escaping @Sendable (LogEntry) -> Void
+    ) throws(PluginError) -> ControlServer? {
+        let given = invocation.arguments.value(of: socket)
+        guard let path = given ?? DefaultSocket.path(invocation.variables) else { return nil }
+        do throws(PluginError) {
+            return try ControlServer(path: path, limits: limits, log: log, handler: service.answer)
+        } catch {
+            if given != nil { throw error }
+            log(
+                LogEntry(
+                    level: .warning,
+                    message: "\(error.line) This host has no socket; give it one of its own with '\(socket.name)'."))
+            return nil
+        }
     }
 
     /// Restores the handling of signals that a module has changed: a module that ignores SIGTERM must not keep the
