@@ -37,10 +37,10 @@ extension OptionSpecification {
             "A file with a JSON object of module configurations by module name, and with the rules for isolated "
             + "modules in the list 'isolation'. 'run' applies changes of the file, except those of the rules.")
     static let log = OptionSpecification(
-        name: "--log", value: "form",
+        name: "--log", value: "form", choices: ["text", "json"],
         help: "The form of the log on standard error: 'text', or 'json' with an object on each line. (default: text)")
     static let logLevel = OptionSpecification(
-        name: "--log-level", value: "level",
+        name: "--log-level", value: "level", choices: ["debug", "info", "warning", "error"],
         help: "The lowest level that is logged: debug, info, warning or error. (default: info for 'run', else warning)")
     static let scheme = OptionSpecification(
         name: "--scheme", value: "name", repeats: true,
@@ -55,7 +55,8 @@ extension OptionSpecification {
         name: "--timeout", value: "seconds", help: "The deadline, a positive number.")
     static let json = OptionSpecification(name: "--json", help: "Print JSON, for programs.")
     static let attach = OptionSpecification(
-        name: "--attach", value: "path", help:
+        name: "--attach", value: "path",
+        help:
             "Use the running host that listens on this socket. (default, unless '--plugins' or another option of a host "
             + "is given, or PLUGINHOST_PATH is set: the host on $PLUGINHOST_SOCKET or "
             + "$XDG_RUNTIME_DIR/pluginhost.sock, if there is one)")
