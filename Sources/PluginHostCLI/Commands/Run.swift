@@ -54,7 +54,8 @@ enum Run: Command {
         var navigation: NavigationPrompt?
         let service = try LocalHost(starting: configuration) { (host) throws(PluginError) in
             guard invocation.has(navigate) else { return }
-            navigation = try NavigationPrompt(host, console: console, asJSON: invocation.isJSON)
+            navigation = try NavigationPrompt(
+                host, console: console, variables: invocation.variables, asJSON: invocation.isJSON)
         }
         let host = service.host
         defer { host.shutdown() }
@@ -65,8 +66,15 @@ enum Run: Command {
         let suspension = host.installSignalEvents()
         defer { suspension.cancel() }
         // Suspension also stops the threads that write, so the output of modules is written first.
-        let flushing = host.on("host.suspended") { _ in console.flush() }
-        defer { flushing.cancel() }
+        let flushing = host.on("host.suspended") { _ in
+            LineEditor.suspend()
+            console.flush()
+        }
+        let resuming = host.on("host.resumed") { _ in LineEditor.resume() }
+        defer {
+            flushing.cancel()
+            resuming.cancel()
+        }
         let changes = host.changes
         announcer.started(host.modules)
         announcer.watching(configuration.folders)
@@ -82,7 +90,7 @@ enum Run: Command {
             }
         }
         if navigation != nil || Prompt.isPossible {
-            let prompt = Prompt(host: service, console: console)
+            let prompt = Prompt(host: service, console: console, variables: invocation.variables)
             Task(executorPreference: BlockingExecutor.shared) { [navigation] in
                 if let navigation { await navigation.run() } else { await prompt.run() }
                 stop.stop()
@@ -91,6 +99,7 @@ enum Run: Command {
         stop.wait()
         stop.hasBegun()
         console.promptAnswered()
+        LineEditor.close()
         announcer.stopping()
         service.changes.finish()
         server?.stop()
