@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include "plugin_host_editor.h"
 #include "thread_context.h"
 
 enum { backtrace_max = 64 };
@@ -294,6 +295,7 @@ static _Noreturn void fail_exit(void) {
         say(step);
         say("\n");
     }
+    plugin_host_editor_restore();
     for (;;) syscall(SYS_exit_group, software_error);
 }
 

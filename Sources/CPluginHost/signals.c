@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "blame.h"
+#include "plugin_host_editor.h"
 #include "thread_context.h"
 
 static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
@@ -56,6 +57,7 @@ static const char *signal_name(int number) {
 
 static void report(int number, const ucontext_t *context) {
     plugin_host_mark_journals("fatal", plugin_host_culprit(context));
+    plugin_host_editor_restore();
     const plugin_host_thread *thread = plugin_host_this_thread;
     say("pluginhost: fatal signal ");
     say(signal_name(number));

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "plugin_host_signals.h"
 
+#include "plugin_host_editor.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -28,6 +30,7 @@ static int wait_for(sem_t *posted, uint32_t seconds) {
 /* Ends the process immediately. Does not use _exit(2): the program's definition of it records which module ends the
  * process, but no module does so here, even if the signal has interrupted code of one. */
 static _Noreturn void leave(int code) {
+    plugin_host_editor_restore();
     for (;;) syscall(SYS_exit_group, code);
 }
 

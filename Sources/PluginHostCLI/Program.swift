@@ -11,12 +11,13 @@ internal import PluginHost
 struct Program {
     static let name = "pluginhost"
     static let version = "0.1.0"
-    private static let overview = "Load modules from shared libraries and perform their actions."
+    static let overview = "Load modules from shared libraries and perform their actions."
     static let commands: [any Command.Type] = [
         Run.self, List.self, Call.self, Release.self, Open.self, Post.self, Routes.self, Services.self, Stats.self,
         Resolve.self, Remove.self, Rollback.self, Versions.self, Restart.self, Events.self,
-        Inspect.self, Check.self, MakeFacade.self, New.self,
+        Inspect.self, Check.self, MakeFacade.self, New.self, Completions.self, Man.self,
     ]
+    static var specifications: [CommandSpecification] { commands.map { $0.specification } }
 
     private let console: Console
     private let variables: [String: String]
@@ -37,10 +38,19 @@ struct Program {
     private static func answer(_ arguments: [String]) async -> Never {
         if arguments.first == CheckChild.word { await CheckChild.run(Array(arguments.dropFirst())) }
         let variables = ProcessInfo.processInfo.environment
+        if arguments.first == ShellCompletion.word { await complete(Array(arguments.dropFirst()), variables) }
         let program = Program(console: Console(environment: variables), variables: variables)
         let code = await program.run(arguments)
         program.console.flush()
         plugin_host_end(code.rawValue)
+    }
+
+    private static func complete(_ arguments: [String], _ variables: [String: String]) async -> Never {
+        let console = Console(environment: variables)
+        let lines = await ShellCompletion.answer(arguments, specifications, variables)
+        if !lines.isEmpty { console.print(lines) }
+        console.flush()
+        plugin_host_end(ExitCode.success.rawValue)
     }
 
     /// Opens those of the standard descriptors that are closed. Otherwise, files opened later would get these
@@ -76,7 +86,7 @@ struct Program {
     /// Returns the help page of a command, or of the program if `name` is `nil`.
     private func helpPage(of name: String?) throws(PluginError) -> String {
         guard let name else {
-            return help.overview(Self.overview, commands: Self.commands.map { $0.specification })
+            return help.overview(Self.overview, commands: Self.specifications)
         }
         return help.page(of: try command(named: name).specification)
     }

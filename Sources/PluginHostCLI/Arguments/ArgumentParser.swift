@@ -58,7 +58,7 @@ struct ArgumentParser: Sendable {
         _ argument: String, _ rest: inout ArraySlice<String>, into parsed: inout ParsedArguments
     ) throws(PluginError) {
         let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        guard let option = option(named: parts[0]) else {
+        guard let option = command.option(named: parts[0]) else {
             let close = didYouMean(parts[0], command.allOptions.map(\.name))
             throw .usage("Unknown option '\(parts[0].shortened)'.\(close)")
         }
@@ -70,7 +70,7 @@ struct ArgumentParser: Sendable {
         let value: String
         if parts.count > 1 {
             value = parts[1]
-        } else if let next = rest.first, !next.hasPrefix("--"), self.option(named: next) == nil {
+        } else if let next = rest.first, !next.hasPrefix("--"), command.option(named: next) == nil {
             value = next
             rest.removeFirst()
         } else {
@@ -78,10 +78,6 @@ struct ArgumentParser: Sendable {
         }
         try Self.checkPath(value, name, "the option '\(option.name)'")
         parsed.values[option.name, default: []].append(value)
-    }
-
-    private func option(named name: String) -> OptionSpecification? {
-        command.allOptions.first { $0.name == name || $0.short == name }
     }
 
     private func checkPositionals(_ positionals: [String]) throws(PluginError) {

@@ -1,4 +1,23 @@
-/// The declaration of an option, for the parser and for help pages.
+/// What a value names, for completion.
+enum ValueKind: Sendable, Equatable {
+    /// Any text.
+    case text
+    case choice([String])
+    case file, folder
+    /// The name of a module.
+    case module
+    /// The name of a module, or a file.
+    case moduleOrFile
+    /// What a call addresses: a target, a service or an object.
+    case receiver
+    case action
+    /// A parameter of the action, `name=value`.
+    case parameter
+    case url
+    case command
+}
+
+/// The declaration of an option, for the parser, help pages, man pages and completion.
 struct OptionSpecification: Sendable {
     /// The name with its two dashes.
     let name: String
@@ -6,7 +25,20 @@ struct OptionSpecification: Sendable {
     /// The name of the value in help pages; `nil` for a flag.
     var value: String? = nil
     var repeats = false
+    /// The values that the option accepts; empty if they are not a fixed list.
+    var choices: [String] = []
     let help: String
+
+    /// What its value names.
+    var kind: ValueKind {
+        switch value {
+        case _ where !choices.isEmpty: .choice(choices)
+        case "dir": .folder
+        case "file", "path", "path-or-url": .file
+        case "module": .module
+        default: .text
+        }
+    }
 
     /// The option as help pages list it.
     var label: String { (short.map { "\($0), " } ?? "") + name + (value.map { " <\($0)>" } ?? "") }
@@ -18,6 +50,7 @@ struct ArgumentSpecification: Sendable {
     var isRequired = true
     /// Whether the argument takes all following words. Only the last argument of a command can.
     var repeats = false
+    var kind = ValueKind.text
     let help: String
 }
 

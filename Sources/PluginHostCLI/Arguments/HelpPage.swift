@@ -42,7 +42,7 @@ struct HelpPage: Sendable {
         return (program.isEmpty ? [] : [program]) + [command.name] + options + arguments
     }
 
-    private func section(_ title: String, rows: [(label: String, help: String)]) -> String {
+    func section(_ title: String, rows: [(label: String, help: String)]) -> String {
         let lines = rows.map { row in
             let label = "  " + row.label
             let gap = String(repeating: " ", count: max(0, Self.indent - label.count))

@@ -4,7 +4,9 @@ internal import PluginHost
 extension OptionSpecification {
     static let plugins = OptionSpecification(
         name: "--plugins", value: "dir", repeats: true,
-        help: "A folder with modules; can be given more than once. (default: $PLUGINHOST_PATH, then ./plugins)")
+        help:
+            "A folder with modules; can be given more than once. Commands other than 'run' then load these modules "
+            + "instead of asking a running host. (default: $PLUGINHOST_PATH, then ./plugins)")
     static let recursive = OptionSpecification(
         name: "--recursive", help: "Include the subfolders of the plugins folders.")
     static let trust = OptionSpecification(
@@ -34,10 +36,10 @@ extension OptionSpecification {
             "A file with a JSON object of module configurations by module name, and with the rules for isolated "
             + "modules in the list 'isolation'. 'run' applies changes of the file, except those of the rules.")
     static let log = OptionSpecification(
-        name: "--log", value: "form",
+        name: "--log", value: "form", choices: ["text", "json"],
         help: "The form of the log on standard error: 'text', or 'json' with an object on each line. (default: text)")
     static let logLevel = OptionSpecification(
-        name: "--log-level", value: "level",
+        name: "--log-level", value: "level", choices: ["debug", "info", "warning", "error"],
         help: "The lowest level that is logged: debug, info, warning or error. (default: info for 'run', else warning)")
     static let scheme = OptionSpecification(
         name: "--scheme", value: "name", repeats: true,
@@ -52,7 +54,11 @@ extension OptionSpecification {
         name: "--timeout", value: "seconds", help: "The deadline, a positive number.")
     static let json = OptionSpecification(name: "--json", help: "Print JSON, for programs.")
     static let attach = OptionSpecification(
-        name: "--attach", value: "path", help: "Use the running host that listens on this socket.")
+        name: "--attach", value: "path",
+        help:
+            "Use the running host that listens on this socket. (default, unless '--plugins' or another option of a host "
+            + "is given, or PLUGINHOST_PATH is set: the host on $PLUGINHOST_SOCKET or "
+            + "$XDG_RUNTIME_DIR/pluginhost.sock, if there is one)")
 
     /// The options that configure a host of the command's own.
     static let hosting: [OptionSpecification] = [

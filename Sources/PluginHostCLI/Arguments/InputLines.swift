@@ -5,6 +5,10 @@ internal import PluginABI
 struct InputLines {
     /// The bytes that were read but not yet returned as lines.
     private var rest: [UInt8] = []
+    /// Edits the lines; `nil` if they are read as they come.
+    private let editor: LineEditor?
+
+    init(editor: LineEditor? = nil) { self.editor = editor }
 
     /// Reads and performs commands, each a line of words, and reports those that fail. Shows the prompt on a terminal.
     /// Returns at the end of the input, and after `quit` or `exit`. Blocks this thread while it waits for input.
@@ -13,10 +17,7 @@ struct InputLines {
         perform: (_ name: String, _ words: [String]) async throws(PluginError) -> Void
     ) async {
         while true {
-            if isatty(0) == 1 { console.prompt(prompt) }
-            let line = next()
-            console.promptAnswered()
-            guard let line else { return }
+            guard let line = editor.map({ $0.next(prompt) }) ?? nextPlain(prompt, console) else { return }
             do throws(PluginError) {
                 let words = try shellWords(line)
                 guard let name = words.first else { continue }
@@ -26,6 +27,12 @@ struct InputLines {
                 console.report(error, asJSON: asJSON)
             }
         }
+    }
+
+    private mutating func nextPlain(_ prompt: String, _ console: Console) -> String? {
+        if isatty(0) == 1 { console.prompt(prompt) }
+        defer { console.promptAnswered() }
+        return next()
     }
 
     /// Returns the next line without its line feed; `nil` at the end of the input.

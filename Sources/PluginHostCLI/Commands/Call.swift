@@ -18,10 +18,12 @@ enum Call: Question {
         discussion: NamedValues.help,
         arguments: [
             ArgumentSpecification(
-                name: "target", help: "The name of the target or the service, or the number of the object."),
-            ArgumentSpecification(name: "action", help: "The name of the action."),
+                name: "target", kind: .receiver,
+                help: "The name of the target or the service, or the number of the object."),
+            ArgumentSpecification(name: "action", kind: .action, help: "The name of the action."),
             ArgumentSpecification(
-                name: "name=value", isRequired: false, repeats: true, help: "The parameters of the action."),
+                name: "name=value", isRequired: false, repeats: true, kind: .parameter,
+                help: "The parameters of the action."),
         ],
         options: OptionSpecification.hosting + [service, version, object, .timeout, .attach, .json])
 

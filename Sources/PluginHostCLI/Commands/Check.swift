@@ -31,7 +31,7 @@ enum Check: Command {
             + "own, so that a crash is a finding. The result of a check is: pass; warning or FAILURE, with what to do; "
             + "or skipped, with the reason. The exit code is 0 if no check fails, with or without warnings, 65 if one "
             + "fails, and 66 if there is no such file.",
-        arguments: [ArgumentSpecification(name: "file", help: "The shared library.")],
+        arguments: [ArgumentSpecification(name: "file", kind: .file, help: "The shared library.")],
         options: [
             seed, noCalls, with, isolate, config, .trust,
             OptionSpecification(

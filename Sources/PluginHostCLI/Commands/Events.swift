@@ -12,10 +12,9 @@ enum Events: Command {
         options: [follow, .attach, .json])
 
     static func run(_ invocation: Invocation) async throws(PluginError) {
-        guard invocation.has(.attach) else {
+        guard let host = try invocation.runningHost() else {
             throw .usage("'events' needs a running host; pass its socket with '\(OptionSpecification.attach.name)'.")
         }
-        let host = try invocation.host()
         var answer = try await host.request("events", [:])
         show(answer, invocation)
         while invocation.has(follow), answer["over"] != true, !invocation.console.isClosed {

@@ -7,7 +7,7 @@ enum Inspect: Question {
         overview: "Show the description of a module file, without registering it.",
         discussion: "The file's code runs in a process of its own. If it crashes, or does not end within the timeout "
             + "(default: 10 seconds), the file is reported as bad.",
-        arguments: [ArgumentSpecification(name: "file", help: "The shared library.")],
+        arguments: [ArgumentSpecification(name: "file", kind: .file, help: "The shared library.")],
         options: [.trust, .timeout, .json])
 
     static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value] {

@@ -1,4 +1,5 @@
 internal import PluginABI
+internal import PluginFile
 internal import PluginHost
 
 /// The arguments and the surroundings of a command.
@@ -10,21 +11,50 @@ struct Invocation: Sendable {
     /// The parameters of the host's method, for a question.
     var parameters: [String: Value] = [:]
 
+    /// The host of the prompt at which the command was entered; `nil` if it was entered in a shell.
+    var promptHost: (any HostService)? = nil
+
     var isJSON: Bool { arguments.has(.json) }
 
     func has(_ option: OptionSpecification) -> Bool { arguments.has(option) }
 
-    /// Returns the host that the command uses: a running one, or one of its own.
+    /// Returns the host that the command uses: that of the prompt, a running one, or one of its own.
+    ///
+    /// A command with `--plugins` or another option of a host has a host of its own, and so has one in an environment
+    /// with `PLUGINHOST_PATH`. Any other command uses the host on the default socket, if there is one.
     func host() throws(PluginError) -> any HostService {
-        if let path = arguments.value(of: .attach) {
-            for option in OptionSpecification.hosting where has(option) {
-                throw .usage("'\(option.name)' has no effect on a host that is already running ('--attach').")
-            }
-            return try AttachedHost(path: path)
-        }
+        if let host = try runningHost() { return host }
         var configuration = try arguments.configuration(
             environment: variables, log: try arguments.log(to: console, from: .warning))
         configuration.watches = false
         return try LocalHost(starting: configuration)
     }
+
+    /// Returns the running host that the command uses; `nil` if there is none, or if the command has one of its own.
+    func runningHost() throws(PluginError) -> (any HostService)? {
+        if let promptHost { return BorrowedHost(host: promptHost) }
+        let choices = OptionSpecification.hosting.filter(has)
+        if let path = arguments.value(of: .attach) {
+            if let option = choices.first {
+                throw .usage("'\(option.name)' has no effect on a host that is already running ('--attach').")
+            }
+            return try AttachedHost(path: path)
+        }
+        guard choices.isEmpty, variables["PLUGINHOST_PATH", default: ""].isEmpty,
+            let host = try DefaultSocket.host(variables)
+        else { return nil }
+        console.diagnose("Using the host on \(host.path.printable).")
+        return host
+    }
+}
+
+/// A host whose use by a command ends without ending the host.
+private struct BorrowedHost: HostService {
+    let host: any HostService
+
+    func request(_ method: String, _ parameters: [String: Value]) async throws(PluginError) -> Value {
+        try await host.request(method, parameters)
+    }
+
+    func end() {}
 }

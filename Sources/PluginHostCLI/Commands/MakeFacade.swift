@@ -18,8 +18,8 @@ enum MakeFacade: Question {
             + "changed: 'pluginhost facade libA.so > Sources/B/AFacade.swift'.",
         arguments: [
             ArgumentSpecification(
-                name: "module", help: "The name of a module, or a shared library (contains '/' or ends in '.so')."
-            )
+                name: "module", kind: .moduleOrFile,
+                help: "The name of a module, or a shared library (contains '/' or ends in '.so').")
         ],
         options: [name, isPublic] + OptionSpecification.hosting + [.timeout, .attach])
 

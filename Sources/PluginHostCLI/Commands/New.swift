@@ -4,7 +4,8 @@ internal import PluginABI
 /// `pluginhost new NAME`
 enum New: Command {
     static let language = OptionSpecification(
-        name: "--language", value: "language", help: "The language of the module: swift or c. (default: swift)")
+        name: "--language", value: "language", choices: ["swift", "c"],
+        help: "The language of the module: swift or c. (default: swift)")
     static let dependency = OptionSpecification(
         name: "--dependency", value: "path-or-url",
         help: "The location of PluginHost for the package. (default: the clone in which this program was built)")

@@ -10,7 +10,8 @@ enum Open: Question {
         overview: "Open a URL, as a remote caller, and print the result.",
         discussion: "A remote caller reaches only actions that are declared remote.",
         arguments: [
-            ArgumentSpecification(name: "url", help: "The URL, for instance 'app://target/action?name=value'.")
+            ArgumentSpecification(
+                name: "url", kind: .url, help: "The URL, for instance 'app://target/action?name=value'.")
         ],
         options: [local] + OptionSpecification.hosting + [.timeout, .attach, .json])
 

@@ -11,7 +11,7 @@ enum Remove: Question {
         discussion:
             "The command is refused, with the reason, while other modules depend on the module. A removal is carried "
             + "out completely or not at all. 'rollback' puts the module back.",
-        arguments: [ArgumentSpecification(name: "name", help: "The name of the module.")],
+        arguments: [ArgumentSpecification(name: "name", kind: .module, help: "The name of the module.")],
         options: OptionSpecification.hosting + [force, dryRun, .attach, .json])
 
     static func parameters(_ arguments: ParsedArguments) -> [String: Value] {

@@ -17,7 +17,7 @@ enum Resolve: Question {
             + "remote unless '--local' is given. With '--pattern', if neither the pattern nor the URL has a scheme, "
             + "they are plain paths. The exit code is 0 whatever the answer is.",
         arguments: [
-            ArgumentSpecification(name: "url", help: "The URL, for instance 'app://shop/detail/42'.")
+            ArgumentSpecification(name: "url", kind: .url, help: "The URL, for instance 'app://shop/detail/42'.")
         ],
         options: [pattern, local] + OptionSpecification.hosting + [.attach, .json])
 
@@ -34,6 +34,11 @@ enum Resolve: Question {
         let length = try arguments.urlLength ?? URLPattern.defaultLength
         let taken = try pattern.match(arguments.positionals[0], maximumLength: length)
         return taken.map { ["matched": true, "parameters": .map($0)] } ?? ["matched": false]
+    }
+
+    static func ask(_ host: any HostService, _ invocation: Invocation) async throws(PluginError) {
+        if let answer = try await answerWithoutHost(invocation.arguments) { return try tell(answer, invocation) }
+        try tell(await host.request("resolve", invocation.parameters), invocation)
     }
 
     static func show(_ answer: Value, _ invocation: Invocation) {

@@ -8,7 +8,7 @@ enum Restart: Question {
         discussion:
             "The module hands its state over if it can. A module that has crashed too often is tried once more. Only "
             + "modules that run in processes of their own ('--isolate') can be restarted.",
-        arguments: [ArgumentSpecification(name: "name", help: "The name of the module.")],
+        arguments: [ArgumentSpecification(name: "name", kind: .module, help: "The name of the module.")],
         options: OptionSpecification.hosting + [.attach, .json])
 
     static func parameters(_ arguments: ParsedArguments) -> [String: Value] {

@@ -11,7 +11,7 @@ enum Rollback: Question {
         discussion:
             "The replaced version is kept, so that another rollback goes forward again. If the previous version does not "
             + "start, everything is restored as it was. A module that was removed is added again.",
-        arguments: [ArgumentSpecification(name: "name", help: "The name of the module.")],
+        arguments: [ArgumentSpecification(name: "name", kind: .module, help: "The name of the module.")],
         options: OptionSpecification.hosting + [version, Remove.force, Remove.dryRun, .attach, .json])
 
     static func parameters(_ arguments: ParsedArguments) -> [String: Value] {

@@ -5,7 +5,11 @@ internal import PluginHost
 /// `pluginhost run`
 enum Run: Command {
     static let socket = OptionSpecification(
-        name: "--socket", value: "path", help: "Answer other commands ('--attach') on a Unix socket at this path.")
+        name: "--socket", value: "path",
+        help:
+            "Answer other commands ('--attach') on a Unix socket at this path. (default: $PLUGINHOST_SOCKET, else "
+            + "$XDG_RUNTIME_DIR/pluginhost.sock, unless another host listens there; none if $PLUGINHOST_SOCKET is "
+            + "empty)")
 
     static let maxCalls = OptionSpecification(
         name: "--max-calls", value: "count",
@@ -50,7 +54,8 @@ enum Run: Command {
         var navigation: NavigationPrompt?
         let service = try LocalHost(starting: configuration) { (host) throws(PluginError) in
             guard invocation.has(navigate) else { return }
-            navigation = try NavigationPrompt(host, console: console, asJSON: invocation.isJSON)
+            navigation = try NavigationPrompt(
+                host, console: console, variables: invocation.variables, asJSON: invocation.isJSON)
         }
         let host = service.host
         defer { host.shutdown() }
@@ -61,17 +66,21 @@ enum Run: Command {
         let suspension = host.installSignalEvents()
         defer { suspension.cancel() }
         // Suspension also stops the threads that write, so the output of modules is written first.
-        let flushing = host.on("host.suspended") { _ in console.flush() }
-        defer { flushing.cancel() }
+        let flushing = host.on("host.suspended") { _ in
+            LineEditor.suspend()
+            console.flush()
+        }
+        let resuming = host.on("host.resumed") { _ in LineEditor.resume() }
+        defer {
+            flushing.cancel()
+            resuming.cancel()
+        }
         let changes = host.changes
         announcer.started(host.modules)
         announcer.watching(configuration.folders)
 
-        var server: ControlServer?
-        if let path = arguments.value(of: socket) {
-            server = try ControlServer(path: path, limits: limits, log: log, handler: service.answer)
-            announcer.listening(path)
-        }
+        let server = try startServer(service, limits, invocation, log)
+        if let server { announcer.listening(server.path) }
         takeBackSignals(log)
         let follower = Task(executorPreference: BlockingExecutor.shared) {
             for await change in changes {
@@ -81,7 +90,7 @@ enum Run: Command {
             }
         }
         if navigation != nil || Prompt.isPossible {
-            let prompt = Prompt(host: service, console: console)
+            let prompt = Prompt(host: service, console: console, variables: invocation.variables)
             Task(executorPreference: BlockingExecutor.shared) { [navigation] in
                 if let navigation { await navigation.run() } else { await prompt.run() }
                 stop.stop()
@@ -90,6 +99,7 @@ enum Run: Command {
         stop.wait()
         stop.hasBegun()
         console.promptAnswered()
+        LineEditor.close()
         announcer.stopping()
         service.changes.finish()
         server?.stop()
@@ -97,6 +107,26 @@ enum Run: Command {
         host.shutdown()
         if invocation.has(profile) { console.printProfile(host.profile.record, asJSON: invocation.isJSON) }
         if let traceFile { try write(host.profile.chromeTrace, to: traceFile) }
+    }
+
+    /// Starts the control socket at the path of `--socket`, or at the default path. Returns `nil` if no path was given
+    /// and the default one cannot be used, for instance because another host listens there.
+    private static func startServer(
+        _ service: LocalHost, _ limits: ControlServer.Limits, _ invocation: Invocation,
+        _ log: @escaping @Sendable (LogEntry) -> Void
+    ) throws(PluginError) -> ControlServer? {
+        let given = invocation.arguments.value(of: socket)
+        guard let path = given ?? DefaultSocket.path(invocation.variables) else { return nil }
+        do throws(PluginError) {
+            return try ControlServer(path: path, limits: limits, log: log, handler: service.answer)
+        } catch {
+            if given != nil { throw error }
+            log(
+                LogEntry(
+                    level: .warning,
+                    message: "\(error.line) This host has no socket; give it one of its own with '\(socket.name)'."))
+            return nil
+        }
     }
 
     /// Restores the handling of signals that a module has changed: a module that ignores SIGTERM must not keep the

@@ -6,7 +6,7 @@ enum Versions: Question {
         name: "versions",
         overview: "Show the kept versions of a module, the most recently kept first.",
         discussion: "A version is kept when it is replaced, removed or rolled back. 'rollback' puts one back.",
-        arguments: [ArgumentSpecification(name: "name", help: "The name of the module.")],
+        arguments: [ArgumentSpecification(name: "name", kind: .module, help: "The name of the module.")],
         options: OptionSpecification.hosting + [.attach, .json])
 
     static func parameters(_ arguments: ParsedArguments) -> [String: Value] {

@@ -7,7 +7,7 @@ final class AttachedHost: HostService {
     /// How long to wait for an answer beyond the timeout that the host was given.
     private static let grace = Duration.seconds(5)
 
-    private let path: String
+    let path: String
     private let patience: Duration
     private let answerLimit: Int
     private let descriptor: CInt

@@ -56,6 +56,8 @@ final class ControlServer: Sendable {
 
     typealias Answer = (connection: Int, task: Int, line: String?)
 
+    /// The path of the socket.
+    let path: String
     private let inbox = Mutex(Inbox())
     private let loopHasEnded = DispatchSemaphore(value: 0)
     /// The descriptor that wakes the thread.
@@ -65,6 +67,7 @@ final class ControlServer: Sendable {
         path: String, limits: Limits = Limits(), log: @escaping @Sendable (LogEntry) -> Void = { _ in },
         handler: @escaping RPCEndpoint.Handler
     ) throws(PluginError) {
+        self.path = path
         guard wakeDescriptor >= 0 else {
             throw PluginError(.cannotListen, "No descriptors are left: \(String(cString: strerror(errno))).")
         }

@@ -25,10 +25,18 @@ struct NavigationPrompt: Sendable {
     private let navigator: Navigator
     private let presenter: TerminalPresenter
     private let console: Console
+    private let variables: [String: String]
+
+    /// The names of the commands.
+    private static let names = [
+        "open", "push", "present", "stack", "pop", "dismiss", "root", "do", "emit", "show", "help", "quit",
+    ]
 
     /// Registers a navigator, so that modules can open pages as well.
-    init(_ host: PluginHost, console: Console, asJSON: Bool) throws(PluginError) {
-        (self.host, self.console) = (host, console)
+    init(
+        _ host: PluginHost, console: Console, variables: [String: String], asJSON: Bool
+    ) throws(PluginError) {
+        (self.host, self.console, self.variables) = (host, console, variables)
         presenter = TerminalPresenter(console: console, asJSON: asJSON)
         navigator = Navigator(host, presenter: presenter)
         try navigator.register()
@@ -36,7 +44,10 @@ struct NavigationPrompt: Sendable {
 
     /// Runs the prompt. Returns at `quit`, and at the end of the input.
     func run() async {
-        var lines = InputLines()
+        let editor = LineEditor(history: "history-navigate", variables) { _, before in
+            before.isEmpty ? Self.names.map { Candidate(text: $0) } : []
+        }
+        var lines = InputLines(editor: editor)
         await lines.takeCommands(
             Self.text, console, asJSON: presenter.asJSON
         ) { name, words async throws(PluginError) in
@@ -65,10 +76,7 @@ struct NavigationPrompt: Sendable {
             tell(try await host.emit(event, Parameters(words.untyped), from: top().object))
         case "help": console.print(presenter.asJSON ? Value.map(["help": .string(Self.help)]).json : Self.help)
         default:
-            let names = [
-                "open", "push", "present", "stack", "pop", "dismiss", "root", "do", "emit", "show", "help", "quit",
-            ]
-            throw .usage("There is no command '\(name.shortened)'.\(didYouMean(name, names))")
+            throw .usage("There is no command '\(name.shortened)'.\(didYouMean(name, Self.names))")
         }
     }
 

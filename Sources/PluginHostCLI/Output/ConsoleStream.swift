@@ -1,3 +1,4 @@
+internal import CPluginHost
 internal import Glibc
 internal import PluginHost
 internal import Synchronization
@@ -23,10 +24,11 @@ final class ConsoleStream: Sendable {
     }
 
     private let descriptor: CInt
+    private let isTerminal: Bool
     private let state = Mutex(State())
     private let thread = SerialThread("host.console")
 
-    init(_ descriptor: CInt) { self.descriptor = descriptor }
+    init(_ descriptor: CInt) { (self.descriptor, isTerminal) = (descriptor, isatty(descriptor) == 1) }
 
     /// Whether the reader has closed the stream.
     var isClosed: Bool { state.withLock(\.isClosed) }
@@ -48,7 +50,7 @@ final class ConsoleStream: Sendable {
             return !state.isWriting
         }
         // Without a buffer, the queue is used, too, so that lines of different threads do not mix.
-        guard let begins else { return thread.sync { put(text) } }
+        guard let begins else { return thread.sync { put([text]) } }
         if begins { thread.async { self.drain() } }
     }
 
@@ -82,8 +84,15 @@ final class ConsoleStream: Sendable {
                 return state.waiting
             }
             if waiting.isEmpty { return }
-            for text in waiting { put(text) }
+            put(waiting)
         }
+    }
+
+    /// Writes texts, above the line that is being edited.
+    private func put(_ texts: [String]) {
+        if isTerminal { plugin_host_editor_begin_output() }
+        for text in texts { put(text) }
+        if isTerminal { plugin_host_editor_end_output() }
     }
 
     private func put(_ text: String) {

@@ -1,7 +1,7 @@
 internal import PluginABI
 
 /// The exit codes of the program, which are those of `sysexits.h`.
-enum ExitCode: Int32, Sendable {
+enum ExitCode: Int32, Sendable, CaseIterable {
     case success = 0
     /// The command line cannot be understood.
     case usage = 64
@@ -25,6 +25,24 @@ enum ExitCode: Int32, Sendable {
     case refused = 77
     /// The configuration cannot be used.
     case badConfiguration = 78
+
+    /// What it means, for the man page.
+    var meaning: String {
+        switch self {
+        case .success: "Success."
+        case .usage: "The command line cannot be understood."
+        case .badData: "A file, a URL or a parameter is not valid."
+        case .noInput: "A file cannot be read."
+        case .unavailable: "A target, service, action or module does not exist, or no host answers."
+        case .failed: "An action or the host failed."
+        case .outOfResources: "The system is out of threads, memory or memory maps."
+        case .cannotCreate: "The socket or a new package cannot be created."
+        case .cannotWrite: "The output cannot be written."
+        case .tryAgain: "The deadline passed, or the call was cancelled."
+        case .refused: "The host refused."
+        case .badConfiguration: "The configuration cannot be used."
+        }
+    }
 
     /// Makes the exit code for an error. An error code of a module means that its action failed, even if the host has
     /// the same code.

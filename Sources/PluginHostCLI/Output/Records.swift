@@ -177,6 +177,21 @@ extension ActionStatistics {
     }
 }
 
+extension DeclaredAction {
+    var record: Value {
+        [
+            "name": .string(name), "remote": .bool(isRemote),
+            "parameters": .list(
+                parameters.map { parameter in
+                    [
+                        "name": .string(parameter.name), "type": .string(parameter.kind.rawValue),
+                        "required": .bool(parameter.isRequired),
+                    ]
+                }),
+        ]
+    }
+}
+
 extension ServiceInfo {
     var record: Value {
         .entries([

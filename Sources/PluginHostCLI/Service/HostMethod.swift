@@ -2,8 +2,8 @@ internal import PluginABI
 internal import PluginHost
 
 /// A method of a host that commands call, directly or over the control socket. A method has the name of its command,
-/// and returns the JSON that the command prints with `--json`. Only `types`, which other commands use, has no command
-/// of its name.
+/// and returns the JSON that the command prints with `--json`. Only `types` and `actions`, which other commands use, have
+/// no command of their name.
 struct HostMethod: Sendable {
     let name: String
     let parameters: [String]
@@ -57,6 +57,13 @@ struct HostMethod: Sendable {
         HostMethod("types", addressParameters) { service, parameters in
             guard let types = service.host.declaredTypes(at: try service.address(parameters)) else { return .null }
             return .map(types.mapValues { .string($0.rawValue) })
+        },
+        HostMethod("actions", ["target", "service"]) { service, parameters in
+            let name = try parameters.text(ifGiven: "service")
+            let actions =
+                try name.map(service.host.declaredActions(ofService:))
+                ?? service.host.declaredActions(ofTarget: parameters.text("target"))
+            return .list(actions.map(\.record))
         },
         HostMethod("inspect", ["file", "timeout"], runsModules: true) { service, parameters in
             try Inspection(
