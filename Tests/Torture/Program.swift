@@ -96,15 +96,7 @@ struct Program {
         var errors: String { text(errorFile) }
 
         /// Resident memory in MiB.
-        var memory: Int {
-            let lines = text("/proc/\(process)/status").split(separator: "\n")
-            let line = lines.first { $0.hasPrefix("VmRSS:") }
-            return (line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0) / 1024
-        }
-
-        private func text(_ path: String) -> String {
-            String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
-        }
+        var memory: Int { Resources(of: process).memory / 1024 }
     }
 }
 

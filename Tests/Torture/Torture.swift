@@ -19,13 +19,14 @@ enum Torture {
     /// Returns the number of findings.
     private static func attack() throws -> Int {
         let options = try Options(Array(CommandLine.arguments.dropFirst()))
-        say("torture: seed \(options.seed), \(options.seconds) s each: \(options.attacks.joined(separator: ", "))")
+        say("torture: seed \(options.seed): \(options.attacks.joined(separator: ", "))")
         let victims = try Victims(root: options.root)
         defer { victims.remove() }
         var findings = 0
         for name in options.attacks {
             let attack = try make(name, options, victims)
             let end = ContinuousClock.now + .seconds(options.seconds)
+            let rounds = attack.rounds.map { options.isTenth ? $0 / 10 : $0 }
             var round = options.round ?? 0
             repeat {
                 let folder = try Folder("\(name)-\(round)")
@@ -41,7 +42,7 @@ enum Torture {
                     if findings >= 10 { break }
                 }
                 round += 1
-            } while options.round == nil && ContinuousClock.now < end
+            } while options.round == nil && rounds.map { round < $0 } ?? (ContinuousClock.now < end)
             say("\(name): \(round - (options.round ?? 0)) rounds, \(attack.summary)")
         }
         say(findings == 0 ? "torture: nothing found" : "torture: \(findings) found")
@@ -56,6 +57,9 @@ enum Torture {
         case "lines": return LineAttack(program, victims)
         case "folders": return FolderAttack(program, victims)
         case "hooks": return HookAttack(program, victims)
+        case "crashes": return CrashAttack(program, victims, try TrafficModules(root: options.root))
+        case "replacements": return ReplacementAttack(program, victims, try TrafficModules(root: options.root))
+        case "kills": return KillAttack(program, victims)
         default: throw Usage(message: "There is no attack '\(name)'.")
         }
     }
@@ -65,11 +69,17 @@ enum Torture {
 protocol Attack: AnyObject {
     /// Figures about the rounds so far.
     var summary: String { get }
+    /// How many rounds are made; `nil` if they are made for some time.
+    var rounds: Int? { get }
 
     /// Makes one round.
     ///
     /// - Throws: ``Finding`` when the program breaks a promise.
     func run(in folder: Folder, _ random: inout SplitMix) throws
+}
+
+extension Attack {
+    var rounds: Int? { nil }
 }
 
 /// A promise that the program has broken.
@@ -83,10 +93,12 @@ struct Usage: Error, CustomStringConvertible {
 }
 
 struct Options {
-    static let all = ["binaries", "manifests", "lines", "folders", "hooks"]
+    static let all = ["binaries", "manifests", "lines", "folders", "hooks", "crashes", "replacements", "kills"]
 
     var seed = UInt64.random(in: 1...999_999_999)
     var seconds = 30
+    /// Whether the attacks with a number of rounds make a tenth of them.
+    var isTenth = false
     /// The only round to make.
     var round: Int?
     var root = "."
@@ -111,6 +123,7 @@ struct Options {
             switch word {
             case "--seed": seed = UInt64(try number(word))
             case "--seconds": seconds = try number(word)
+            case "--tenth": isTenth = true
             case "--round": round = try number(word)
             case "--root": root = try value(word)
             case "--program": program = try value(word)

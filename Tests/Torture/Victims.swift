@@ -18,22 +18,8 @@ struct Victims {
 
     init(root: String) throws {
         folder = try Folder("victims")
-        plain = try Self.compile("-DPLAIN", root, in: folder)
-        described = try Self.compile("-DDESCRIBED", root, in: folder)
-    }
-
-    private static func compile(_ flag: String, _ root: String, in folder: Folder) throws -> [UInt8] {
-        let (file, library) = ("\(folder.path)/victim.c", "\(folder.path)/victim.so")
-        try source.write(toFile: file, atomically: true, encoding: .utf8)
-        let compiler = Process()
-        compiler.executableURL = URL(filePath: "/usr/bin/env")
-        compiler.arguments =
-            ["clang", "-std=gnu11", "-O1", "-shared", "-fPIC", "-Wall", "-Werror", "-pthread", flag]
-            + ["-I", "\(root)/Sources/CPluginABI/include", "-o", library, file]
-        try compiler.run()
-        compiler.waitUntilExit()
-        guard compiler.terminationStatus == 0 else { throw Usage(message: "The victim does not compile.") }
-        return try read(library)
+        plain = try compile(Self.source, ["-DPLAIN"], root: root, in: folder)
+        described = try compile(Self.source, ["-DDESCRIBED"], root: root, in: folder)
     }
 
     func remove() { folder.remove() }
@@ -192,28 +178,4 @@ struct Victims {
             return &module;
         }
         """#
-}
-
-extension [UInt8] {
-    func first(of bytes: [UInt8]) -> Int? {
-        guard let first = bytes.first, count >= bytes.count else { return nil }
-        return (0...(count - bytes.count)).first {
-            self[$0] == first && self[$0..<($0 + bytes.count)].elementsEqual(bytes)
-        }
-    }
-
-    /// Replaces a text with another one of the same length, wherever it occurs.
-    mutating func patch(_ text: String, with other: String) {
-        let (old, new) = (Array(text.utf8), Array(other.utf8))
-        precondition(old.count == new.count)
-        var place = 0
-        while place + old.count <= count {
-            if self[place] == old[0], self[place..<(place + old.count)].elementsEqual(old) {
-                replaceSubrange(place..<(place + old.count), with: new)
-                place += old.count
-            } else {
-                place += 1
-            }
-        }
-    }
 }

@@ -53,8 +53,7 @@ struct Restart {
     /// - Returns: What to do after the running calls have ended; `nil` if the module does not serve, or the host ends.
     static func begin(of generation: Generation, _ context: ChangeContext) -> (@Sendable () -> Void)? {
         guard !context.isEnding.load(ordering: .acquiring),
-            context.published.serving.modules[generation.name]?.generation === generation,
-            generation.module?.process?.setAwaitsRestart(true) == false
+            context.serves(generation), generation.module?.process?.setAwaitsRestart(true) == false
         else { return nil }
         let restart = Restart(context: context, generation: generation)
         let pause = restart.notePause()

@@ -62,7 +62,10 @@ extension WorkerProcess {
         var limit = monotonicNow().adding((time ?? settings.isolation.callTimeout).nanoseconds)
         let factory = message.kind == PLUGIN_WIRE_MAKE.rawValue ? message.a : nil
         let result = send(message, link, channel)
-        guard result == PLUGIN_WIRE_PUT else { return result == PLUGIN_WIRE_TOO_LARGE ? .tooLarge : .noRoom }
+        guard result == PLUGIN_WIRE_PUT else {
+            if result == PLUGIN_WIRE_TOO_LARGE { return .tooLarge }
+            return ending == nil ? .noRoom : .ended  // A process that has ended is given no room.
+        }
         while true {
             var received = plugin_wire_message()
             switch link.receive(channel, until: deadline == 0 ? limit : min(limit, deadline), &received) {

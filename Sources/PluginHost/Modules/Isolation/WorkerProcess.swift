@@ -223,16 +223,21 @@ final class WorkerProcess: ModuleProcess, Sendable {
     ///
     /// - Parameter status: The status of `waitpid`; `nil` if it is unknown.
     func hasEnded(_ status: Int32?) {
-        let (link, generation, isUnneeded) = state.withLock { state in
-            defer { (state.link, state.descriptor) = (nil, -1) }
+        let (generation, isUnneeded) = state.withLock { state in
+            state.descriptor = -1
             state.ending = state.doom ?? Self.sentence(status)
             state.hasCrashed = !state.isUnneeded
-            return (state.link, state.generation, state.isUnneeded)
+            return (state.generation, state.isUnneeded)
         }
         outbox.close()
         lateCalls.endAll()
         let generationOfModule = generation?.takeUnretainedValue()
         let next = isUnneeded ? nil : generationOfModule.flatMap(settings.hasCrashed)
+        // Until here, calls arrive in the shared memory, and end there. Those that come later find that others wait.
+        let link = state.withLock { state in
+            defer { state.link = nil }
+            return state.link
+        }
         if let link { plugin_wire_end(link.wire) }
         answer.signal()
         // On other threads, since the code of callers, of holders and of the log may block. None waits for another: a

@@ -15,6 +15,8 @@ final class ChangeContext: @unchecked Sendable {
     let runner = HookRunner()
     let announcements: Announcements
     let memoryWatch: MemoryWatch
+    /// The generations that are about to serve, while they are published. May be accessed from any thread.
+    let upcoming = Mutex<[Generation]>([])
     /// The crashes of isolated modules. May be accessed from any thread.
     let crashes = Crashes()
 
@@ -53,6 +55,12 @@ final class ChangeContext: @unchecked Sendable {
 
     /// The snapshot that other threads read.
     var published: ModulesSnapshot { snapshot.withLock { $0 } }
+
+    /// Whether a generation serves, or is about to. May be called from any thread.
+    func serves(_ generation: Generation) -> Bool {
+        upcoming.withLock { $0.contains { $0 === generation } }
+            || published.serving.modules[generation.name]?.generation === generation
+    }
 
     /// Publishes the current state to other threads.
     func publish() {

@@ -47,16 +47,17 @@ struct Publication {
         for leaving in gone where !leaving.module.isRegistered {
             context.serving.noteDeparture(of: leaving, reason(of: leaving))
         }
+        let started = served.filter { newcomers[ObjectIdentifier($0.module)] != nil }
+        // Now, before calls reach them, the end of a process becomes a crash of what serves, for whose restart calls wait.
+        context.upcoming.withLock { $0 = started.map(\.generation) }
+        let restarts = started.filter(\.module.hasEnded).compactMap { Restart.begin(of: $0.generation, context) }
         publish()
+        context.upcoming.withLock { $0 = [] }
         for newcomer in newcomers.values { newcomer.generation.isStarting.store(false, ordering: .relaxed) }
         context.registry.propose(nil)
         for newcomer in newcomers.values { newcomer.handOver?.finish() }
 
-        let started = served.filter { newcomers[ObjectIdentifier($0.module)] != nil }
-        // Before it was published, the end of a process was not noticed as a crash of what serves.
-        for newcomer in started where newcomer.module.hasEnded {
-            if let next = Restart.begin(of: newcomer.generation, context) { ThreadPool.shared.run(next) }
-        }
+        for restart in restarts { ThreadPool.shared.run(restart) }
         for newcomer in started { context.tell(change(to: newcomer)) }
         for leaving in gone {
             context.tell(.removed(GenerationStatus(leaving.generation, .draining), reason(of: leaving)))

@@ -12,7 +12,7 @@ import Foundation
         }
         if CommandLine.arguments.count == 4, CommandLine.arguments[2] == "--seeds" {
             for (number, seed) in target.seeds.enumerated() {
-                try! Data(seed.utf8).write(to: URL(filePath: "\(CommandLine.arguments[3])/seed-\(number)"))
+                try! Data(seed).write(to: URL(filePath: "\(CommandLine.arguments[3])/seed-\(number)"))
             }
             return
         }

@@ -4,7 +4,7 @@ import PluginABI
 
 /// A reader of text or bytes from outside. A failed check ends the process.
 enum FuzzTarget: String, CaseIterable {
-    case elf, json, plist, pattern, url
+    case elf, json, plist, pattern, url, wire, scan
 
     func test(_ bytes: UnsafeRawBufferPointer) {
         switch self {
@@ -13,17 +13,20 @@ enum FuzzTarget: String, CaseIterable {
         case .plist: testPropertyList(bytes)
         case .pattern: testPattern(bytes)
         case .url: testURL(bytes)
+        case .wire: testWire(bytes)
+        case .scan: testScan(bytes)
         }
     }
 
     /// The initial inputs. Those of `elf` are shared libraries, which scripts/fuzz compiles.
-    var seeds: [String] {
+    var seeds: [[UInt8]] {
         switch self {
         case .elf: []
-        case .json: Self.jsonSeeds
-        case .plist: Self.propertyListSeeds
-        case .pattern: Self.patternSeeds
-        case .url: Self.urlSeeds
+        case .json: Self.jsonSeeds.map { Array($0.utf8) }
+        case .plist: Self.propertyListSeeds.map { Array($0.utf8) }
+        case .pattern: Self.patternSeeds.map { Array($0.utf8) }
+        case .url: Self.urlSeeds.map { Array($0.utf8) }
+        case .wire, .scan: Self.wireSeeds
         }
     }
 }
