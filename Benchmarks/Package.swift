@@ -22,6 +22,7 @@ let package = Package(
         .library(name: "BenchModule", type: .dynamic, targets: ["BenchModule"]),
         .library(name: "CallerModule", type: .dynamic, targets: ["CallerModule"]),
         .library(name: "NumberedModule", type: .dynamic, targets: ["NumberedModule"]),
+        .library(name: "PlainModule", type: .dynamic, targets: ["PlainModule"]),
     ],
     dependencies: [
         .package(name: "PluginHost", path: "..")
@@ -36,6 +37,12 @@ let package = Package(
         .target(
             name: "NumberedModule", dependencies: [abi], path: "Modules/Numbered", swiftSettings: settings,
             linkerSettings: stripped),
+        // Without the Swift runtime, which SwiftPM links to libraries in C as well. "-nostartfiles" leaves out the start
+        // file of Swift, which needs it.
+        .target(
+            name: "PlainModule", dependencies: [.product(name: "CPluginABI", package: "PluginHost")],
+            path: "Modules/Plain", publicHeadersPath: ".",
+            linkerSettings: stripped + [.unsafeFlags(["-static-stdlib", "-nostartfiles"])]),
 
         .target(name: "Work", dependencies: [host, abi], swiftSettings: settings),
         .executableTarget(

@@ -8,6 +8,10 @@ struct Bench: Module {
             Action(
                 "three", .required("text", String.self), .required("n", Int.self), .required("word", String.self)
             ) { text, n, word in text.utf8.count &+ n &+ word.utf8.count }
+            // One call of A asks B, which asks A, all on the caller's thread.
+            Action("askCaller", .context(), .required("n", Int.self)) { context, n in
+                try context.perform("Caller", "askBench", ["n": .int(n)]).int ?? 0
+            }
             Action("later", .required("n", Int.self)) { n async in n &+ 1 }
             Action("length", .required("bytes", UnsafeRawBufferPointer.self)) { bytes in bytes.count }
             Action("bytes", .required("count", Int.self)) { count in payload(count) }

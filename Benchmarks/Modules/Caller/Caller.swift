@@ -14,6 +14,9 @@ struct Caller: Module {
                 for _ in 0..<count { sum &+= try context.perform("Bench", "three", ready).int ?? 0 }
                 return sum
             }
+            Action("askBench", .context(), .required("n", Int.self)) { context, n in
+                try context.perform("Bench", "one", ["n": .int(n)]).int ?? 0
+            }
         }
     }
 }

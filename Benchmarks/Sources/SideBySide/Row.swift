@@ -4,7 +4,7 @@ import Work
 struct Row: Codable {
     let what: String
     var size: Int?
-    /// `ns`, `ms`, `KiB`, or `×`, of which more is better.
+    /// `ns`, `µs`, `ms`, `KiB`, or `×`, of which more is better.
     let unit: String
     var ours: Double
     /// The first call, cold, in the unit of the row.
@@ -36,6 +36,7 @@ struct Row: Codable {
         missed = []
         if let limit = goal.atMost, ours > limit { missed.append("≤ \(Row.text(limit)) \(unit)") }
         if let limit = goal.timesFloor, let ratio, ratio > limit { missed.append("≤ \(Row.text(limit)) × floor") }
+        if let limit = goal.atLeast, ours < limit { missed.append("≥ \(Row.text(limit)) \(unit)") }
         if let limit = goal.atLeastOfFloor, let ratio, ratio < limit { missed.append("≥ \(Row.text(limit)) × floor") }
         if let limit = goal.growth, let growth, growth > limit { missed.append("growth ≤ \(Row.text(limit)) ×") }
         if let name = goal.below, let peer = peers.first(where: { $0.name == name }), ours >= peer.value {
@@ -48,6 +49,7 @@ struct Row: Codable {
         var parts: [String] = []
         if let limit = goal.atMost { parts.append("≤ \(Row.text(limit)) \(unit)") }
         if let limit = goal.timesFloor { parts.append("≤ \(Row.text(limit)) × floor") }
+        if let limit = goal.atLeast { parts.append("≥ \(Row.text(limit)) \(unit)") }
         if let limit = goal.atLeastOfFloor { parts.append("≥ \(Row.text(limit)) × floor") }
         if let limit = goal.growth { parts.append("growth ≤ \(Row.text(limit)) ×") }
         if let name = goal.below { parts.append("below \(name)") }

@@ -39,7 +39,7 @@ struct Threads {
     }
 
     /// How many times as much two threads do in the same time.
-    private func scaling(_ work: @escaping @Sendable (Int) -> Void) -> () -> Double {
+    func scaling(_ work: @escaping @Sendable (Int) -> Void) -> () -> Double {
         var count = 1000
         while case let time = time(1, count, work), time < effort.duration { count *= 2 }
         return { [count] in

@@ -4,24 +4,30 @@ public import PluginHost
 
 extension PluginHost {
     /// A started host on a folder of its own with these of the built modules. It is not shut down: the program ends.
-    public static func bench(_ modules: [String] = ["BenchModule", "CallerModule"], watches: Bool = false) throws
-        -> PluginHost
-    {
+    public static func bench(
+        _ modules: [String] = ["BenchModule", "CallerModule"], watches: Bool = false, isolated: Bool = false
+    ) throws -> PluginHost {
         let temporary = TemporaryFolder()
         folders.append(temporary)
         let plugins = temporary.folder("plugins")
         for module in modules {
             try FileManager.default.copyItem(atPath: Opened.module(module), toPath: "\(plugins)/lib\(module).so")
         }
-        return try bench(folder: plugins, in: temporary, watches: watches)
+        return try bench(folder: plugins, in: temporary, watches: watches, isolated: isolated)
     }
 
     /// A started host on this folder.
     public static func bench(
-        folder: String, in temporary: TemporaryFolder, watches: Bool = false
+        folder: String, in temporary: TemporaryFolder, watches: Bool = false, isolated: Bool = false
     ) throws -> PluginHost {
         var configuration = PluginHost.Configuration(folders: [folder])
         configuration.watches = watches
+        if isolated {
+            configuration.isolation.modules = .all
+            configuration.isolation.workerPath = "\(Opened.folder)/pluginhost-worker"
+            // However often a module crashes, it is started again at once.
+            configuration.isolation.restartPauses = Array(repeating: .zero, count: 1_000)
+        }
         configuration.stagingFolder = temporary.folder("staging")
         configuration.stateFolder = temporary.folder("state")
         let host = PluginHost(configuration)

@@ -48,7 +48,7 @@ extension Comparison {
     }
 
     /// One copy into new memory.
-    private static func copy(_ bytes: Bytes) -> Work {
+    static func copy(_ bytes: Bytes) -> Work {
         Work("malloc and memcpy") { count in
             var sum = 0
             bytes.withUnsafeBytes { memory in

@@ -60,6 +60,8 @@ public struct Goal: Codable, Sendable {
     public var atMost: Double?
     /// At most so many times the first floor.
     public var timesFloor: Double?
+    /// At least so much, for figures of which more is better.
+    public var atLeast: Double?
     /// At least so many times the first floor, for figures of which more is better.
     public var atLeastOfFloor: Double?
     /// From the smallest size to this one at most so many times.
@@ -68,9 +70,10 @@ public struct Goal: Codable, Sendable {
     public var below: String?
 
     public init(
-        atMost: Double? = nil, timesFloor: Double? = nil, atLeastOfFloor: Double? = nil, growth: Double? = nil,
-        below: String? = nil
+        atMost: Double? = nil, timesFloor: Double? = nil, atLeast: Double? = nil, atLeastOfFloor: Double? = nil,
+        growth: Double? = nil, below: String? = nil
     ) {
+        self.atLeast = atLeast
         (self.atMost, self.timesFloor, self.atLeastOfFloor) = (atMost, timesFloor, atLeastOfFloor)
         (self.growth, self.below) = (growth, below)
     }

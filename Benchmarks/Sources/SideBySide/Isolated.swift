@@ -1,0 +1,153 @@
+import Foundation
+import Glibc
+import PluginABI
+import PluginHost
+import Work
+
+/// What modules in processes of their own cost where repeating the same call does not show it.
+struct Isolated {
+    let effort: Effort
+
+    init(_ effort: Effort) { self.effort = effort }
+
+    func rows() throws -> [Row] { try [idle(), callers(), crash()] + starts() }
+
+    // MARK: Calls
+
+    /// A call after a pause in which both processes have fallen asleep, beside a byte that a process echoes.
+    private func idle() throws -> Row {
+        let host = try PluginHost.bench(["PlainModule"], isolated: true)
+        let parameters: Parameters = ["n": 7]
+        let echo = try Echo()
+        defer { echo.end() }
+        var (ours, floor) = ([Double](), [Double]())
+        for _ in 0..<(effort.isCheck ? 3 : 500) {
+            usleep(1_000)
+            ours.append(try timed { keep(try host.perform("Plain", "one", parameters).int ?? 0) })
+            usleep(1_000)
+            floor.append(try timed { try echo.turn() })
+        }
+        var row = Row("isolated call after a pause, median", unit: "µs", ours: ours.median / 1e3)
+        row.floors = [Row.Other(name: "a socket pair's round trip", value: floor.median / 1e3)]
+        row.goal = Goal(timesFloor: 1.2)
+        return row
+    }
+
+    /// Two threads that call one module, against one.
+    private func callers() throws -> Row {
+        let host = try PluginHost.bench(["PlainModule"], isolated: true)
+        let parameters: Parameters = ["n": 7]
+        let rate = Threads(effort).scaling { count in
+            var sum = 0
+            for _ in 0..<count { sum &+= (try? host.perform("Plain", "one", parameters).int) ?? 0 }
+            keep(sum)
+        }
+        var row = Row(
+            "two threads, one isolated module, against one thread", unit: "×",
+            ours: (0..<effort.repetitions).map { _ in rate() }.median)
+        row.goal = Goal(atLeast: 0.9)
+        return row
+    }
+
+    /// From the instruction that crashes to the error of the call. The call that follows waits for the restart.
+    private func crash() throws -> Row {
+        let host = try PluginHost.bench(["PlainModule"], isolated: true)
+        let parameters: Parameters = ["n": 7]
+        var times: [Double] = []
+        for _ in 0..<(effort.isCheck ? 2 : 200) {
+            times.append(
+                timed {
+                    do throws(PluginError) { _ = try host.perform("Plain", "crash") } catch {
+                        precondition(error.code == .moduleCrashed, error.message)
+                    }
+                } / 1e6)
+            keep(try host.perform("Plain", "one", parameters).int ?? 0)
+        }
+        var row = Row("crash to the error of the call, 99th percentile", unit: "ms", ours: times.quantile(0.99))
+        row.goal = Goal(atMost: 10)
+        return row
+    }
+
+    // MARK: Processes
+
+    /// The start of a process until its module serves, and the memory that only this process uses.
+    private func starts() throws -> [Row] {
+        try [("PlainModule", "C", 3.0), ("BenchModule", "Swift", 10.0)].flatMap { module, language, limit in
+            let temporary = TemporaryFolder()
+            let folder = temporary.folder("plugins")
+            try FileManager.default.copyItem(
+                atPath: Opened.module(module), toPath: "\(folder)/lib\(module).so")
+            var (ours, floor, memory) = ([Double](), [Double](), [Double]())
+            let host = try PluginHost.bench(folder: folder, in: temporary, isolated: true)
+            defer { host.shutdown() }
+            guard let name = host.modules.first?.name else { throw Failure("\(module) is not there.") }
+            for _ in 0..<(effort.isCheck ? 2 : 30) {
+                ours.append(try timed { try host.restart(name) } / 1e6)
+                floor.append(try timed { try Self.runNothing() } / 1e6)
+                guard let process = host.modules.first?.process else { throw Failure("\(name) has no process.") }
+                memory.append(try Self.privateKiB(process))
+            }
+            var start = Row("restart of an isolated module in \(language)", unit: "ms", ours: ours.median)
+            start.floors = [Row.Other(name: "posix_spawn of a program that does nothing", value: floor.median)]
+            start.goal = Goal(atMost: limit)
+            var own = Row("private memory of an isolated module in \(language)", unit: "KiB", ours: memory.median)
+            own.goal = Goal(atMost: 1_536)
+            return [start, own]
+        }
+    }
+
+    /// Starts a program and waits for its end.
+    private static func runNothing() throws {
+        var process = pid_t()
+        let program = strdup("/bin/true")
+        defer { free(program) }
+        var status: Int32 = 0
+        guard posix_spawn(&process, "/bin/true", nil, nil, [program, nil], environ) == 0,
+            waitpid(process, &status, 0) == process
+        else { throw Failure("/bin/true cannot be started.") }
+    }
+
+    /// The pages that this process has written to, which no other process can share.
+    private static func privateKiB(_ process: Int32) throws -> Double {
+        let text = try String(contentsOfFile: "/proc/\(process)/smaps_rollup", encoding: .utf8)
+        let line = text.split(separator: "\n").first { $0.hasPrefix("Private_Dirty:") }
+        let number = line.flatMap { $0.split(whereSeparator: \.isWhitespace).dropFirst().first }.flatMap { Double($0) }
+        guard let number else { throw Failure("The memory of process \(process) is not known.") }
+        return number
+    }
+
+    private func timed(_ body: () throws -> Void) rethrows -> Double {
+        let start = now()
+        try body()
+        return now() - start
+    }
+}
+
+/// A process that sends back what it is sent.
+private struct Echo {
+    private let socket: Int32
+    private let process = Process()
+
+    init() throws {
+        var sockets: [Int32] = [-1, -1]
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &sockets) == 0 else {
+            throw Failure("There is no socket pair.")
+        }
+        socket = sockets[0]
+        let other = FileHandle(fileDescriptor: sockets[1], closeOnDealloc: true)
+        process.executableURL = URL(fileURLWithPath: "/bin/cat")
+        (process.standardInput, process.standardOutput) = (other, other)
+        try process.run()
+    }
+
+    func turn() throws {
+        var byte: UInt8 = 7
+        guard write(socket, &byte, 1) == 1, read(socket, &byte, 1) == 1 else { throw Failure("There is no echo.") }
+    }
+
+    /// `cat` ends at the end of its input.
+    func end() {
+        close(socket)
+        process.waitUntilExit()
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import PluginABI
+import PluginHost
+import Synchronization
+
+// Calls of modules that run in processes of their own.
+
+extension Comparison {
+    /// Calls one after the other, so that neither side ever sleeps.
+    public static func isolated() throws -> [Comparison] {
+        let host = try PluginHost.bench(["PlainModule", "BenchModule", "CallerModule"], isolated: true)
+        return [
+            oneIsolated(host, "Plain", "C"), oneIsolated(host, "Bench", "Swift"), there(host),
+        ] + [1 << 10, 1 << 16, 1 << 20].map { payload(host, $0) }
+    }
+
+    private static func oneIsolated(_ host: PluginHost, _ target: String, _ language: String) -> Comparison {
+        let parameters: Parameters = ["n": 7]
+        return Comparison(
+            "isolated call, one int, module in \(language)", goal: Goal(atMost: 1_000), floors: [turn]
+        ) { count in
+            var sum = 0
+            for _ in 0..<count { sum &+= try host.perform(target, "one", parameters).int ?? 0 }
+            keep(sum)
+        }
+    }
+
+    /// A call through three processes: the host's, one module's, which calls another one, which calls the first again.
+    private static func there(_ host: PluginHost) -> Comparison {
+        let parameters: Parameters = ["n": 7]
+        return Comparison("isolated: A asks B asks A", goal: Goal(atMost: 30_000), floors: [turn]) { count in
+            var sum = 0
+            for _ in 0..<count { sum &+= try host.perform("Bench", "askCaller", parameters).int ?? 0 }
+            keep(sum)
+        }
+    }
+
+    private static func payload(_ host: PluginHost, _ size: Int) -> Comparison {
+        let bytes = Bytes(count: size) { memory in memory.initializeMemory(as: UInt8.self, repeating: 7) }
+        return Comparison(
+            "isolated: bytes in, their length out", size: size, goal: size == 1 << 16 ? Goal(atMost: 3_000) : Goal(),
+            floors: [copy(bytes), turn]
+        ) { count in
+            var sum = 0
+            for _ in 0..<count { sum &+= try host.perform("Plain", "length", ["bytes": .bytes(bytes)]).int ?? 0 }
+            keep(sum)
+        }
+    }
+
+    /// A number that two threads increment in turns: what telling another processor something, and hearing its answer,
+    /// costs at least.
+    private static var turn: Work {
+        Work("a turn of shared memory") { count in
+            let turns = Turns(count)
+            Thread.detachNewThread { turns.answer() }
+            keep(turns.ask())
+        }
+    }
+
+    private final class Turns: Sendable {
+        private let turn = Atomic(0)
+        private let count: Int
+
+        init(_ count: Int) { self.count = count }
+
+        func answer() {
+            for number in 0..<count {
+                while turn.load(ordering: .acquiring) != 2 * number + 1 {}
+                turn.store(2 * number + 2, ordering: .releasing)
+            }
+        }
+
+        func ask() -> Int {
+            for number in 0..<count {
+                turn.store(2 * number + 1, ordering: .releasing)
+                while turn.load(ordering: .acquiring) != 2 * number + 2 {}
+            }
+            return count
+        }
+    }
+}
