@@ -3,8 +3,6 @@ internal import PluginHost
 
 /// Performs the actions of a module in various ways, one for each check.
 struct ActionCheck: Sendable {
-    private static let threads = 4
-
     let module: CheckedModule
     let host: PluginHost
     /// Called with a description of each call before the call, so that the last one is known if the process dies.
@@ -22,7 +20,7 @@ struct ActionCheck: Sendable {
     /// Performs a call and returns its outcome.
     private func outcome(_ call: CheckedCall, _ parameters: [String: Value]) async -> Result<Value, PluginError> {
         progress("\(call.title) with \(Value.map(parameters).json.prefix(300))")
-        let outcome = await call.perform(parameters, in: host, timeout: timeout)
+        let outcome = await call.perform(Parameters(parameters), in: host, timeout: timeout)
         if case .failure(let error) = outcome, error.code == .moduleCrashed { module.endIfCrashed(host) }
         return outcome
     }
@@ -189,17 +187,19 @@ struct ActionCheck: Sendable {
     func concurrent(_ result: inout CheckResult) async {
         var values = SeededValues(seed: seed)
         let calls = await calls(&values)
-        let synchronous = Array(repeating: calls.filter { !$0.action.isAsync }, count: 25).flatMap(\.self)
-        let all = synchronous + calls.filter(\.action.isAsync)
-        await withTaskGroup { group in
-            for thread in 0..<Self.threads {
-                group.addTask {
-                    var values = SeededValues(seed: seed &+ UInt64(thread))
-                    for call in all { _ = await outcome(call, ordinary(call.action, &values)) }
-                }
-            }
+        let object = callback
+        let most = Duration.seconds(Int(module.check.seconds)) / (6 * (calls.count + 1))
+        let races = RaceCheck(
+            perform: { call, parameters in
+                let outcome = await call.perform(parameters, in: host, timeout: timeout)
+                if case .failure(let error) = outcome, error.code == .moduleCrashed { module.endIfCrashed(host) }
+                return outcome
+            },
+            progress: progress, share: min(.milliseconds(150), most), longShare: min(.milliseconds(1500), most))
+        let trials = await races.run(calls) { action in
+            action.parameters.reduce(into: [:]) { $0[$1.name] = values.varied($1.kind, object: object) }
         }
-        result.summary = "all actions on \(Self.threads) threads at once"
+        RaceCheck.examine(trials, of: manifest, &result)
     }
 
     // MARK: Replies and objects

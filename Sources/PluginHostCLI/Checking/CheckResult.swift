@@ -10,6 +10,11 @@ struct CheckResult: Sendable {
     struct Finding: Sendable, Hashable {
         var isFailure: Bool
         var message: String
+        /// What to do about it, as a sentence. It is shown once for several findings that have the same.
+        var advice = ""
+
+        /// The message and the advice.
+        var text: String { advice.isEmpty ? message : "\(message) \(advice)" }
     }
 
     /// The name of the check.
@@ -17,6 +22,8 @@ struct CheckResult: Sendable {
     /// A description of what was done; shown if there are no findings.
     var summary = ""
     var findings: [Finding] = []
+    /// What people should know besides the findings, each a sentence.
+    var notes: [String] = []
     var isSkipped = false
 
     var outcome: Outcome {
@@ -25,8 +32,13 @@ struct CheckResult: Sendable {
         return findings.isEmpty ? .pass : .warning
     }
 
-    mutating func fail(_ message: String) { add(Finding(isFailure: true, message: message)) }
-    mutating func warn(_ message: String) { add(Finding(isFailure: false, message: message)) }
+    mutating func fail(_ message: String, advice: String = "") {
+        add(Finding(isFailure: true, message: message, advice: advice))
+    }
+
+    mutating func warn(_ message: String, advice: String = "") {
+        add(Finding(isFailure: false, message: message, advice: advice))
+    }
 
     private mutating func add(_ finding: Finding) {
         if !findings.contains(finding) { findings.append(finding) }
@@ -45,7 +57,13 @@ struct CheckResult: Sendable {
             case .failure: style("FAILURE", .red)
             }
         let name = check + String(repeating: " ", count: max(1, 12 - check.count))
-        let messages = findings.isEmpty ? [summary] : sorted.prefix(Self.lineLimit).map(\.message)
+        let shown = Array(sorted.prefix(Self.lineLimit))
+        var messages = findings.isEmpty ? [summary] : []
+        for (index, finding) in shown.enumerated() {
+            let isRepeated = index + 1 < shown.count && shown[index + 1].advice == finding.advice
+            messages.append(isRepeated ? finding.message : finding.text)
+        }
+        if !isSkipped { messages += notes }
         // Further findings are indented below the first.
         let indent = "\n" + String(repeating: " ", count: 9 + name.count + 1)
         let rest =
@@ -59,9 +77,12 @@ struct CheckResult: Sendable {
     var record: Value {
         [
             "check": .string(check), "outcome": .string(outcome.rawValue),
-            "summary": .string(outcome == .failure ? sorted.first?.message ?? summary : summary),
+            "summary": .string(outcome == .failure ? sorted.first?.text ?? summary : summary),
             "findings": .list(
-                sorted.map { ["failure": .bool($0.isFailure), "message": .string($0.message)] }),
+                sorted.map {
+                    ["failure": .bool($0.isFailure), "message": .string($0.text), "advice": .string($0.advice)]
+                }),
+            "notes": .list(notes.map(Value.string)),
         ]
     }
 }
@@ -71,8 +92,11 @@ extension CheckResult {
     init(_ check: String, told: Value) {
         self.check = check
         summary = told.text("summary")
+        notes = told.texts("notes")
         findings = told.list("findings").map {
-            Finding(isFailure: $0["failure"] == true, message: $0.text("message"))
+            let (text, advice) = ($0.text("message"), $0.text("advice"))
+            let message = advice.isEmpty ? text : String(text.dropLast(advice.count + 1))
+            return Finding(isFailure: $0["failure"] == true, message: message, advice: advice)
         }
     }
 }

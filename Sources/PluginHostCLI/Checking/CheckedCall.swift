@@ -22,14 +22,14 @@ struct CheckedCall: Sendable {
     }
 
     func perform(
-        _ parameters: [String: Value], in host: PluginHost, timeout: Duration
+        _ parameters: Parameters, in host: PluginHost, timeout: Duration
     ) async -> Result<Value, PluginError> {
         do throws(PluginError) {
             switch receiver {
             case .target(let target):
-                return .success(try await host.call(target, action.name, Parameters(parameters), timeout: timeout))
+                return .success(try await host.call(target, action.name, parameters, timeout: timeout))
             case .object(let object):
-                return .success(try await object.call(action.name, Parameters(parameters), timeout: timeout))
+                return .success(try await object.call(action.name, parameters, timeout: timeout))
             }
         } catch {
             return .failure(error)

@@ -19,6 +19,10 @@ struct ModuleCheck: Sendable {
     let configuration: CheckedConfiguration
     /// The time that each step may take.
     let deadline: Duration
+    /// The file of the last version, with which the module is compared.
+    let lastVersion: String?
+    /// The file of a façade that is to be up to date.
+    let facade: String?
 
     struct Report: Sendable {
         var module: CheckedManifest?
@@ -53,6 +57,10 @@ struct ModuleCheck: Sendable {
         add(CheckResult(check: "manifest", summary: "matches its schema and the functions"))
         let ofFile = FileChecks.all(inspected, file: path)
         for result in ofFile { add(result) }
+        if let lastVersion {
+            add(VersionCheck.against(try self.manifest(ofLastVersion: lastVersion), inspected["manifest"] ?? nil))
+        }
+        if let facade { add(VersionCheck.facade(facade, inspected["manifest"] ?? nil)) }
         // A host ignores a file whose name is wrong.
         var starts = !ofFile.contains { $0.check == "names" && $0.outcome == .failure }
         for step in CheckStep.allCases {
@@ -85,6 +93,16 @@ struct ModuleCheck: Sendable {
 
     private func inspect(_ path: String) throws(PluginError) -> Value {
         try Inspection(file: path, trustsEveryone: trustsEveryone, deadline: deadline, endsSoon: true).run()
+    }
+
+    private func manifest(ofLastVersion file: String) throws(PluginError) -> Value {
+        let path = Self.absolute(file)
+        do throws(PluginError) {
+            try Self.requireFile(path)
+            return try inspect(path)["manifest"] ?? nil
+        } catch {
+            throw PluginError(error.code, "'--against \(file)': \(error.message)")
+        }
     }
 
     /// Checks a file given with '--with'.

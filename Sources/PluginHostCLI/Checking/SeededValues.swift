@@ -34,6 +34,19 @@ struct SeededValues {
         }
     }
 
+    /// Returns an ordinary value that hardly ever occurs twice, where the type has enough of them.
+    mutating func varied(_ kind: Value.Kind, object: Object) -> Value {
+        switch kind {
+        case .string, .any: .string(name() + String(repeating: pick(["-", "é", "x"]), count: index(below: 300)))
+        case .bytes: .bytes(Bytes((0..<next() % 300).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ next()) }))
+        case .list: .list((0..<next() % 9).map { _ in .int(Int(next() % 1_000)) })
+        case .map: .map([name(): .int(Int(next() % 1_000)), "key": .string(name())])
+        default: ordinary(kind, object: object)
+        }
+    }
+
+    mutating func index(below count: Int) -> Int { Int(next() % UInt64(count)) }
+
     /// Returns an unusual value of a type.
     mutating func hostile(_ kind: Value.Kind, object: Object) -> Value {
         switch kind {

@@ -21,6 +21,12 @@ enum Check: Command {
             "A configuration file as for 'run'. The check uses the configuration of each module and, with '--isolate', "
             + "the rules in the list 'isolation'.")
 
+    static let against = OptionSpecification(
+        name: "--against", value: "file",
+        help: "The last version of the module: show what has changed, and check that the version says so.")
+    static let facade = OptionSpecification(
+        name: "--facade", value: "file", help: "A façade of the module, made by 'facade', that must be up to date.")
+
     static let specification = CommandSpecification(
         name: "check",
         overview: "Check a module before you ship it: its description, and its behavior when it is called.",
@@ -33,7 +39,7 @@ enum Check: Command {
             + "fails, and 66 if there is no such file.",
         arguments: [ArgumentSpecification(name: "file", kind: .file, help: "The shared library.")],
         options: [
-            seed, noCalls, with, isolate, config, .trust,
+            seed, noCalls, with, isolate, config, against, facade, .trust,
             OptionSpecification(
                 name: "--timeout", value: "seconds",
                 help: "The deadline of each check; one asynchronous call gets a quarter of it. (default: 30)"), .json,
@@ -67,7 +73,8 @@ enum Check: Command {
             trustsEveryone: arguments.has(.trust), seed: seed ?? .random(in: 0..<1_000_000_000),
             callsActions: !arguments.has(noCalls), isolates: arguments.has(isolate),
             configuration: CheckedConfiguration(configuration?.modules ?? [:], configuration?.isolation ?? []),
-            deadline: try arguments.timeout ?? ModuleCheck.defaultDeadline)
+            deadline: try arguments.timeout ?? ModuleCheck.defaultDeadline,
+            lastVersion: arguments.value(of: against), facade: arguments.value(of: facade))
     }
 
     private static func record(of report: ModuleCheck.Report, _ check: ModuleCheck) -> Value {

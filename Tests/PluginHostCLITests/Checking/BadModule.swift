@@ -148,6 +148,25 @@ struct BadModule: Sendable, CustomTestStringConvertible {
             $0.code = "static int busy;"
             $0.body = "if (__atomic_exchange_n(&busy, 1, __ATOMIC_SEQ_CST)) abort(); usleep(2000); busy = 0;"
         },
+        BadModule("a reply buffer that threads share", "concurrent", "Bad/echo replies", "4 threads", "serial") {
+            $0.manifest = manifest(echo)
+            $0.code = read(
+                "static char buffer[512]; snprintf(buffer, 512, \"<%.*s>\", (int)arguments->count, arguments->as.string);"
+                    + "reply(call, buffer);")
+            $0.moreFunctions = "{TEXT(\"Bad/echo\"), read_it, NULL},"
+        },
+        BadModule("a realloc that nothing guards", "concurrent", "4 threads", "serial") {
+            $0.manifest = manifest(echo)
+            $0.code = read(
+                """
+                static char *buffer;
+                buffer = realloc(buffer, arguments->count + 1);
+                memcpy(buffer, arguments->as.string, arguments->count);
+                buffer[arguments->count] = 0;
+                reply(call, buffer);
+                """)
+            $0.moreFunctions = "{TEXT(\"Bad/echo\"), read_it, NULL},"
+        },
         BadModule("a call without a reply", "replies", "Bad/silent", "Answer every call") {
             $0.actions = [("silent", "")]
         },
@@ -229,6 +248,9 @@ struct BadModule: Sendable, CustomTestStringConvertible {
             reply(call, "");
         }
         """
+
+    private static let echo =
+        "{\"name\": \"echo\", \"parameters\": [{\"name\": \"text\", \"type\": \"string\", \"required\": true}]}"
 
     private static func parameter(_ type: String) -> String {
         "{\"name\": \"read\", \"parameters\": [{\"name\": \"value\", \"type\": \"\(type)\", \"required\": true}]}"

@@ -46,6 +46,13 @@ import Testing
         #expect(outcome.errors.contains("fails 1 of 13 checks. Run it again with '--seed "))
     }
 
+    @Test func `Actions whose replies differ from call to call are named and not compared`() throws {
+        let next = "static _Atomic int calls; char text[16]; snprintf(text, 16, \"%d\", calls++); reply(call, text);"
+        let outcome = try program().run(["check", CModule(actions: [("next", next)]).build(), "--trust"])
+        #expect(outcome.code == 0 && outcome.output.contains("pass     concurrent"), "\(outcome)")
+        #expect(outcome.output.contains("differ from call to call: Good/next.\n"), "\(outcome)")
+    }
+
     @Test func `no action is performed with '--no-calls'`() throws {
         let folder = try TemporaryFolder()
         var module = CModule()

@@ -1,0 +1,250 @@
+package import PluginABI
+
+/// A difference between the manifests of two versions of a module.
+package struct ManifestChange: Sendable, Equatable {
+    package enum Kind: String, Sendable { case added, changed, removed }
+
+    /// What a version must say about a change, from the least to the most.
+    package enum Weight: Int, Sendable, Comparable {
+        /// A change behind the interface.
+        case patch
+        /// Callers that work with the old version work with the new one.
+        case addition
+        /// Callers that work with the old version may fail with the new one.
+        case breaking
+
+        package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    package let kind: Kind
+    package let weight: Weight
+    /// What has changed, such as `A/buy` or `the route app://shop`.
+    package let subject: String
+    /// How it has changed, as the end of a sentence that begins with the subject; empty if it was added or removed.
+    package let detail: String
+
+    /// The change as text for people: `changed A/buy: requires “count”`.
+    package var description: String {
+        "\(kind.rawValue) \(subject)" + (detail.isEmpty ? "" : ": it \(detail)")
+            + (weight == .breaking ? " (breaking)" : "")
+    }
+}
+
+/// The changes from one version of a module to another, and what its version ought to be.
+package struct ManifestComparison: Sendable {
+    /// The module's name.
+    package let name: String
+    package let old: SemanticVersion
+    package let new: SemanticVersion
+    package private(set) var changes: [ManifestChange] = []
+    /// The services whose own versions do not say what has changed, each as a sentence.
+    package private(set) var serviceProblems: [String] = []
+
+    /// Compares two versions of a module.
+    ///
+    /// - Throws: `invalidManifest` if they are manifests of two modules.
+    package init(from old: ModuleManifest, to new: ModuleManifest) throws(PluginError) {
+        guard old.name == new.name else {
+            throw PluginError(
+                .invalidManifest,
+                "\(old.name) and \(new.name) are two modules. Compare two versions of one.")
+        }
+        (name, self.old, self.new) = (new.name, old.version, new.version)
+        groups(old.targets.map { ($0.name, $0.actions) }, new.targets.map { ($0.name, $0.actions) }, "the target ", "/")
+        groups(
+            old.types.map { ($0.name, $0.actions) }, new.types.map { ($0.name, $0.actions) }, "the object type ", "#")
+        actions(old.events, new.events) { "the subscription to \($0)" }
+        actions(old.interceptors, new.interceptors) { "the interceptor \($0)" }
+        routes(old.routes, new.routes)
+        services(from: old, to: new)
+        surroundings(from: old, to: new)
+        compareTargets(old.targets, new.targets)
+    }
+
+    /// What the version must say about the changes; `nil` if there are none.
+    package var weight: ManifestChange.Weight? { changes.map(\.weight).max() }
+
+    /// The lowest version that says what has changed. An unchanged manifest may keep its version.
+    package var requiredVersion: SemanticVersion {
+        guard let weight, old.prerelease.isEmpty else { return old }
+        return old.next(for: weight)
+    }
+
+    /// Why the version is wrong, as a sentence; `nil` if it says what has changed.
+    package var problem: String? {
+        if new < old { return "The version \(new) is lower than \(old): hosts prefer the old one." }
+        guard let weight, new.release < requiredVersion.release || new == old else { return nil }
+        let count = changes.count { $0.weight == weight }
+        let what =
+            switch weight {
+            case .breaking: count == 1 ? "a breaking change" : "\(count) breaking changes"
+            case .addition: count == 1 ? "an addition" : "\(count) additions"
+            case .patch: "a change of the manifest"
+            }
+        let least = old.prerelease.isEmpty ? "\(requiredVersion) or higher" : "higher than \(old)"
+        return "The version is \(new) after \(old), with \(what): it ought to be \(least)."
+    }
+}
+
+// MARK: - Parts of a manifest
+
+extension ManifestComparison {
+    private mutating func add(
+        _ kind: ManifestChange.Kind, _ weight: ManifestChange.Weight, _ subject: String, _ detail: String = ""
+    ) {
+        changes.append(ManifestChange(kind: kind, weight: weight, subject: subject, detail: detail))
+    }
+
+    /// Compares targets or object types.
+    private mutating func groups(
+        _ old: [(name: String, actions: [ModuleManifest.Action])],
+        _ new: [(name: String, actions: [ModuleManifest.Action])], _ what: String, _ separator: String
+    ) {
+        for (name, actions) in old {
+            guard let other = new.first(where: { $0.name == name }) else {
+                add(.removed, .breaking, what + name)
+                continue
+            }
+            self.actions(actions, other.actions) { "\(name)\(separator)\($0)" }
+        }
+        for (name, _) in new where !old.contains(where: { $0.name == name }) { add(.added, .addition, what + name) }
+    }
+
+    private mutating func actions(
+        _ old: [ModuleManifest.Action], _ new: [ModuleManifest.Action], _ title: (String) -> String
+    ) {
+        for action in old {
+            guard let other = new.first(where: { $0.name == action.name }) else {
+                add(.removed, .breaking, title(action.name))
+                continue
+            }
+            for (weight, detail) in other.differences(from: action) {
+                add(.changed, weight, title(action.name), detail)
+            }
+        }
+        for action in new where !old.contains(where: { $0.name == action.name }) {
+            add(.added, .addition, title(action.name))
+        }
+    }
+
+    private mutating func compareTargets(_ old: [ModuleManifest.Target], _ new: [ModuleManifest.Target]) {
+        for target in old {
+            guard let other = new.first(where: { $0.name == target.name }) else { continue }
+            if target.instance != other.instance {
+                add(.changed, .addition, "the target \(target.name)", "makes instances in another way")
+            }
+            if target.concurrency != other.concurrency {
+                add(.changed, .patch, "the target \(target.name)", "is \(other.concurrency.rawValue) now")
+            }
+        }
+    }
+
+    private mutating func routes(_ old: [ModuleManifest.Route], _ new: [ModuleManifest.Route]) {
+        for route in old {
+            let subject = "the route \(route.pattern)"
+            guard let other = new.first(where: { $0.pattern == route.pattern }) else {
+                add(.removed, .breaking, subject)
+                continue
+            }
+            if let name = route.name, other.name != name {
+                add(.changed, .breaking, subject, "is no longer named “\(name)”")
+            } else if let name = other.name, route.name == nil {
+                add(.changed, .addition, subject, "is named “\(name)”")
+            }
+            if route.target != other.target || route.action != other.action {
+                add(.changed, .addition, subject, "leads to \(other.target)/\(other.action)")
+            }
+            if route.defaults != other.defaults || route.transition != other.transition || route.groups != other.groups
+            {
+                add(.changed, .addition, subject, "has other defaults, groups or another transition")
+            }
+        }
+        for route in new where !old.contains(where: { $0.pattern == route.pattern }) {
+            add(.added, .addition, "the route \(route.pattern)")
+        }
+    }
+
+    /// Compares services, each with the one that serves its callers now: that of its major version.
+    private mutating func services(from old: ModuleManifest, to new: ModuleManifest) {
+        for service in old.services {
+            let subject = "the service \(service.name) \(service.version)"
+            let candidates = new.services.filter { $0.name == service.name && $0.version >= service.version }
+            guard let other = candidates.min(by: { $0.version < $1.version }) else {
+                add(.removed, .breaking, subject)
+                continue
+            }
+            if other.version != service.version {
+                add(.changed, .addition, subject, "has the version \(other.version)")
+            }
+            let obstacle = service.actions(in: old).flatMap { promised in
+                other.actions(in: new)?.obstacle(to: promised)
+            }
+            if let obstacle {
+                add(.changed, .breaking, subject, "does not serve its callers: \(obstacle)")
+                let required = service.version.next(for: .breaking)
+                if other.version.release < required.release {
+                    serviceProblems.append(
+                        "The service \(other.name) has the version \(other.version), but callers of \(service.version) "
+                            + "could fail: \(obstacle). Its version ought to be \(required) or higher.")
+                }
+            } else if other.version == service.version, service.actions(in: old) != other.actions(in: new) {
+                let required = service.version.next(for: .addition)
+                serviceProblems.append(
+                    "The interface of the service \(other.name) \(other.version) has changed: its version ought to be "
+                        + "\(required) or higher.")
+            }
+        }
+        for service in new.services where !old.services.contains(where: { $0.name == service.name }) {
+            add(.added, .addition, "the service \(service.name) \(service.version)")
+        }
+    }
+
+    /// Compares what the module needs, and how it is started.
+    private mutating func surroundings(from old: ModuleManifest, to new: ModuleManifest) {
+        for requirement in new.requirements where !old.requirements.contains(requirement) {
+            let isNew = !old.requirements.contains { $0.subject == requirement.subject }
+            let subject = "the requirement of \(requirement.subject)"
+            if isNew { add(.added, .addition, subject) } else { add(.changed, .addition, subject, "is \(requirement)") }
+        }
+        for requirement in old.requirements
+        where !new.requirements.contains(where: { $0.subject == requirement.subject }) {
+            add(.removed, .patch, "the requirement of \(requirement.subject)")
+        }
+        for permission in new.permissions where !old.permissions.contains(where: { $0.subject == permission.subject }) {
+            add(.added, .addition, "the permission \(permission)")
+        }
+        for permission in old.permissions where !new.permissions.contains(where: { $0.subject == permission.subject }) {
+            add(.removed, .patch, "the permission \(permission)")
+        }
+        if old.isolation != new.isolation {
+            add(.changed, .addition, "\"isolation\"", "is \(new.isolation.rawValue) now")
+        }
+        if new.abiMinor > old.abiMinor {
+            add(
+                .changed, .addition, "\"abiMinor\"",
+                "is \(new.abiMinor) now: hosts that are older do not load the module")
+        }
+        if Set(old.hooks) != Set(new.hooks) || old.isExclusive != new.isExclusive {
+            add(.changed, .patch, "\"hooks\"", "lists \(new.hooks.map(\.rawValue).joined(separator: ", ")) now")
+        }
+    }
+}
+
+extension ModuleManifest.Service {
+    /// The actions that callers may use, without their summaries, sorted by name.
+    fileprivate func actions(in manifest: ModuleManifest) -> [ModuleManifest.Action]? {
+        let actions = interface ?? manifest.targets.first { $0.name == target }?.actions
+        return actions?.map(\.plain).sorted { $0.name < $1.name }
+    }
+}
+
+extension SemanticVersion {
+    /// The next version that says that something has changed. In 0.x, minor versions may break callers.
+    fileprivate func next(for weight: ManifestChange.Weight) -> SemanticVersion {
+        switch weight {
+        case .breaking: major > 0 ? SemanticVersion(major + 1, 0, 0) : SemanticVersion(0, minor + 1, 0)
+        case .addition where major > 0: SemanticVersion(major, minor + 1, 0)
+        default: SemanticVersion(major, minor, patch + 1)
+        }
+    }
+}
