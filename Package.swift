@@ -22,6 +22,7 @@ let package = Package(
         .library(name: "ModuleB", type: .dynamic, targets: ["ModuleB"]),
         .library(name: "ModuleC", type: .dynamic, targets: ["ModuleC"]),
         .library(name: "Visits", type: .dynamic, targets: ["Visits"]),
+        .library(name: "Desk", type: .dynamic, targets: ["Desk"]),
         .library(name: "FixtureModule", type: .dynamic, targets: ["FixtureModule"]),
     ],
     targets: [
@@ -52,6 +53,7 @@ let package = Package(
         .target(name: "ModuleC", dependencies: ["CPluginABI"], path: "Plugins/ModuleC", publicHeadersPath: "."),
 
         .target(name: "Visits", dependencies: ["PluginABI"], path: "Tests/Fixtures/Visits"),
+        .target(name: "Desk", dependencies: ["PluginABI"], path: "Tests/Fixtures/Desk"),
         .target(name: "FixtureModule", dependencies: ["PluginABI"], path: "Tests/Fixtures/FixtureModule"),
         .executableTarget(
             name: "LinkedProgram", dependencies: ["PluginHost", "PluginABI"], path: "Tests/Fixtures/LinkedProgram",
@@ -61,7 +63,8 @@ let package = Package(
         .testTarget(
             name: "TestSupport", dependencies: ["PluginHost", "PluginFile", "PluginABI"], path: "Tests/TestSupport",
             swiftSettings: settings),
-        .testTarget(name: "PluginABITests", dependencies: ["TestSupport", "PluginABI"], swiftSettings: settings),
+        .testTarget(
+            name: "PluginABITests", dependencies: ["TestSupport", "PluginFile", "PluginABI"], swiftSettings: settings),
         .testTarget(
             name: "PluginFileTests", dependencies: ["TestSupport", "PluginFile", "PluginABI"], swiftSettings: settings),
         .testTarget(

@@ -31,7 +31,7 @@ struct ModuleA: Module {
 
             Action(
                 "article", .context(), .required("key", String.self), .optional("note", String.self)
-            ) { context, key, _ in try context.object("Article", ArticlePage(key)) }
+            ) { context, key, _ in try context.object(ArticlePage(key)) }
             .remote().summary("The page of one article, to be shown by a navigator.")
 
             Action("notFound", .required("action", String.self), .required("parameters", Value.self)) { action, _ in
@@ -43,7 +43,7 @@ struct ModuleA: Module {
         Target("Counter", make: Counter.init) {
             Action("add", .instance(), .required("n", Int.self)) { counter, n in counter.add(n) }
             Action("search", .context(), .required("text", String.self)) { context, text in
-                try context.object("Cursor", Cursor(prices.keys.filter { $0.contains(text) }.sorted()))
+                try context.object(Cursor(prices.keys.filter { $0.contains(text) }.sorted()))
             }
         }
 

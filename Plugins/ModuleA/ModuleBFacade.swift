@@ -19,13 +19,11 @@ enum ModuleBFacade {
         }
 
         /// Performs `greet`.
-        @discardableResult
         func greet(name: String) throws(PluginError) -> String {
             try caller.perform("B", "greet", ["name": .string(name)], timeout: timeout).result(of: "B/greet")
         }
 
         /// Performs `format`.
-        @discardableResult
         func format(amount: Double, currency: String) throws(PluginError) -> String {
             try caller.perform("B", "format", ["amount": .double(amount), "currency": .string(currency)], timeout: timeout).result(of: "B/format")
         }
@@ -33,7 +31,6 @@ enum ModuleBFacade {
         /// Replies after a delay, without blocking a thread.
         ///
         /// Performs `slowly`.
-        @discardableResult
         func slowly(text: String, milliseconds: Int = 20) async throws(PluginError) -> String {
             try await caller.call("B", "slowly", ["text": .string(text), "milliseconds": .int(milliseconds)], timeout: timeout).result(of: "B/slowly")
         }
@@ -46,7 +43,6 @@ enum ModuleBFacade {
         /// Calls the remembered callbacks, and releases them.
         ///
         /// Performs `callBack`.
-        @discardableResult
         func callBack(text: String) async throws(PluginError) -> Int {
             try await caller.call("B", "callBack", ["text": .string(text)], timeout: timeout).result(of: "B/callBack")
         }
@@ -54,7 +50,6 @@ enum ModuleBFacade {
         /// Uses the module that offers HomeService.
         ///
         /// Performs `advertise`.
-        @discardableResult
         func advertise(key: String) throws(PluginError) -> String {
             try caller.perform("B", "advertise", ["key": .string(key)], timeout: timeout).result(of: "B/advertise")
         }
@@ -62,7 +57,6 @@ enum ModuleBFacade {
         /// Adds up bytes without copying them.
         ///
         /// Performs `sum`.
-        @discardableResult
         func sum(data: Bytes) throws(PluginError) -> Int {
             try caller.perform("B", "sum", ["data": .bytes(data)], timeout: timeout).result(of: "B/sum")
         }
@@ -70,14 +64,13 @@ enum ModuleBFacade {
         /// A page that collects the articles chosen on the pages above it.
         ///
         /// Performs `basket`.
-        @discardableResult
         func basket() throws(PluginError) -> Object {
             try caller.perform("B", "basket", [:], timeout: timeout).result(of: "B/basket")
         }
     }
 
     /// The actions of an object of the type `Basket`.
-    struct Basket: Sendable {
+    struct Basket: TypedValue, Hashable {
         /// The object that the calls go to.
         let object: Object
         /// How long each call may take. Default: the host's timeout for asynchronous actions.
@@ -88,8 +81,10 @@ enum ModuleBFacade {
             self.timeout = timeout
         }
 
+        init(from reader: ValueReader) throws(PluginError) { self.init(try reader.get()) }
+        func written() throws(PluginError) -> Value { .object(object) }
+
         /// Performs `content`.
-        @discardableResult
         func content() throws(PluginError) -> [String: Value] {
             try object.perform("content", [:], timeout: timeout).result(of: "Basket/content")
         }
@@ -111,9 +106,15 @@ enum ModuleBFacade {
         }
 
         /// Performs `backData`.
-        @discardableResult
-        func backData() throws(PluginError) -> [Value] {
-            try object.perform("backData", [:], timeout: timeout).result(of: "Basket/backData")
+        func backData() throws(PluginError) -> [String] {
+            try object.perform("backData", [:], timeout: timeout).typed(of: "Basket/backData")
+        }
+
+        /// Reads the back data that the opener of such a page gets when the page is closed.
+        ///
+        /// - Throws: `invalidResult` if the value is not what the page declares.
+        static func backData(_ value: Value) throws(PluginError) -> [String] {
+            try value.typed(of: "Basket/backData")
         }
     }
 

@@ -21,13 +21,11 @@ enum ModuleAFacade {
         }
 
         /// Performs `fetchDetail`.
-        @discardableResult
-        func fetchDetail(key: String, page: Int = 1) throws(PluginError) -> Value {
-            try caller.perform("A", "fetchDetail", ["key": .string(key), "page": .int(page)], timeout: timeout)
+        func fetchDetail(key: String, page: Int = 1) throws(PluginError) -> Detail {
+            try caller.perform("A", "fetchDetail", ["key": .string(key), "page": .int(page)], timeout: timeout).typed(of: "A/fetchDetail")
         }
 
         /// Performs `nativeSecret`.
-        @discardableResult
         func nativeSecret() throws(PluginError) -> String {
             try caller.perform("A", "nativeSecret", [:], timeout: timeout).result(of: "A/nativeSecret")
         }
@@ -35,7 +33,6 @@ enum ModuleAFacade {
         /// Calls B, which calls A for the name of the currency.
         ///
         /// Performs `price`.
-        @discardableResult
         func price(key: String) throws(PluginError) -> String {
             try caller.perform("A", "price", ["key": .string(key)], timeout: timeout).result(of: "A/price")
         }
@@ -43,13 +40,11 @@ enum ModuleAFacade {
         /// Posts shop.sold, and returns the number of subscribers that received it.
         ///
         /// Performs `buy`.
-        @discardableResult
         func buy(key: String) throws(PluginError) -> Int {
             try caller.perform("A", "buy", ["key": .string(key)], timeout: timeout).result(of: "A/buy")
         }
 
         /// Performs `currencyName`.
-        @discardableResult
         func currencyName(code: String) throws(PluginError) -> String {
             try caller.perform("A", "currencyName", ["code": .string(code)], timeout: timeout).result(of: "A/currencyName")
         }
@@ -57,11 +52,10 @@ enum ModuleAFacade {
         /// The page of one article, to be shown by a navigator.
         ///
         /// Performs `article`.
-        @discardableResult
-        func article(key: String, note: String? = nil) throws(PluginError) -> Object {
+        func article(key: String, note: String? = nil) throws(PluginError) -> Article {
             var given: [(String, Value)] = [("key", .string(key))]
             if let note { given.append(("note", .string(note))) }
-            return try caller.perform("A", "article", Parameters(given), timeout: timeout).result(of: "A/article")
+            return try caller.perform("A", "article", Parameters(given), timeout: timeout).typed(of: "A/article")
         }
     }
 
@@ -78,20 +72,18 @@ enum ModuleAFacade {
         }
 
         /// Performs `add`.
-        @discardableResult
         func add(n: Int) throws(PluginError) -> Int {
             try caller.perform("Counter", "add", ["n": .int(n)], timeout: timeout).result(of: "Counter/add")
         }
 
         /// Performs `search`.
-        @discardableResult
-        func search(text: String) throws(PluginError) -> Object {
-            try caller.perform("Counter", "search", ["text": .string(text)], timeout: timeout).result(of: "Counter/search")
+        func search(text: String) throws(PluginError) -> Cursor {
+            try caller.perform("Counter", "search", ["text": .string(text)], timeout: timeout).typed(of: "Counter/search")
         }
     }
 
     /// The actions of an object of the type `Cursor`.
-    struct Cursor: Sendable {
+    struct Cursor: TypedValue, Hashable {
         /// The object that the calls go to.
         let object: Object
         /// How long each call may take. Default: the host's timeout for asynchronous actions.
@@ -102,15 +94,17 @@ enum ModuleAFacade {
             self.timeout = timeout
         }
 
+        init(from reader: ValueReader) throws(PluginError) { self.init(try reader.get()) }
+        func written() throws(PluginError) -> Value { .object(object) }
+
         /// Performs `next`.
-        @discardableResult
-        func next() throws(PluginError) -> Value {
-            try object.perform("next", [:], timeout: timeout)
+        func next() throws(PluginError) -> String? {
+            try object.perform("next", [:], timeout: timeout).typed(of: "Cursor/next")
         }
     }
 
     /// The actions of an object of the type `Article`.
-    struct Article: Sendable {
+    struct Article: TypedValue, Hashable {
         /// The object that the calls go to.
         let object: Object
         /// How long each call may take. Default: the host's timeout for asynchronous actions.
@@ -120,6 +114,9 @@ enum ModuleAFacade {
             self.object = object
             self.timeout = timeout
         }
+
+        init(from reader: ValueReader) throws(PluginError) { self.init(try reader.get()) }
+        func written() throws(PluginError) -> Value { .object(object) }
 
         /// Performs `set.note`.
         func setNote(value: String) throws(PluginError) {
@@ -127,7 +124,6 @@ enum ModuleAFacade {
         }
 
         /// Performs `shouldOpen`.
-        @discardableResult
         func shouldOpen(url: String? = nil, parameters: [String: Value]? = nil) throws(PluginError) -> Bool {
             var given: [(String, Value)] = []
             if let url { given.append(("url", .string(url))) }
@@ -136,7 +132,6 @@ enum ModuleAFacade {
         }
 
         /// Performs `content`.
-        @discardableResult
         func content() throws(PluginError) -> [String: Value] {
             try object.perform("content", [:], timeout: timeout).result(of: "Article/content")
         }
@@ -144,15 +139,43 @@ enum ModuleAFacade {
         /// Emits shop.choose to the pages below, the module and the program.
         ///
         /// Performs `choose`.
-        @discardableResult
         func choose() throws(PluginError) -> Bool {
             try object.perform("choose", [:], timeout: timeout).result(of: "Article/choose")
         }
 
         /// Performs `backData`.
-        @discardableResult
         func backData() throws(PluginError) -> Bool {
             try object.perform("backData", [:], timeout: timeout).result(of: "Article/backData")
+        }
+
+        /// Reads the back data that the opener of such a page gets when the page is closed.
+        ///
+        /// - Throws: `invalidResult` if the value is not what the page declares.
+        static func backData(_ value: Value) throws(PluginError) -> Bool {
+            try value.typed(of: "Article/backData")
+        }
+    }
+
+    /// The record `Detail`.
+    struct Detail: TypedValue, Hashable {
+        var title: String
+        var page: Int
+
+        init(title: String, page: Int) {
+            self.title = title
+            self.page = page
+        }
+
+        init(from reader: ValueReader) throws(PluginError) {
+            self.title = try reader.get("title")
+            self.page = try reader.get("page")
+        }
+
+        func written() throws(PluginError) -> Value {
+            var fields: [String: Value] = [:]
+            fields["title"] = try self.title.written()
+            fields["page"] = try self.page.written()
+            return .map(fields)
         }
     }
 
@@ -161,34 +184,28 @@ enum ModuleAFacade {
     /// The actions of the service `HomeService` from version 1.2.0 on, to call or to implement.
     protocol HomeService: Sendable {
         /// Performs `fetchDetail`.
-        @discardableResult
-        func fetchDetail(key: String, page: Int) throws(PluginError) -> Value
+        func fetchDetail(key: String, page: Int) throws(PluginError) -> Detail
 
         /// Performs `nativeSecret`.
-        @discardableResult
         func nativeSecret() throws(PluginError) -> String
 
         /// Calls B, which calls A for the name of the currency.
         ///
         /// Performs `price`.
-        @discardableResult
         func price(key: String) throws(PluginError) -> String
 
         /// Posts shop.sold, and returns the number of subscribers that received it.
         ///
         /// Performs `buy`.
-        @discardableResult
         func buy(key: String) throws(PluginError) -> Int
 
         /// Performs `currencyName`.
-        @discardableResult
         func currencyName(code: String) throws(PluginError) -> String
 
         /// The page of one article, to be shown by a navigator.
         ///
         /// Performs `article`.
-        @discardableResult
-        func article(key: String, note: String?) throws(PluginError) -> Object
+        func article(key: String, note: String?) throws(PluginError) -> Article
     }
 
     /// Calls the service `HomeService` from version 1.2.0 on, whichever module offers it.
@@ -207,13 +224,11 @@ enum ModuleAFacade {
         }
 
         /// Performs `fetchDetail`.
-        @discardableResult
-        func fetchDetail(key: String, page: Int = 1) throws(PluginError) -> Value {
-            try service.perform("fetchDetail", ["key": .string(key), "page": .int(page)], timeout: timeout)
+        func fetchDetail(key: String, page: Int = 1) throws(PluginError) -> Detail {
+            try service.perform("fetchDetail", ["key": .string(key), "page": .int(page)], timeout: timeout).typed(of: "HomeService/fetchDetail")
         }
 
         /// Performs `nativeSecret`.
-        @discardableResult
         func nativeSecret() throws(PluginError) -> String {
             try service.perform("nativeSecret", [:], timeout: timeout).result(of: "HomeService/nativeSecret")
         }
@@ -221,7 +236,6 @@ enum ModuleAFacade {
         /// Calls B, which calls A for the name of the currency.
         ///
         /// Performs `price`.
-        @discardableResult
         func price(key: String) throws(PluginError) -> String {
             try service.perform("price", ["key": .string(key)], timeout: timeout).result(of: "HomeService/price")
         }
@@ -229,13 +243,11 @@ enum ModuleAFacade {
         /// Posts shop.sold, and returns the number of subscribers that received it.
         ///
         /// Performs `buy`.
-        @discardableResult
         func buy(key: String) throws(PluginError) -> Int {
             try service.perform("buy", ["key": .string(key)], timeout: timeout).result(of: "HomeService/buy")
         }
 
         /// Performs `currencyName`.
-        @discardableResult
         func currencyName(code: String) throws(PluginError) -> String {
             try service.perform("currencyName", ["code": .string(code)], timeout: timeout).result(of: "HomeService/currencyName")
         }
@@ -243,11 +255,10 @@ enum ModuleAFacade {
         /// The page of one article, to be shown by a navigator.
         ///
         /// Performs `article`.
-        @discardableResult
-        func article(key: String, note: String? = nil) throws(PluginError) -> Object {
+        func article(key: String, note: String? = nil) throws(PluginError) -> Article {
             var given: [(String, Value)] = [("key", .string(key))]
             if let note { given.append(("note", .string(note))) }
-            return try service.perform("article", Parameters(given), timeout: timeout).result(of: "HomeService/article")
+            return try service.perform("article", Parameters(given), timeout: timeout).typed(of: "HomeService/article")
         }
     }
 

@@ -36,7 +36,7 @@ struct ModuleB: Module {
 
             Action("advertise", .context(), .required("key", String.self)) { context, key in
                 let detail = try context.service(ModuleAFacade.HomeServiceClient.self).fetchDetail(key: key)
-                return "Look: \(detail["title"]?.string ?? key)!"
+                return "Look: \(detail.title)!"
             }
             .summary("Uses the module that offers HomeService.")
 

@@ -34,11 +34,28 @@ static void set_limits(const char *seconds) {
 #endif
 }
 
-static void describe(plugin_scan *scan, const plugin_module *module) {
-    plugin_value values[WORKER_DESCRIPTION_VALUES];
+/* Writes down the description, and with a further value the manifest with types if there is one. */
+static void describe(plugin_scan *scan, const plugin_module *module, const plugin_string *typed) {
+    plugin_value values[WORKER_DESCRIPTION_VALUES + 1];
     plugin_wire_message message;
     plugin_worker_describe(module, values, &message);
+    if (typed) values[message.count++] = plugin_worker_text(*typed);
     plugin_scan_set_description(scan, &message);
+}
+
+/* Writes down the description with the types that the module derives. Its code may crash; the description without them
+ * is there already. */
+static void describe_types(plugin_scan *scan, const plugin_module *module) {
+    if (module->magic != PLUGIN_ABI_MAGIC || module->abi_major != PLUGIN_ABI_MAJOR || module->size < sizeof *module)
+        return;
+    const plugin_types *types = plugin_types_of(module);
+    if (!types || types->size < sizeof *types || types->manifest.count > PLUGIN_MANIFEST_MAX_BYTES) return;
+    char notes[PLUGIN_SCAN_REASON_BYTES];
+    size_t count = types->notes.count < sizeof notes ? types->notes.count : sizeof notes - 1;
+    memcpy(notes, types->notes.bytes, count);
+    notes[count] = 0;
+    plugin_scan_set_reason(scan, 0, notes);
+    describe(scan, module, &types->manifest);
 }
 
 static void scan_file(plugin_scan *scan, uint32_t file, const char *path, int describes) {
@@ -56,9 +73,10 @@ static void scan_file(plugin_scan *scan, uint32_t file, const char *path, int de
     plugin_scan_set_step(scan, file, PLUGIN_SCAN_ENTERING);
     /* What it returns is not checked here: the host asks the kernel which parts can be read before it reads them. */
     const plugin_module *module = entry();
-    if (module && describes) describe(scan, module);
+    if (module && describes) describe(scan, module, NULL);
     if (module) plugin_scan_set_manifest(scan, PLUGIN_SCAN_MEMORY, file, module);
     plugin_scan_set_step(scan, file, PLUGIN_SCAN_PASSED);
+    if (module && describes) describe_types(scan, module);
 }
 
 _Noreturn void plugin_worker_scan(int count, char **arguments) {

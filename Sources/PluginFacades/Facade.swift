@@ -3,7 +3,7 @@ import PluginFile
 import PluginHost
 
 /// A generated Swift file for calling a module. It has a function for each action, with the types that the manifest
-/// declares, so the compiler checks the parameters.
+/// declares, so the compiler checks parameters and results: structs for records, enumerations, and types of objects.
 ///
 ///     let facade = try Facade(manifest: json)
 ///     print(facade.text)
@@ -17,7 +17,8 @@ public struct Facade: Sendable {
     /// Makes the façade of a module.
     ///
     /// - Parameters:
-    ///   - manifest: The module's manifest as JSON, for example from `PluginHost.inspect(file:)`.
+    ///   - manifest: The module's manifest as JSON, for example from the report of `PluginHost.inspect(file:)` with
+    ///     its derived types.
     ///   - name: The name of the enum that contains everything. It must be a Swift identifier. Default: the module's
     ///     name followed by `Facade`.
     ///   - isPublic: Whether everything is public, for a library of façades. Default: everything is internal.
@@ -62,19 +63,24 @@ public struct Facade: Sendable {
         let (targets, types) = (take(manifest.targets.map(\.name)), take(manifest.types.map(\.name)))
         let services = take(manifest.services.map(\.name))
         let clients = take(manifest.services.map { SwiftNames.typeName($0.name) + "Client" })
+        let values = take(manifest.values.all.map(\.name))
+        let objects = zip(manifest.types, types).filter { !$0.0.actions.isEmpty }
+        let declared = FacadeTypes(manifest, objects: objects.map { ($0.0.name, $0.1) }, types: values)
         source.block("\(access)enum \(name)") { source in
             for (target, type) in zip(manifest.targets, targets) where !target.actions.isEmpty {
-                FacadeActions(access: access, owner: target.name).write(target, as: type, to: &source)
+                FacadeActions(access: access, owner: target.name, types: declared).write(target, as: type, to: &source)
             }
-            for (objects, type) in zip(manifest.types, types) where !objects.actions.isEmpty {
-                FacadeActions(access: access, owner: objects.name).write(objects, as: type, to: &source)
+            for (objects, type) in objects {
+                FacadeActions(access: access, owner: objects.name, types: declared)
+                    .write(objects, as: type, to: &source)
             }
+            declared.write(access: access, to: &source)
             for (index, service) in manifest.services.enumerated() {
                 guard let target = manifest.targets.first(where: { $0.name == service.target }) else { continue }
-                FacadeActions(access: access, owner: service.name)
+                FacadeActions(access: access, owner: service.name, types: declared)
                     .write(service, of: target, services[index], clients[index], to: &source)
             }
-            FacadeRoutes(manifest, groups, access: access)?.write(to: &source)
+            FacadeRoutes(manifest, groups, access: access, types: declared)?.write(to: &source)
         }
         self.text = source.text
     }

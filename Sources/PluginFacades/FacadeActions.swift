@@ -1,3 +1,4 @@
+import PluginABI
 import PluginFile
 
 /// The part of a façade that calls actions: a type for each target, object type and service.
@@ -6,6 +7,7 @@ struct FacadeActions {
     let access: String
     /// The name of the target, object type or service in the manifest.
     let owner: String
+    let types: FacadeTypes
 
     func write(_ target: ModuleManifest.Target, as type: String, to source: inout SwiftSource) {
         source.declare(
@@ -18,11 +20,15 @@ struct FacadeActions {
 
     func write(_ objects: ModuleManifest.ObjectType, as type: String, to source: inout SwiftSource) {
         source.declare(
-            "\(access)struct \(type): Sendable", objects.summary,
+            "\(access)struct \(type): TypedValue, Hashable", objects.summary,
             notes: ["The actions of an object of the type `\(objects.name)`."]
         ) { source in
             writeProperties("object", "Object", "The object that the calls go to.", to: &source)
+            source.line()
+            source.line("\(access)init(from reader: ValueReader) throws(PluginError) { self.init(try reader.get()) }")
+            source.line("\(access)func written() throws(PluginError) -> Value { .object(object) }")
             write(objects.actions, through: "object", to: &source)
+            writeBackData(of: objects, to: &source)
         }
     }
 
@@ -49,6 +55,20 @@ struct FacadeActions {
         }
     }
 
+    /// Writes how the opener of a page reads its back data, if the page declares what it is.
+    private func writeBackData(of page: ModuleManifest.ObjectType, to source: inout SwiftSource) {
+        guard let type = page.actions.first(where: { $0.name == "backData" })?.resultType,
+            type != .kind(.any), type != .kind(.null)
+        else { return }
+        source.declare(
+            "\(access)static func backData(_ value: Value) throws(PluginError) -> \(types.swiftType(type))",
+            "Reads the back data that the opener of such a page gets when the page is closed.",
+            notes: ["- Throws: `invalidResult` if the value is not what the page declares."]
+        ) { source in
+            source.line("try value.typed(of: \(SwiftSource.literal("\(page.name)/backData")))")
+        }
+    }
+
     private func writeProperties(
         _ name: String, _ type: String, _ text: String, hasTimeout: Bool = true, to source: inout SwiftSource
     ) {
@@ -67,8 +87,8 @@ struct FacadeActions {
     private func functions(_ actions: [ModuleManifest.Action]) -> [FacadeFunction] {
         // The fallback of a target is only for actions that are not declared.
         let actions = actions.filter { $0.name != "notFound" }
-        var names = SwiftNames(reserved: SwiftNames.members)
-        return zip(actions, names.take(actions.map(\.name))).map { FacadeFunction($0, named: $1) }
+        var names = SwiftNames(reserved: SwiftNames.members.union(types.used))
+        return zip(actions, names.take(actions.map(\.name))).map { FacadeFunction($0, named: $1, types) }
     }
 
     /// Writes functions for actions.

@@ -5,6 +5,7 @@ import PluginHost
 /// The part of a façade that builds and opens URLs.
 struct FacadeRoutes {
     private let access: String
+    private let types: FacadeTypes
     private let routes: [Route]
 
     private struct Route {
@@ -16,8 +17,8 @@ struct FacadeRoutes {
     /// Makes the part for the routes of a manifest; `nil` if no URL can be built for any route.
     ///
     /// - Parameter groups: The groups of each route's pattern; `nil` for a pattern for which no URL can be built.
-    init?(_ manifest: ModuleManifest, _ groups: [[PatternGroup]?], access: String) {
-        self.access = access
+    init?(_ manifest: ModuleManifest, _ groups: [[PatternGroup]?], access: String, types: FacadeTypes) {
+        (self.access, self.types) = (access, types)
         let buildable = zip(manifest.routes, groups).compactMap { route, groups in groups.map { (route, $0) } }
         guard !buildable.isEmpty else { return nil }
         var names = SwiftNames(reserved: ["url", "open"])
@@ -43,7 +44,7 @@ struct FacadeRoutes {
         for group in groups {
             var parameter =
                 declared.first { $0.name == group.name } ?? ModuleManifest.Parameter(name: group.name, type: .string)
-            if !canStandInURL(parameter.type) { parameter.type = .string }
+            if !canStandInURL(parameter.type) { (parameter.type, parameter.declaredType) = (.string, .kind(.string)) }
             parameter.isRequired = group.isRequired
             parameters.append(parameter)
         }
@@ -69,7 +70,7 @@ struct FacadeRoutes {
             for route in routes {
                 let target = "`\(route.declared.pattern)`, to `\(route.declared.target)/\(route.declared.action)`"
                 source.declare(
-                    "case \(route.name)\(Self.payload(of: route))", route.declared.summary,
+                    "case \(route.name)\(payload(of: route))", route.declared.summary,
                     parameters: route.parameters.map { ($0.label, $0.parameter.summary) }, notes: [target])
             }
             source.declare(
@@ -95,10 +96,10 @@ struct FacadeRoutes {
         }
     }
 
-    private static func payload(of route: Route) -> String {
+    private func payload(of route: Route) -> String {
         guard !route.parameters.isEmpty else { return "" }
         let list = route.parameters.map { label, parameter in
-            "\(label): \(parameter.type.swiftType)" + (parameter.isRequired ? "" : "? = nil")
+            "\(label): \(types.swiftType(parameter.declaredType))" + (parameter.isRequired ? "" : "? = nil")
         }
         return "(\(list.joined(separator: ", ")))"
     }
@@ -110,6 +111,8 @@ struct FacadeRoutes {
         let entries = zip(values, route.parameters).map { value, entry in
             let name = SwiftSource.literal(entry.parameter.name)
             let type = entry.parameter.type
+            // A missing value is written as null.
+            if !entry.parameter.declaredType.isPlain { return "\(name): \(value).written()" }
             if entry.parameter.isRequired { return "\(name): \(type.wrapped(value))" }
             // A missing value is passed as null.
             return "\(name): \(type == .any ? value : "\(value).map(Value.\(type.rawValue))") ?? .null"

@@ -81,11 +81,12 @@ struct SwiftNames {
 
     /// The types that generated code uses without a module name. Members of its scope must not hide them.
     static let used: Set<String> = [
-        "Any", "Array", "Bool", "Bytes", "CallOrigin", "Caller", "Dictionary", "Double", "Duration", "Hashable", "Int",
+        "Any", "Array", "Bool", "Bytes", "CallOrigin", "Caller", "CaseIterable", "Dictionary", "Double", "Duration",
+        "Hashable", "Int",
         "Object", "Optional", "Parameters", "PluginABI", "PluginError", "Sendable", "ServiceClient", "ServiceHandle",
-        "String", "Value", "Void",
+        "String", "TypedValue", "Value", "ValueReader", "Void",
     ]
 
     /// The reserved names in a type that calls actions: those that its code uses, and those of its other members.
-    static let members = used.union(["caller", "timeout", "object", "service", "given"])
+    static let members = used.union(["caller", "timeout", "object", "service", "given", "written"])
 }

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct FacadeTests {
     /// The façade of a module beside the tests.
     private func facade(of module: String) throws -> String {
-        let report = try PluginHost.inspect(file: built("lib\(module).so"), trustsEveryone: true)
+        let report = try PluginHost.inspect(file: built("lib\(module).so"), trustsEveryone: true).derivingTypes()
         return try Facade(manifest: #require(report.json["manifest"]).json).text
     }
 
@@ -44,6 +44,14 @@ import Testing
                 _ = try NastyModuleV2Facade.Routes.all(_0: "a/b", page: 7, key: text, flag: true).url(caller)
                 let url = try NastyModuleV2Facade.Routes.default(key: text, page: number, flag: true).url(caller)
                 try await NastyModuleV2Facade.Routes.go().open(caller, ["_url": .string(url)])
+                let typed = NastyModuleV2Facade.Typed(caller)
+                let record = NastyModuleV2Facade.Self_(init_: .two, aB: [], field: 1, Cursor_: .none)
+                let all = try typed.inOut(written: record, in: [.default], d: .deFault, rest: [:])
+                let first: NastyModuleV2Facade.Self_? = all?.first?["x"] ?? nil
+                let numbers: [NastyModuleV2Facade.Number] = try typed.Number_()
+                let bytes: Bytes? = try typed.written_()
+                _ = try typed.cursor()?.next()
+                _ = (first, numbers, bytes)
                 let client = try caller.service(NastyModuleV2Facade.GoServiceClient_.self)
                 try await (client as any NastyModuleV2Facade.GoService).aB_3()
             }
@@ -130,11 +138,11 @@ import Testing
         let host = test.host
         #expect(try ModuleAFacade.A(host).currencyName(code: "CHF") == "franc")
         #expect(try ModuleAFacade.A(host).price(key: "apple") == "0.5 euro")
-        #expect(try ModuleAFacade.A(host).fetchDetail(key: "x")["page"] == 1)
+        #expect(try ModuleAFacade.A(host).fetchDetail(key: "x").page == 1)
         #expect(try await ModuleBFacade.B(host).slowly(text: "abc", milliseconds: 1) == "cba")
         #expect(try ModuleBFacade.B(host).sum(data: [1, 2, 3]) == 6)
         #expect(try ModuleBFacade.B(host).advertise(key: "lamp") == "Look: Detail of lamp!")
-        let cursor = try ModuleAFacade.Cursor(ModuleAFacade.Counter(host).search(text: "ap"))
+        let cursor = try ModuleAFacade.Counter(host).search(text: "ap")
         #expect(try cursor.next() == "apple")
     }
 
@@ -160,12 +168,14 @@ import Testing
 
     @Test func `a service is requested by its type, and can be replaced by a fake`() throws {
         struct Fake: ModuleAFacade.HomeService {
-            func fetchDetail(key: String, page: Int) -> Value { ["title": "fake"] }
+            func fetchDetail(key: String, page: Int) -> ModuleAFacade.Detail {
+                ModuleAFacade.Detail(title: "fake", page: page)
+            }
             func nativeSecret() -> String { "" }
             func price(key: String) -> String { "" }
             func buy(key: String) -> Int { 0 }
             func currencyName(code: String) -> String { "" }
-            func article(key: String, note: String?) throws(PluginError) -> Object {
+            func article(key: String, note: String?) throws(PluginError) -> ModuleAFacade.Article {
                 throw PluginError(.unknownAction, "There are no articles.")
             }
         }
@@ -173,7 +183,7 @@ import Testing
         let services: [any ModuleAFacade.HomeService] = [
             try test.host.service(ModuleAFacade.HomeServiceClient.self), Fake(),
         ]
-        #expect(try services.map { try $0.fetchDetail(key: "k", page: 1)["title"] } == ["Detail of k", "fake"])
+        #expect(try services.map { try $0.fetchDetail(key: "k", page: 1).title } == ["Detail of k", "fake"])
     }
 
     @Test func `a result of an undeclared type is an error that names the action`() throws {

@@ -75,8 +75,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "YourFirstModule", "Objects", "StateAcrossReplacement", "Threads", "Errors", "ValuesAndLifetimes", "PluginABI",
-        "PluginTestKit",
+        "YourFirstModule", "Objects", "StateAcrossReplacement", "Threads", "Errors", "ValuesAndLifetimes",
+        "TypesInTheManifest", "PluginABI", "PluginTestKit",
     ])
     func `Every piece of Swift in the guide compiles`(article: String) async throws {
         let library = article == "PluginTestKit" ? article : "PluginABI"

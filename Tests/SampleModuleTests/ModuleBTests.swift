@@ -7,7 +7,7 @@ import Testing
     private let home = Manifest("Home", version: "1.0.0") {
         Target("Home") {
             Action("fetchDetail", .required("key", String.self), .optional("page", Int.self)) { key, _ in
-                ["title": "A very nice \(key)"]
+                ["title": .string("A very nice \(key)"), "page": 1] as Value
             }
         }
         Service("HomeService", version: "1.3.0", target: "Home")

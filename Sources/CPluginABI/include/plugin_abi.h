@@ -147,7 +147,7 @@ typedef struct plugin_module {
     /* Called after the last call, and after a failed start, even if `activate` has refused: stops
      * the module's threads and timers, and waits until they have ended. [one at a time] */
     void (*deactivate)(void *data);
-    /* Returns a static table, or null. Reserved: the host asks for no table. [any thread] */
+    /* Returns a static table, or null. Only tools ask, see plugin_abi/types.h. [one at a time] */
     const void *(*get_extension)(void *data, plugin_string identifier);
 } plugin_module;
 

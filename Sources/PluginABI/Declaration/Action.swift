@@ -12,13 +12,20 @@ public struct Action<Instance>: Sendable {
     @usableFromInline private(set) var declaration: ActionDeclaration
 
     @usableFromInline init(
-        _ name: String, _ parameters: [ParameterDeclaration?], _ resultKind: Value.Kind, isAsync: Bool,
+        _ name: String, _ parameters: [ParameterDeclaration?], _ result: ResultDeclaration, isAsync: Bool,
         _ run: @escaping @Sendable (Invocation) throws -> Void
     ) {
+        let parameters = parameters.compactMap(\.self)
         declaration = ActionDeclaration(
-            name: name, parameters: parameters.compactMap(\.self).filter { !$0.isRest },
-            hasRest: parameters.contains { $0?.isRest == true }, resultKind: resultKind, isAsync: isAsync, run: run)
+            name: name, parameters: parameters.filter { $0.role == .parameter },
+            hasRest: parameters.contains { $0.role == .rest },
+            result: parameters.first { $0.role == .reply }?.repliedResult ?? result, isAsync: isAsync, run: run)
     }
+
+    @inlinable @inline(__always) init<R: ActionResult>(
+        _ name: String, _ parameters: [ParameterDeclaration?], _ result: R.Type, isAsync: Bool,
+        _ run: @escaping @Sendable (Invocation) throws -> Void
+    ) { self.init(name, parameters, ResultDeclaration(result), isAsync: isAsync, run) }
 
     /// Allows other programs to call the action, by a URL. An action whose name begins with `native` cannot be remote.
     public func remote() -> Self { modified(self) { $0.declaration.isRemote = true } }
@@ -49,7 +56,7 @@ public struct ActionDeclaration: Sendable {
     let parameters: [ParameterDeclaration]
     /// Whether the action takes parameters that it does not declare.
     let hasRest: Bool
-    let resultKind: Value.Kind
+    let result: ResultDeclaration
     let isAsync: Bool
     var isRemote = false
     /// What the action demands of other programs, which the program's guard checks.
@@ -60,6 +67,22 @@ public struct ActionDeclaration: Sendable {
     var handledPrefix: String?
     /// Runs the closure on a call. An error that it throws becomes the reply.
     let run: @Sendable (Invocation) throws -> Void
+}
+
+/// The declaration of a result.
+@usableFromInline struct ResultDeclaration: Sendable {
+    let kind: Value.Kind
+    /// Returns the Swift type; `nil` if there is none. A closure, so that types are made only for tools that ask.
+    let type: (@Sendable () -> any ActionResult.Type)?
+
+    @usableFromInline init(_ kind: Value.Kind, _ type: (@Sendable () -> any ActionResult.Type)? = nil) {
+        (self.kind, self.type) = (kind, type)
+    }
+
+    @inlinable @inline(__always) init<R: ActionResult>(_ type: R.Type) { self.init(R.resultKind) { R.self } }
+
+    /// No result.
+    @usableFromInline static var null: ResultDeclaration { ResultDeclaration(.null) }
 }
 
 extension Invocation {

@@ -8,40 +8,40 @@ extension Action {
     @inlinable public init<R: ActionResult>(
         _ name: String,
         _ body: @escaping @Sendable () throws -> R
-    ) { self.init(name, [], R.resultKind, isAsync: false) { $0.resolve(try body()) } }
+    ) { self.init(name, [], R.self, isAsync: false) { $0.resolve(try body()) } }
 
     /// Makes a synchronous action whose closure takes one input and returns the result.
     @inlinable public init<A, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>,
         _ body: @escaping @Sendable (A) throws -> R
-    ) { self.init(name, Inputs1(a), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
+    ) { self.init(name, Inputs1(a), R.self) { inputs in { try $0.resolve(inputs, body) } } }
 
     /// Makes a synchronous action whose closure takes two inputs and returns the result.
     @inlinable public init<A, B, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ body: @escaping @Sendable (A, B) throws -> R
-    ) { self.init(name, Inputs2(a, b), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
+    ) { self.init(name, Inputs2(a, b), R.self) { inputs in { try $0.resolve(inputs, body) } } }
 
     /// Makes a synchronous action whose closure takes three inputs and returns the result.
     @inlinable public init<A, B, C, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>,
         _ body: @escaping @Sendable (A, B, C) throws -> R
-    ) { self.init(name, Inputs3(a, b, c), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
+    ) { self.init(name, Inputs3(a, b, c), R.self) { inputs in { try $0.resolve(inputs, body) } } }
 
     /// Makes a synchronous action whose closure takes four inputs and returns the result.
     @inlinable public init<A, B, C, D, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>,
         _ body: @escaping @Sendable (A, B, C, D) throws -> R
-    ) { self.init(name, Inputs4(a, b, c, d), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
+    ) { self.init(name, Inputs4(a, b, c, d), R.self) { inputs in { try $0.resolve(inputs, body) } } }
 
     /// Makes a synchronous action whose closure takes five inputs and returns the result.
     @inlinable public init<A, B, C, D, E, R: ActionResult>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ body: @escaping @Sendable (A, B, C, D, E) throws -> R
-    ) { self.init(name, Inputs5(a, b, c, d, e), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
+    ) { self.init(name, Inputs5(a, b, c, d, e), R.self) { inputs in { try $0.resolve(inputs, body) } } }
 
     /// Makes a synchronous action whose closure takes six inputs and returns the result.
     @inlinable public init<A, B, C, D, E, F, R: ActionResult>(
@@ -49,7 +49,7 @@ extension Action {
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ f: some ActionInput<Instance, F>,
         _ body: @escaping @Sendable (A, B, C, D, E, F) throws -> R
-    ) { self.init(name, Inputs6(a, b, c, d, e, f), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
+    ) { self.init(name, Inputs6(a, b, c, d, e, f), R.self) { inputs in { try $0.resolve(inputs, body) } } }
 
     /// Makes a synchronous action whose closure takes seven inputs and returns the result.
     @inlinable public init<A, B, C, D, E, F, G, R: ActionResult>(
@@ -57,7 +57,7 @@ extension Action {
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ f: some ActionInput<Instance, F>, _ g: some ActionInput<Instance, G>,
         _ body: @escaping @Sendable (A, B, C, D, E, F, G) throws -> R
-    ) { self.init(name, Inputs7(a, b, c, d, e, f, g), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
+    ) { self.init(name, Inputs7(a, b, c, d, e, f, g), R.self) { inputs in { try $0.resolve(inputs, body) } } }
 
     /// Makes a synchronous action whose closure takes eight inputs and returns the result.
     @inlinable public init<A, B, C, D, E, F, G, H, R: ActionResult>(
@@ -65,7 +65,7 @@ extension Action {
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ f: some ActionInput<Instance, F>, _ g: some ActionInput<Instance, G>, _ h: some ActionInput<Instance, H>,
         _ body: @escaping @Sendable (A, B, C, D, E, F, G, H) throws -> R
-    ) { self.init(name, Inputs8(a, b, c, d, e, f, g, h), R.resultKind) { inputs in { try $0.resolve(inputs, body) } } }
+    ) { self.init(name, Inputs8(a, b, c, d, e, f, g, h), R.self) { inputs in { try $0.resolve(inputs, body) } } }
 }
 
 // MARK: Synchronous actions without a result, and actions that reply through a handle

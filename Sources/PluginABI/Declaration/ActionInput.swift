@@ -32,8 +32,20 @@ public struct ParameterDeclaration: Sendable {
     public var defaultValue: Value
     /// One sentence for people; may be empty.
     public var summary: String
-    /// Whether this stands for the rest: the parameters that the action does not declare.
-    @usableFromInline private(set) var isRest = false
+    /// What the declaration stands for.
+    @usableFromInline enum Role: Sendable {
+        case parameter
+        /// The parameters that the action does not declare.
+        case rest
+        /// A reply handle.
+        case reply
+    }
+
+    private(set) var role = Role.parameter
+    /// Returns the Swift type; `nil` if there is none. A closure, so that types are made only for tools that ask.
+    private(set) var swiftType: (@Sendable () -> any ActionParameter.Type)?
+    /// The result that is given by the reply handle.
+    private(set) var repliedResult: ResultDeclaration?
 
     /// Makes a declaration. Modules write `.required` or `.optional` instead.
     public init(name: String, kind: Value.Kind, isRequired: Bool, defaultValue: Value, summary: String) {
@@ -41,11 +53,27 @@ public struct ParameterDeclaration: Sendable {
         (self.defaultValue, self.summary) = (defaultValue, summary)
     }
 
+    @usableFromInline init(
+        name: String, _ kind: Value.Kind, _ swiftType: @escaping @Sendable () -> any ActionParameter.Type,
+        isRequired: Bool, default value: Value = .null, summary: String
+    ) {
+        self.init(name: name, kind: kind, isRequired: isRequired, defaultValue: value, summary: summary)
+        self.swiftType = swiftType
+    }
+
+    private init(_ role: Role) {
+        self.init(name: "", kind: .map, isRequired: false, defaultValue: .null, summary: "")
+        self.role = role
+    }
+
     /// The rest.
-    @usableFromInline static var rest: ParameterDeclaration {
-        var rest = ParameterDeclaration(name: "", kind: .map, isRequired: false, defaultValue: .null, summary: "")
-        rest.isRest = true
-        return rest
+    @usableFromInline static var rest: ParameterDeclaration { ParameterDeclaration(.rest) }
+
+    /// A reply handle.
+    @usableFromInline static func reply(_ result: ResultDeclaration) -> ParameterDeclaration {
+        var reply = ParameterDeclaration(.reply)
+        reply.repliedResult = result
+        return reply
     }
 }
 
@@ -144,7 +172,7 @@ extension ActionInput {
     @inlinable public static func required<I, T: ActionParameter>(
         _ name: String, _ type: T.Type, summary: String = ""
     ) -> Self where Self == ArgumentInput<I, T> {
-        Self(ParameterDeclaration(name: name, kind: T.kind, isRequired: true, defaultValue: .null, summary: summary))
+        Self(ParameterDeclaration(name: name, T.kind, { T.self }, isRequired: true, summary: summary))
     }
 
     /// Declares a parameter that a call may omit; the closure then gets the default.
@@ -153,14 +181,14 @@ extension ActionInput {
     ) -> Self where Self == ArgumentInput<I, T> {
         let value = (try? value.value) ?? .null
         return Self(
-            ParameterDeclaration(name: name, kind: T.kind, isRequired: false, defaultValue: value, summary: summary))
+            ParameterDeclaration(name: name, T.kind, { T.self }, isRequired: false, default: value, summary: summary))
     }
 
     /// Declares a parameter that a call may omit; the closure then gets `nil`.
     @inlinable public static func optional<I, T: ActionParameter>(
         _ name: String, _ type: T.Type, summary: String = ""
     ) -> Self where Self == OptionalInput<I, T> {
-        Self(ParameterDeclaration(name: name, kind: T.kind, isRequired: false, defaultValue: .null, summary: summary))
+        Self(ParameterDeclaration(name: name, T.kind, { T.self }, isRequired: false, summary: summary))
     }
 }
 
@@ -206,6 +234,7 @@ public struct InstanceInput<Instance: Sendable>: ActionInput {
 public struct ReplyInput<Instance, Result: ActionResult>: ActionInput {
     @inlinable init() {}
     @inlinable public static var isReply: Bool { true }
+    @inlinable public var declaration: ParameterDeclaration? { .reply(ResultDeclaration(Result.self)) }
     @inlinable public static func read(from inputs: inout InvocationInputs) -> Reply<Result> {
         inputs.isReplyTaken = true
         return Reply(host: inputs.call.host, call: inputs.call.token)

@@ -15,10 +15,10 @@ extension Action {
     // closure of the module author directly. Made here, it would capture another closure around that one.
 
     /// Makes a synchronous action with a result.
-    @inlinable @inline(__always) init<Inputs: ActionInputs>(
-        _ name: String, _ inputs: Inputs, _ resultKind: Value.Kind,
+    @inlinable @inline(__always) init<Inputs: ActionInputs, R: ActionResult>(
+        _ name: String, _ inputs: Inputs, _ result: R.Type,
         _ run: (Inputs.Type) -> @Sendable (Invocation) throws -> Void
-    ) { self.init(name, inputs.declarations, resultKind, isAsync: false, run(Inputs.self)) }
+    ) { self.init(name, inputs.declarations, result, isAsync: false, run(Inputs.self)) }
 
     /// Makes a synchronous action without a result, or one that replies through a handle.
     @inlinable @inline(__always) init<Inputs: ActionInputs>(
@@ -32,7 +32,7 @@ extension Action {
     @inlinable @inline(__always) init<Inputs: ActionInputs, R: ActionResult>(
         _ name: String, _ inputs: Inputs, awaiting body: @escaping @Sendable (Inputs.Values) async throws -> R
     ) where Inputs.Values: Sendable {
-        self.init(name, inputs.declarations, R.resultKind, isAsync: true) { call in
+        self.init(name, inputs.declarations, R.self, isAsync: true) { call in
             var inputs = call.inputs
             let values = try Inputs.read(from: &inputs)
             let reply = call.reply

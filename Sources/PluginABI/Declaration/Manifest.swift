@@ -22,7 +22,8 @@ public struct Manifest: Sendable {
     ///   - name: The module's name, `[A-Za-z_][A-Za-z0-9_.-]*`, unique in a host.
     ///   - version: The module's version, according to Semantic Versioning 2.0.
     ///   - parts: The targets, object types, hooks and other parts. The closure runs whenever the module is described:
-    ///     once for a file, and once for each host in which a manifest is registered.
+    ///     once for a file, once for each host in which a manifest is registered, and once more when a tool asks for the
+    ///     types of the module.
     public init(_ name: String, version: String, @ManifestBuilder parts: @escaping @Sendable () -> [any ManifestPart]) {
         (self.name, self.version, self.parts) = (name, version, parts)
     }

@@ -20,7 +20,7 @@ extension Module {
 
 extension Manifest {
     /// Returns a description of the module. It lives as long as the process.
-    package func export() -> UnsafePointer<plugin_module> { ModuleDescription().export(self) }
+    package func export() -> UnsafePointer<plugin_module> { ModuleDescription(self).export() }
 }
 
 /// A module's description while it is being assembled, and the data behind it afterwards. Never freed.
@@ -39,6 +39,10 @@ public final class ModuleDescription {
     var interceptors: [String] = []
     var abiMinor = 0
 
+    /// The types, if they are derived.
+    let book: TypeBook?
+    private let manifest: Manifest
+
     private var functions: [plugin_function] = []
     /// The functions, once the module is described.
     private nonisolated(unsafe) var described = UnsafeBufferPointer<plugin_function>(start: nil, count: 0)
@@ -55,7 +59,7 @@ public final class ModuleDescription {
                     name: .immortal(prefix + action.name), invoke: ActionFunction.invoke,
                     data: Unmanaged.passRetained(function).toOpaque()))
         }
-        return actions.map { $0.json(showsResult: showsResults) }
+        return actions.map { $0.json(showsResult: showsResults, book) }
     }
 
     func addFactory(_ target: String, _ make: @escaping @Sendable (HostContext) throws -> UnsafeMutableRawPointer) {
@@ -66,7 +70,11 @@ public final class ModuleDescription {
                 data: Unmanaged.passRetained(factory).toOpaque()))
     }
 
-    fileprivate func export(_ manifest: Manifest) -> UnsafePointer<plugin_module> {
+    fileprivate init(_ manifest: Manifest, types book: TypeBook? = nil) {
+        (self.manifest, self.book) = (manifest, book)
+    }
+
+    fileprivate func export() -> UnsafePointer<plugin_module> {
         for part in manifest.parts() { part.add(to: self) }
         var description = plugin_module()
         description.magic = UInt64(PLUGIN_ABI_MAGIC)
@@ -74,7 +82,7 @@ public final class ModuleDescription {
         description.abi_major = UInt16(PLUGIN_ABI_MAJOR)
         description.abi_minor = UInt16(PLUGIN_ABI_MINOR)
         description.toolchain = .immortal(Toolchain.current)
-        description.manifest = .immortal(json(of: manifest))
+        description.manifest = .immortal(json)
         // The manifest's text now contains them.
         (targets, types, routes, services, hooks, events, requirements, interceptors) = ([], [], [], [], [], [], [], [])
         permissions = []
@@ -89,6 +97,10 @@ public final class ModuleDescription {
             Unmanaged<ModuleDescription>.fromOpaque(data!).takeUnretainedValue().activate(host!)
             return 0
         }
+        description.get_extension = { data, identifier in
+            guard identifier.text == PLUGIN_TYPES_EXTENSION else { return nil }
+            return Unmanaged<ModuleDescription>.fromOpaque(data!).takeUnretainedValue().derivedTypes()
+        }
         return .immortal([description])
     }
 
@@ -99,7 +111,37 @@ public final class ModuleDescription {
         }
     }
 
-    private func json(of manifest: Manifest) -> String {
+    /// Derives the types of the module. Runs code of its author.
+    private func derivedTypes() -> UnsafeRawPointer {
+        let parts = manifest.parts()
+        let objects = parts.compactMap { $0 as? ObjectTypeDeclaration }.map { ($0.instanceType, $0.name) }
+        var book = TypeBook(objects: objects)
+        var text = describe(parts, book)
+        // Each time, there is one more type that is no record.
+        while book.isInvalid {
+            book = TypeBook(objects: objects, refused: book.refused)
+            text = describe(parts, book)
+        }
+        var notes = book.notes
+        if text.utf8.count > PLUGIN_MANIFEST_MAX_BYTES {
+            text = json
+            notes = ["With the types, the manifest would have more than \(PLUGIN_MANIFEST_MAX_BYTES) bytes."]
+        }
+        var types = plugin_types()
+        types.size = UInt32(MemoryLayout<plugin_types>.size)
+        types.manifest = .immortal(text)
+        types.notes = .immortal(notes.joined(separator: "\n"))
+        return UnsafeRawPointer(UnsafePointer.immortal([types]))
+    }
+
+    /// Returns the manifest with types.
+    private func describe(_ parts: [any ManifestPart], _ book: TypeBook) -> String {
+        let description = ModuleDescription(manifest, types: book)
+        for part in parts { part.add(to: description) }
+        return description.json
+    }
+
+    private var json: String {
         var entry = ManifestObject(name: manifest.name)
         entry.add("version", .string(manifest.version))
         entry.add("targets", targets)
@@ -108,6 +150,7 @@ public final class ModuleDescription {
         if manifest.level != .normal { entry.add("level", .string(manifest.level.rawValue)) }
         if manifest.priority != 0 { entry.add("priority", .int(manifest.priority)) }
         if !types.isEmpty { entry.add("types", types) }
+        if let book, !book.declarations.isEmpty { entry.add("values", book.declarations) }
         if !routes.isEmpty { entry.add("routes", routes) }
         if !services.isEmpty { entry.add("services", services) }
         if !events.isEmpty { entry.add("events", events) }
@@ -123,24 +166,29 @@ public final class ModuleDescription {
 }
 
 extension ActionDeclaration {
-    func json(showsResult: Bool) -> String {
+    /// Returns the declaration as JSON, with types if there is a book of them.
+    func json(showsResult: Bool, _ book: TypeBook?) -> String {
         var entry = ManifestObject(name: name)
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
         if isAsync { entry.add("async", true) }
         if isRemote { entry.add("remote", true) }
         if !demands.isEmpty { entry.add("demands", .list(demands.map(Value.string))) }
         if let handledPrefix { entry.add("handles", .string(handledPrefix)) }
-        if !parameters.isEmpty { entry.add("parameters", parameters.map(\.json)) }
+        if !parameters.isEmpty { entry.add("parameters", parameters.map { $0.json(book) }) }
         if hasRest { entry.add("rest", true) }
-        if showsResult, resultKind != .any { entry.add("result", .string(resultKind.rawValue)) }
+        if showsResult {
+            let type = result.type.flatMap { book?.name(of: $0(), declared: result.kind) } ?? result.kind.rawValue
+            if type != Value.Kind.any.rawValue { entry.add("result", .string(type)) }
+        }
         return entry.json
     }
 }
 
 extension ParameterDeclaration {
-    fileprivate var json: String {
+    fileprivate func json(_ book: TypeBook?) -> String {
         var entry = ManifestObject(name: name)
-        entry.add("type", .string(kind.rawValue))
+        let type = swiftType.flatMap { book?.name(of: $0(), declared: kind) } ?? kind.rawValue
+        entry.add("type", .string(type))
         if isRequired { entry.add("required", true) }
         if !defaultValue.isNull { entry.add("default", defaultValue) }
         if !summary.isEmpty { entry.add("summary", .string(summary)) }

@@ -19,7 +19,7 @@ package final class ProgramObject: Sendable {
     deinit { destroyInstance(instance) }
 
     /// The declaration of the type as JSON, as in a manifest.
-    package var declaration: String { type.json(type.actions.map { $0.json(showsResult: true) }) }
+    package var declaration: String { type.json(type.actions.map { $0.json(showsResult: true, nil) }) }
 
     /// Runs the action with this number, in the order of the declaration. The action replies like one of a module.
     package func run(

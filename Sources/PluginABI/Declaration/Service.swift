@@ -44,17 +44,19 @@ public struct Service: ManifestPart {
     /// Declares the interface as a list, which several services can share.
     public func interface(_ actions: [ServiceAction]) -> Self { modified(self) { $0.interface = actions } }
 
-    public func add(to module: ModuleDescription) { module.services.append(json) }
+    public func add(to module: ModuleDescription) { module.services.append(json(module.book)) }
 
     /// The entry of the manifest.
-    package var json: String {
+    package var json: String { json(nil) }
+
+    private func json(_ book: TypeBook?) -> String {
         var entry = ManifestObject(name: name)
         entry.add("version", .string(version))
         entry.add("target", .string(target))
         if priority != 0 { entry.add("priority", .int(priority)) }
         if isSingleton { entry.add("singleton", true) }
         if !summary.isEmpty { entry.add("summary", .string(summary)) }
-        if let interface { entry.add("interface", interface.map(\.json)) }
+        if let interface { entry.add("interface", interface.map { $0.json(book) }) }
         return entry.json
     }
 }

@@ -14,7 +14,7 @@ public struct ServiceAction: Sendable {
     ///   - isAsync: Whether the action may be asynchronous. If not, callers can `perform` it.
     ///   - hasRest: Whether callers may pass parameters that are not declared.
     public init(_ name: String, _ parameters: ParameterDeclaration..., isAsync: Bool = false, hasRest: Bool = false) {
-        self.init(name, parameters, .any, isAsync, hasRest)
+        self.init(name, parameters, ResultDeclaration(.any), isAsync, hasRest)
     }
 
     /// Declares an action whose result is of a certain type.
@@ -29,17 +29,18 @@ public struct ServiceAction: Sendable {
         _ name: String, _ parameters: ParameterDeclaration..., result: Result.Type, isAsync: Bool = false,
         hasRest: Bool = false
     ) {
-        self.init(name, parameters, Result.resultKind, isAsync, hasRest)
+        self.init(name, parameters, ResultDeclaration(Result.self), isAsync, hasRest)
     }
 
     private init(
-        _ name: String, _ parameters: [ParameterDeclaration], _ kind: Value.Kind, _ isAsync: Bool, _ hasRest: Bool
+        _ name: String, _ parameters: [ParameterDeclaration], _ result: ResultDeclaration, _ isAsync: Bool,
+        _ hasRest: Bool
     ) {
         declaration = ActionDeclaration(
-            name: name, parameters: parameters, hasRest: hasRest, resultKind: kind, isAsync: isAsync, run: { _ in })
+            name: name, parameters: parameters, hasRest: hasRest, result: result, isAsync: isAsync, run: { _ in })
     }
 
-    var json: String { declaration.json(showsResult: true) }
+    func json(_ book: TypeBook?) -> String { declaration.json(showsResult: true, book) }
 }
 
 extension ParameterDeclaration {
@@ -50,11 +51,11 @@ extension ParameterDeclaration {
     ///   - type: A type of which only the kind matters, such as `String` or `[String: Value]`.
     ///   - summary: One sentence for people.
     public static func required<T: ActionParameter>(_ name: String, _ type: T.Type, summary: String = "") -> Self {
-        Self(name: name, kind: T.kind, isRequired: true, defaultValue: .null, summary: summary)
+        Self(name: name, T.kind, { T.self }, isRequired: true, summary: summary)
     }
 
     /// For an action in a service's interface: declares a parameter that callers may omit.
     public static func optional<T: ActionParameter>(_ name: String, _ type: T.Type, summary: String = "") -> Self {
-        Self(name: name, kind: T.kind, isRequired: false, defaultValue: .null, summary: summary)
+        Self(name: name, T.kind, { T.self }, isRequired: false, summary: summary)
     }
 }

@@ -74,7 +74,7 @@ extension Target where Instance == Never {
 ///         Action("next", .instance()) { cursor in cursor.next() }
 ///     }
 ///
-/// An action makes one with ``HostContext/object(_:_:)``.
+/// An action makes one with ``HostContext/object(_:)``.
 public struct ObjectType<Instance: Sendable>: ManifestPart {
     @usableFromInline let declaration: ObjectTypeDeclaration
 
@@ -85,7 +85,8 @@ public struct ObjectType<Instance: Sendable>: ManifestPart {
     ///   - type: The Swift type behind the objects.
     ///   - actions: The actions of an object.
     public init(_ name: String, _ type: Instance.Type, @ActionBuilder<Instance> actions: () -> [ActionDeclaration]) {
-        declaration = ObjectTypeDeclaration(name: name, actions: actions())
+        declaration = ObjectTypeDeclaration(
+            name: name, instanceType: ObjectIdentifier(Instance.self), actions: actions())
     }
 
     public func add(to module: ModuleDescription) { declaration.add(to: module) }
@@ -94,9 +95,11 @@ public struct ObjectType<Instance: Sendable>: ManifestPart {
 /// The declaration of an ``ObjectType``, independent of the Swift type behind it; see ``ActionDeclaration``.
 @usableFromInline struct ObjectTypeDeclaration: ManifestPart {
     let name: String
+    let instanceType: ObjectIdentifier
     let actions: [ActionDeclaration]
 
     @usableFromInline func add(to module: ModuleDescription) {
+        ObjectTypeNames.add(name, for: instanceType)
         module.types.append(json(module.add(actions, prefix: name + "#")))
     }
 

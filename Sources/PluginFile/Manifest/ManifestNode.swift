@@ -8,6 +8,8 @@ struct ManifestNode {
     let skipsUnknown: Bool
     /// The name of the whole document in messages.
     private let document: String
+    /// The records, enumerations and object types that a type can name.
+    var values = ValueTypes()
 
     /// - Throws: `invalidManifest` if the value is not an object.
     init(
@@ -120,7 +122,8 @@ struct ManifestNode {
         for (index, value) in values.enumerated() {
             let above = location.isEmpty ? "" : "\(location), "
             let here = "\(above)\(what) \(name(value)?.shortened ?? "number \(index + 1)")"
-            let node = try ManifestNode(value: value, location: here, skipsUnknown: skipsUnknown, document: document)
+            var node = try ManifestNode(value: value, location: here, skipsUnknown: skipsUnknown, document: document)
+            node.values = self.values
             elements.append(try read(node, elements))
         }
         return elements

@@ -11,6 +11,8 @@ package struct ModuleManifest: Sendable, Equatable {
     package var priority = 0
     package var targets: [Target] = []
     package var types: [ObjectType] = []
+    /// The records and enumerations that are types of parameters and results.
+    package var values = ValueTypes()
     package var routes: [Route] = []
     package var services: [Service] = []
     /// The subscriptions: actions that are named like the events.
@@ -68,7 +70,10 @@ package struct ModuleManifest: Sendable, Equatable {
         package var parameters: [Parameter] = []
         /// Whether it takes parameters that it does not declare.
         package var hasRest = false
+        /// The kind of the result.
         package var result = Value.Kind.any
+        /// What the result is.
+        package var resultType = DeclaredType.kind(.any)
         /// The beginning of the names of the events that it handles in the chain, empty for all; `nil` if it does not
         /// handle events by prefix.
         package var handles: String?
@@ -76,7 +81,10 @@ package struct ModuleManifest: Sendable, Equatable {
 
     package struct Parameter: Sendable, Hashable {
         package var name: String
+        /// The kind, which the host checks.
         package var type: Value.Kind
+        /// What the parameter is.
+        package var declaredType: DeclaredType
         package var isRequired = false
         /// The default of an optional parameter, as a value of its type.
         package var defaultValue: Value?
@@ -86,6 +94,7 @@ package struct ModuleManifest: Sendable, Equatable {
             name: String, type: Value.Kind, isRequired: Bool = false, defaultValue: Value? = nil, summary: String = ""
         ) {
             (self.name, self.type, self.isRequired) = (name, type, isRequired)
+            declaredType = .kind(type)
             (self.defaultValue, self.summary) = (defaultValue, summary)
         }
     }
@@ -104,12 +113,12 @@ package struct ModuleManifest: Sendable, Equatable {
                 .invalidManifest,
                 "The manifest is \(text.count) bytes long; at most \(PLUGIN_MANIFEST_MAX_BYTES) are accepted.")
         }
-        let node = try ManifestNode(
+        var node = try ManifestNode(
             value: try JSONText.parse(text, code: .invalidManifest, what: "The manifest"), location: "",
             skipsUnknown: abiMinor > UInt16(PLUGIN_ABI_MINOR))
         try node.checkKeys([
-            "name", "version", "summary", "concurrency", "level", "priority", "targets", "types", "routes", "services",
-            "events", "interceptors", "hooks", "exclusive", "requires", "permissions", "isolation",
+            "name", "version", "summary", "concurrency", "level", "priority", "targets", "types", "values", "routes",
+            "services", "events", "interceptors", "hooks", "exclusive", "requires", "permissions", "isolation",
             "abiMinor",
         ])
         name = try node.name()
@@ -119,6 +128,8 @@ package struct ModuleManifest: Sendable, Equatable {
         concurrency = try node.choice("concurrency", default: .concurrent)
         level = try node.choice("level", default: .normal)
         priority = try node.optional("priority", \.int, "a whole number") ?? 0
+        values = try ValueTypes(node)
+        node.values = values
         targets = try node.list("targets", "target") { [concurrency] target throws(PluginError) in
             try Target(target, concurrency)
         }
@@ -185,7 +196,8 @@ extension ModuleManifest.Action {
             else: "it has \"demands\", which other programs must satisfy, but is not declared remote")
         parameters = try node.list("parameters", "parameter", ModuleManifest.Parameter.init)
         hasRest = try node.flag("rest")
-        result = try node.choice("result", default: .any)
+        resultType = try node.type("result", default: .kind(.any))
+        result = resultType.kind
         handles = try node.optional("handles", \.string, "a string")
         if let handles, !handles.isEmpty { _ = try node.name(checking: handles) }
         try node.check(
@@ -221,13 +233,21 @@ extension ModuleManifest.Parameter {
     fileprivate init(_ node: ManifestNode) throws(PluginError) {
         try node.checkKeys(["name", "type", "required", "default", "summary"])
         name = try node.name()
-        type = try node.choice("type", default: nil)
+        declaredType = try node.type("type")
+        type = declaredType.kind
         try node.check(type != .null, else: "the type \"null\" is for results only")
+        if case .optional(let wrapped) = declaredType {
+            throw node.error(
+                "a parameter of type \"\(declaredType)\" is one of type \"\(wrapped)\" that is not required")
+        }
         isRequired = try node.flag("required")
         summary = try node.summary()
         guard let value = node["default"] else { return }
         try node.check(!isRequired, else: "it is required and has a default; only optional parameters can have one")
         defaultValue = try Self.convert(value, to: type, node)
+        if let mismatch = node.values.mismatch(of: defaultValue ?? .null, declaredType, at: "default") {
+            throw node.error("its \(mismatch)")
+        }
     }
 
     /// Converts a default to a value of the declared type.

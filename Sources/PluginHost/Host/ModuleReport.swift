@@ -3,9 +3,52 @@ import PluginFile
 
 /// The description of one module file.
 public struct ModuleReport: Sendable {
-    /// A map: `file`, `elf`, `abi`, `toolchain`, `manifest`. `exports` in `elf` lists the symbols that the file exports
-    /// besides its entry function, without those of Swift.
-    public let json: Value
+    /// A map: `file`, `elf`, `abi`, `toolchain`, `manifest`, and `notes`, a list of texts about types that could not be
+    /// derived, if there are any. `exports` in `elf` lists the symbols that the file exports besides its entry function,
+    /// without those of Swift.
+    public private(set) var json: Value
+    private let module: LoadedModule
+
+    fileprivate init(_ json: Value, _ module: LoadedModule) { (self.json, self.module) = (json, module) }
+
+    /// Returns the report with the types that the module derives from its code in its manifest: records, enumerations,
+    /// types of objects. Modules that are not written in Swift name them in their manifests anyway.
+    ///
+    /// This runs code of the module in this process, such as `init(from:)` of its types, which can trap. A host never
+    /// does so.
+    public func derivingTypes() -> ModuleReport {
+        with { (module) throws(PluginError) in
+            guard let types = try module.derivedTypes() else { return (nil, []) }
+            return (types.manifest, types.notes)
+        }
+    }
+
+    /// Returns the report with types, or with a note that they are not usable.
+    ///
+    /// - Parameter types: Returns the manifest with types, and notes.
+    fileprivate func with(
+        _ types: (LoadedModule) throws(PluginError) -> (manifest: String?, notes: [String])
+    ) -> ModuleReport {
+        var report = self
+        do throws(PluginError) {
+            let (manifest, notes) = try types(module)
+            if let manifest { report.set("manifest", try Value(json: manifest)) }
+            report.add(notes: notes)
+        } catch {
+            report.add(notes: ["The types of the module are not usable. \(error.message)"])
+        }
+        return report
+    }
+
+    private mutating func add(notes: [String]) {
+        if !notes.isEmpty { set("notes", .list(notes.map { .string($0.printable) })) }
+    }
+
+    private mutating func set(_ key: String, _ value: Value) {
+        var entries = json.map ?? [:]
+        entries[key] = value
+        json = .map(entries)
+    }
 }
 
 extension PluginHost {
@@ -43,14 +86,18 @@ extension PluginHost {
         else { return nil }
         let loader = ModuleLoader(
             journal: nil, allowsOtherToolchains: true, scheme: RoutePattern.unknownScheme)
-        return try report(try loader.check(description, staged), staged, file)
+        let report = try report(try loader.check(description, staged), staged, file)
+        return report.with { (module) throws(PluginError) in
+            if let manifest = outcome.typedManifest { try module.checkTypes(manifest) }
+            return (outcome.typedManifest, outcome.notes)
+        }
     }
 
     private static func report(
         _ module: LoadedModule, _ staged: StagedFile, _ file: String
     ) throws(PluginError) -> ModuleReport {
         let image = staged.image
-        return ModuleReport(json: [
+        let json: Value = [
             "file": .string(file),
             "elf": [
                 "size": .int(staged.size), "mapped": .int(image.mappedSize),
@@ -62,7 +109,8 @@ extension PluginHost {
             "abi": ["major": .int(Int(PLUGIN_ABI_MAJOR)), "minor": .int(Int(module.abiMinor))],
             "toolchain": module.toolchain.isEmpty ? nil : .string(module.toolchain),
             "manifest": try Value(json: module.manifestText),
-        ])
+        ]
+        return ModuleReport(json, module)
     }
 
     /// Returns the exported symbols that a module is not expected to export.

@@ -61,7 +61,9 @@ struct ActionCheck: Sendable {
     }
 
     private func ordinary(_ action: CheckedManifest.Action, _ values: inout SeededValues) -> [String: Value] {
-        action.parameters.reduce(into: [:]) { $0[$1.name] = values.ordinary($1.kind, object: callback) }
+        action.parameters.reduce(into: [:]) {
+            $0[$1.name] = manifest.declared.ordinary($1.type, &values, object: callback)
+        }
     }
 
     // MARK: Names
@@ -163,6 +165,10 @@ struct ActionCheck: Sendable {
         let action = call.action
         switch outcome {
         case .success(let value):
+            if let mismatch = manifest.declared.mismatch(of: value, call.title) {
+                result.fail("\(call.title) \(mismatch) Correct the value, or what is declared.")
+                return
+            }
             guard action.result != .any, value.kind != action.result else { return }
             // JSON writes both numbers alike.
             if action.result == .double, value.kind == .int { return }

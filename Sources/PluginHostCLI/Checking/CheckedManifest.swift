@@ -4,37 +4,43 @@ internal import PluginABI
 struct CheckedManifest: Sendable {
     struct Parameter: Sendable {
         fileprivate let record: Value
+        fileprivate let declared: CheckedTypes
         var name: String { record.text("name") }
-        var kind: Value.Kind { record.kind("type") }
+        var kind: Value.Kind { declared.kind(type) }
+        var type: String { record.text("type") }
         var isRequired: Bool { record["required"] == true }
     }
 
     struct Action: Sendable {
         fileprivate let record: Value
+        fileprivate let declared: CheckedTypes
         var name: String { record.text("name") }
         var isAsync: Bool { record["async"] == true }
         var isRemote: Bool { record["remote"] == true }
-        var result: Value.Kind { record.kind("result") }
-        var parameters: [Parameter] { record.list("parameters").map(Parameter.init) }
+        var result: Value.Kind { declared.kind(record.text("result")) }
+        var parameters: [Parameter] { record.list("parameters").map { Parameter(record: $0, declared: declared) } }
         var hasRest: Bool { record["rest"] == true }
     }
 
     /// A target or an object type.
     struct Group: Sendable {
         fileprivate let record: Value
+        fileprivate let declared: CheckedTypes
         var name: String { record.text("name") }
-        var actions: [Action] { record.list("actions").map(Action.init) }
+        var actions: [Action] { record.list("actions").map { Action(record: $0, declared: declared) } }
     }
 
     private let record: Value
+    /// What its types say beyond kinds.
+    let declared: CheckedTypes
 
-    init(_ manifest: Value) { record = manifest }
+    init(_ manifest: Value) { (record, declared) = (manifest, CheckedTypes(manifest)) }
 
     var name: String { record.text("name") }
     var version: String { record.text("version") }
-    var targets: [Group] { record.list("targets").map(Group.init) }
-    var types: [Group] { record.list("types").map(Group.init) }
-    var events: [Action] { record.list("events").map(Action.init) }
+    var targets: [Group] { record.list("targets").map { Group(record: $0, declared: declared) } }
+    var types: [Group] { record.list("types").map { Group(record: $0, declared: declared) } }
+    var events: [Action] { record.list("events").map { Action(record: $0, declared: declared) } }
 
     /// The modules and services that the module requires to start.
     var requires: [String] {
@@ -52,9 +58,5 @@ struct CheckedManifest: Sendable {
 
 extension CheckedManifest.Action {
     /// Makes an action of which only the name is known.
-    init(named name: String) { record = ["name": .string(name)] }
-}
-
-extension Value {
-    fileprivate func kind(_ key: String) -> Kind { self[key]?.string.flatMap(Kind.init) ?? .any }
+    init(named name: String) { (record, declared) = (["name": .string(name)], CheckedTypes([:])) }
 }

@@ -13,8 +13,8 @@ enum Diff: Command {
             + "by name. The exit code is 0 if the versions say what has changed, and 65 if one does not, or if a module "
             + "was removed.",
         arguments: [
-            ArgumentSpecification(name: "old", help: "A shared library, or a folder of them."),
-            ArgumentSpecification(name: "new", help: "The one to compare it with."),
+            ArgumentSpecification(name: "old", kind: .file, help: "A shared library, or a folder of them."),
+            ArgumentSpecification(name: "new", kind: .file, help: "The one to compare it with."),
         ],
         options: [.trust, .timeout, .json])
 

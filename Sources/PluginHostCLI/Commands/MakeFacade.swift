@@ -14,8 +14,8 @@ enum MakeFacade: Question {
         overview: "Print a Swift file with a function for each action of a module.",
         discussion:
             "The file compiles in modules and in programs: it needs only PluginABI. It has a type for each target, "
-            + "each object type and each service, and an enum of the URLs. Generate it again when the module has "
-            + "changed: 'pluginhost facade libA.so > Sources/B/AFacade.swift'.",
+            + "each object type, each record and enumeration and each service, and an enum of the URLs. Generate it again "
+            + "when the module has changed: 'pluginhost facade libA.so > Sources/B/AFacade.swift'.",
         arguments: [
             ArgumentSpecification(
                 name: "module", kind: .moduleOrFile,
@@ -63,6 +63,7 @@ enum MakeFacade: Question {
         let facade = try Facade(
             manifest: answer["manifest"]?.json ?? "", name: invocation.arguments.value(of: name),
             isPublic: invocation.has(isPublic))
+        for note in answer["notes"]?.list ?? [] { invocation.console.diagnose("warning: \(note.string ?? "")") }
         invocation.console.printUnchanged(String(facade.text.dropLast()))
     }
 }

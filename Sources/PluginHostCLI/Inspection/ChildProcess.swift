@@ -9,10 +9,19 @@ struct ChildProcess {
     /// The descriptor on which the child writes its report.
     static let reportDescriptor: CInt = 3
 
-    enum Ending: Equatable {
+    enum Ending: Equatable, CustomStringConvertible {
         case exited(Int32)
         case killed(signal: Int32)
         case overdue
+
+        /// What the process did, for a sentence.
+        var description: String {
+            switch self {
+            case .exited(let code): "exited with the code \(code)"
+            case .killed(let signal): "crashed with \(SignalName.of(signal))"
+            case .overdue: "did not end in time"
+            }
+        }
     }
 
     /// The maximum number of bytes of a report that are read.

@@ -45,9 +45,13 @@ struct Inspection: Sendable {
         }
         let child = try ChildProcess(executable: executable, arguments: arguments)
         let (bytes, ending) = child.collect(deadline: end - .now)
-        let told = try? Value(jsonMessage: bytes)
-        if let report = told?["report"] { return report }
-        if let error = told?["error"], error["code"]?.string != nil { throw PluginError(error) }
+        let told = bytes.split(separator: UInt8(ascii: "\n")).compactMap { try? Value(jsonMessage: Array($0)) }
+        if let report = told.last?["report"] { return report }
+        if case .map(var report) = told.first?["untyped"] {
+            report["notes"] = ["The types of the module are not known: its code \(ending) while they were derived."]
+            return .map(report)
+        }
+        if let error = told.last?["error"], error["code"]?.string != nil { throw PluginError(error) }
         switch ending {
         case .overdue:
             throw PluginError(

@@ -7,7 +7,7 @@ enum InspectionChild {
     /// The hidden command of the child process.
     static let word = "inspect-in-this-process"
 
-    /// Inspects a file and reports `{"report": …}` or `{"error": …}`.
+    /// Inspects a file and reports `{"untyped": …}`, then `{"report": …}` with the types that it derives, or `{"error": …}`.
     ///
     /// - Parameter arguments: `trust` or `check`, the number of seconds after which the kernel ends the process, and
     ///   the file.
@@ -18,7 +18,8 @@ enum InspectionChild {
         for descriptor in ChildProcess.reportDescriptor + 1..<256 { close(descriptor) }
         do throws(PluginError) {
             let report = try PluginHost.inspect(file: arguments[2], trustsEveryone: arguments[0] == "trust")
-            ChildReport.end(with: ["report": report.json])
+            ChildReport.add(["untyped": report.json])
+            ChildReport.end(with: ["report": report.derivingTypes().json])
         } catch {
             ChildReport.end(with: ["error": error.record])
         }

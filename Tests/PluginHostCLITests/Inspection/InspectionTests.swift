@@ -72,7 +72,26 @@ import Testing
     func `a scan process describes a module as this program does`(module: String) throws {
         let file = built("lib\(module).so")
         let report = try PluginHost.inspectByScan(file: file, trustsEveryone: true, timeout: .seconds(600))
-        #expect(try report?.json == PluginHost.inspect(file: file, trustsEveryone: true).json)
+        #expect(try report?.json == PluginHost.inspect(file: file, trustsEveryone: true).derivingTypes().json)
+    }
+
+    @Test func `types that crash, or are no manifest, are left out, with a warning`() throws {
+        for (body, problem) in [
+            ("abort();", "types of the module are not known"),
+            (
+                #"types.manifest.bytes = "{}"; types.manifest.count = 2; return &types;"#,
+                "types of the module are not usable"
+            ),
+        ] {
+            let code = """
+                static plugin_types types = {.size = sizeof types};
+                static const void *extension(void *data, plugin_string name) { \(body) return 0; }
+                """
+            let file = try CModule(code: code, entry: "module.get_extension = extension;").build()
+            let outcome = try ProgramProcess.run("facade", "--trust", file)
+            #expect(outcome.code == 0 && outcome.output.contains("enum GoodFacade {"))
+            #expect(outcome.errors.contains(problem), "\(outcome.errors)")
+        }
     }
 
     @Test func `a file that does not pass in a scan process is run by this program, which names the signal`() throws {

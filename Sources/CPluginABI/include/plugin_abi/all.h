@@ -16,5 +16,6 @@
 #include "profile.h"
 #include "routes.h"
 #include "services.h"
+#include "types.h"
 
 #endif

@@ -109,8 +109,8 @@ final class SafeScan: Sendable {
         case .untouched, .passed:
             return PluginError(
                 .openFailed,
-                "\(file.original) was not opened: the scan process \(Self.words(outcome.ending)) before it opened the "
-                    + "file.\(lastWords(outcome))")
+                "\(file.original) was not opened: the scan process \(outcome.ending) before it opened the "
+                    + "file.\(outcome.lastSentence)")
         }
     }
 
@@ -119,25 +119,11 @@ final class SafeScan: Sendable {
             return PluginError(
                 .deadlineExceeded,
                 "\(file.original) was not opened: \(place) did not return within \(limit) in a scan process. The file is "
-                    + "not scanned again until it changes.\(lastWords(outcome))")
+                    + "not scanned again until it changes.\(outcome.lastSentence)")
         }
         return PluginError(
             .moduleCrashed,
-            "\(file.original) was not opened: \(place) \(Self.words(outcome.ending)) in a scan process, and would have "
-                + "ended the host. The file is not scanned again until it changes.\(lastWords(outcome))")
-    }
-
-    private static func words(_ ending: ScanProcess.Ending) -> String {
-        switch ending {
-        case .exited(let code): "exited with the code \(code)"
-        case .killed(let signal): "crashed (signal \(signal), \(String(cString: strsignal(signal))))"
-        case .overdue: "made no progress and was ended"
-        case .unknown: "ended"
-        }
-    }
-
-    private func lastWords(_ outcome: ScanProcess.Outcome) -> String {
-        let words = outcome.lastWords.split(separator: "\n").last.map(String.init) ?? ""
-        return words.isEmpty ? "" : " Its last words: “\(words.shortened)”."
+            "\(file.original) was not opened: \(place) \(outcome.ending) in a scan process, and would have "
+                + "ended the host. The file is not scanned again until it changes.\(outcome.lastSentence)")
     }
 }

@@ -23,13 +23,23 @@ struct ScanProcess {
         var isUnfinished: Bool { [.untouched, .opening, .entering].contains(self) }
     }
 
-    enum Ending: Equatable {
+    enum Ending: Equatable, CustomStringConvertible {
         case exited(Int32)
         case killed(signal: Int32)
         /// It has made no progress for too long.
         case overdue
         /// Other code of the program has reaped it.
         case unknown
+
+        /// What it did, for a sentence.
+        var description: String {
+            switch self {
+            case .exited(let code): "exited with the code \(code)"
+            case .killed(let signal): "crashed (signal \(signal), \(String(cString: strsignal(signal))))"
+            case .overdue: "made no progress and was ended"
+            case .unknown: "ended"
+            }
+        }
     }
 
     struct Outcome {
@@ -41,6 +51,16 @@ struct ScanProcess {
         var description: UnsafePointer<plugin_module>?
         /// The names of the modules, if they are wanted and the process is to be believed.
         var names: [String?] = []
+        /// The manifest with the types that the module derives, unchecked; `nil` if it derives none.
+        var typedManifest: String?
+        /// What is to be said about the types.
+        var notes: [String] = []
+
+        /// The end of its output, as a sentence to append; empty if there was no output.
+        var lastSentence: String {
+            let words = lastWords.split(separator: "\n").last.map(String.init) ?? ""
+            return words.isEmpty ? "" : " Its last words: “\(words.shortened)”."
+        }
     }
 
     /// How many files a process opens at most.
@@ -96,7 +116,10 @@ struct ScanProcess {
             scan: scan, count: files.count, id: id, descriptor: descriptor, output: pipe[0])
         var outcome = process.finish(limit)
         outcome.names = names ? process.names : files.map { _ in nil }
-        if describes, outcome.findings == [.passed] { outcome.description = process.description }
+        if describes, outcome.findings == [.passed] {
+            (outcome.description, outcome.typedManifest) = process.description
+            outcome.notes = process.notes(of: outcome)
+        }
         return outcome
     }
 
@@ -161,11 +184,29 @@ struct ScanProcess {
         return steps.reduce(0) { $0 + Int(min($1, PLUGIN_SCAN_PASSED.rawValue)) }
     }
 
-    private var description: UnsafePointer<plugin_module>? {
+    /// The description, and the manifest with types.
+    private var description: (UnsafePointer<plugin_module>?, String?) {
         var message = plugin_wire_message()
-        guard plugin_scan_get_description(scan, &message) == 0 else { return nil }
+        guard plugin_scan_get_description(scan, &message) == 0 else { return (nil, nil) }
         defer { plugin_wire_dispose(&message) }
-        return WorkerDescription.make(message, nil)
+        let types = message.string(WorkerDescription.valueCount)
+        return (WorkerDescription.make(message, nil), types.flatMap { $0.count > 0 ? $0.text : nil })
+    }
+
+    /// What the module says about types that it could not derive, or that it ended the process while it derived them.
+    private func notes(of outcome: Outcome) -> [String] {
+        if outcome.ending == .exited(0) { return reason(0).split(separator: "\n").map(String.init) }
+        return [
+            "The types of the module are not known: its code \(outcome.ending) while they were derived."
+                + outcome.lastSentence + " Code that runs then is init(from:), allCases and rawValue; types that are "
+                + "ValueTyped declare what they are instead."
+        ]
+    }
+
+    private func reason(_ file: UInt32) -> String {
+        var reason = [CChar](repeating: 0, count: Int(PLUGIN_SCAN_REASON_BYTES))
+        plugin_scan_get_reason(scan, file, &reason)
+        return String(decoding: reason.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
     private var names: [String?] {
@@ -183,10 +224,7 @@ struct ScanProcess {
         case PLUGIN_SCAN_ENTERING: return .entering
         case PLUGIN_SCAN_PASSED: return .passed
         case PLUGIN_SCAN_REFUSED:
-            var reason = [CChar](repeating: 0, count: Int(PLUGIN_SCAN_REASON_BYTES))
-            plugin_scan_get_reason(scan, file, &reason)
-            let bytes = reason.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
-            return .refused(reason: String(decoding: bytes, as: UTF8.self))
+            return .refused(reason: reason(file))
         case PLUGIN_SCAN_NO_ENTRY: return .hasNoEntry
         default: return .untouched
         }

@@ -4,6 +4,9 @@ import PluginABI
 /// The description that stands for a module in another process: what the process says about it, with functions of the
 /// host in place of the module's. It is checked like any other description, and never freed.
 enum WorkerDescription {
+    /// How many values describe a module.
+    static let valueCount = 11
+
     /// - Parameters:
     ///   - message: Its values are copied.
     ///   - process: The process that runs the functions; `nil` if they are not called.

@@ -1,0 +1,40 @@
+/* types.h - an extension of a module: the types that it derives from its code
+ *
+ * A manifest that is written by hand names the types of parameters and results itself: "Draft",
+ * "list<Draft>", "bytes?", with the records and enumerations under "values". A module in Swift
+ * derives them, and runs code of its author to do so. A host that runs the module therefore never
+ * asks for this extension; tools such as `pluginhost facade` do, in a process of their own. */
+#ifndef PLUGIN_ABI_TYPES_H
+#define PLUGIN_ABI_TYPES_H
+
+#include "../plugin_abi.h"
+#include "layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLUGIN_TYPES_EXTENSION "pluginhost.types/1"
+
+/* Static, like the description. */
+typedef struct plugin_types {
+    uint32_t size;
+    uint32_t reserved;
+    plugin_string manifest; /* that of the description, with types */
+    plugin_string notes;    /* what has no type, and why, in a line each; may be empty */
+} plugin_types;
+
+PLUGIN_ABI_ASSERT(sizeof(plugin_types) == 40, "plugin_types");
+
+/* Returns this extension of a module, or null if the module does not have it. [one at a time] */
+static inline const plugin_types *plugin_types_of(const plugin_module *module) {
+    plugin_string identifier = {PLUGIN_TYPES_EXTENSION, sizeof(PLUGIN_TYPES_EXTENSION) - 1};
+    if (!module->get_extension) return NULL;
+    return (const plugin_types *)module->get_extension(module->data, identifier);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,33 @@
+import PluginABI
+import PluginFile
+
+extension LoadedModule {
+    /// Returns the manifest with the types that the module derives from its code, and what it says about those that it
+    /// cannot derive; `nil` if it derives none. Runs code of the module.
+    ///
+    /// - Throws: `invalidDescription` or `invalidManifest`.
+    func derivedTypes() throws(PluginError) -> (manifest: String, notes: [String])? {
+        guard process == nil, let found = plugin_types_of(description) else { return nil }
+        let memory = ReadableMemory(of: file)
+        try memory.require(found, MemoryLayout<plugin_types>.size, "the types")
+        let types = found.pointee
+        guard types.size >= MemoryLayout<plugin_types>.size, types.manifest.count <= PLUGIN_MANIFEST_MAX_BYTES,
+            types.notes.count <= PLUGIN_MANIFEST_MAX_BYTES
+        else {
+            throw PluginError(.invalidDescription, "The table \(PLUGIN_TYPES_EXTENSION) of \(file) has wrong sizes.")
+        }
+        for (text, field) in [(types.manifest, "the manifest with types"), (types.notes, "the notes about types")] {
+            try memory.require(text.bytes, Int(text.count), field)
+            try text.check(field)
+        }
+        try checkTypes(types.manifest.text)
+        return (types.manifest.text, types.notes.text.split(separator: "\n").map(String.init))
+    }
+
+    /// Checks that a manifest with types is valid.
+    func checkTypes(_ manifest: String) throws(PluginError) {
+        try manifest.utf8Span.span.withUnsafeBytes { text throws(PluginError) in
+            _ = try ModuleManifest(parsing: text, abiMinor: abiMinor)
+        }
+    }
+}
