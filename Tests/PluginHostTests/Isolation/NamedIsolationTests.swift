@@ -51,14 +51,23 @@ struct NamedIsolationTests {
         #expect(processes("\(host.folder.path)/named").isEmpty)
     }
 
-    @Test func `A file with another name is opened without a sandbox once, by a process that ends`() throws {
+    @Test(arguments: [false, true])
+    func `A file with another name is opened without a sandbox once, by a process that ends`(fails: Bool) throws {
         let host = try host { configuration, folder in
-            try witness("Named", "\(folder.path)/witness").build(into: "\(folder.path)/plugins", as: "other.so")
+            var module = witness("Named", "\(folder.path)/witness")
+            if fails { module.activate = "return 1;" }
+            try module.build(into: "\(folder.path)/plugins", as: "other.so")
         }
         try host.host.start()
-        #expect(host.host.modules.first?.process != nil)
-        try host.host.restart("Named")
-        #expect(host.answer("Named") == "yes")
+        if fails {
+            // Its name is known all the same.
+            #expect(throws: PluginError.self) { try host.host.restart("Named") }
+            #expect(host.states == ["other.so": "failed"])
+        } else {
+            #expect(host.host.modules.first?.process != nil)
+            try host.host.restart("Named")
+            #expect(host.answer("Named") == "yes")
+        }
         let processes = processes("\(host.folder.path)/witness")
         #expect(processes.count == 1 && processes.first != getpid())
     }

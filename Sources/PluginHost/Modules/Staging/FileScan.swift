@@ -93,6 +93,9 @@ struct FileScan {
             return nil
         }
         let known = knownContent(of: path, staged)
+        // That of a module that has failed, too.
+        let module = known?.claimedModule ?? context.folders.records[path]?.claimedModule
+        let knownName = module.flatMap { $0.hasContent(of: staged) ? $0.manifest.name : nil }
         if !evenIfSame, var known {
             disk.staging.discard(staged)
             known.identity = staged.identity
@@ -107,7 +110,7 @@ struct FileScan {
             }
             context.folders.tried.insert(path)
         }
-        return Staged(record: record, file: staged, knownName: known?.claimedModule?.manifest.name)
+        return Staged(record: record, file: staged, knownName: knownName)
     }
 
     /// - Parameter name: The name of the module that a scan has found.
