@@ -3,6 +3,7 @@
 #include "plugin_host_signals.h"
 
 #include "plugin_host_editor.h"
+#include "plugin_host_notify.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -143,7 +144,9 @@ static void ask(int number) {
     errno = error;
 }
 
-static const int end_signals[] = {SIGINT, SIGTERM};
+/* SIGHUP is among them only if it means that the terminal has gone. */
+static const int end_signals[] = {SIGINT, SIGTERM, SIGHUP};
+static int end_signal_count = 2;
 
 static void *watch(void *unused) {
     static const char message[] =
@@ -153,7 +156,7 @@ static void *watch(void *unused) {
     /* The parent process may have blocked these signals, as threads of Dispatch do. Then this thread receives them. */
     sigset_t signals;
     sigemptyset(&signals);
-    for (int i = 0; i < 2; i++) sigaddset(&signals, end_signals[i]);
+    for (int i = 0; i < end_signal_count; i++) sigaddset(&signals, end_signals[i]);
     pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
     wait_long(&signalled);
     if (wait_for(&begun, patience_seconds)) return NULL;
@@ -167,7 +170,7 @@ static int take_end_signals(void) {
     struct sigaction action = {.sa_handler = ask, .sa_flags = SA_RESTART | SA_ONSTACK}, previous;
     int taken_back = 0;
     sigemptyset(&action.sa_mask);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < end_signal_count; i++)
         if (sigaction(end_signals[i], &action, &previous) == 0 && previous.sa_handler != ask) taken_back |= 1 << i;
     return taken_back;
 }
@@ -177,6 +180,7 @@ int plugin_host_stop_install(uint32_t patience) {
     sem_init(&asked, 0, 0);
     sem_init(&signalled, 0, 0);
     sem_init(&begun, 0, 0);
+    if (plugin_host_hangup() == PLUGIN_HOST_HANGUP_OF_TERMINAL) end_signal_count = 3;
     pthread_t thread;
     int error = pthread_create(&thread, NULL, watch, NULL);
     if (error) return error;

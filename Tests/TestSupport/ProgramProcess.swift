@@ -37,9 +37,10 @@ final class ProgramProcess {
     ///   - folder: The working directory.
     ///   - input: Its standard input.
     ///   - pipes: Where its output (1) or errors (2) go, instead of a file.
+    ///   - inSession: Whether it has a session of its own, without a terminal, as services have.
     init(
         _ arguments: [String], program: String = "pluginhost", environment: [String: String] = [:],
-        folder: String? = nil, input: String = "", writingTo pipes: [Int32: String] = [:]
+        folder: String? = nil, input: String = "", writingTo pipes: [Int32: String] = [:], inSession: Bool = false
     ) throws {
         let own = try TemporaryFolder()
         let (output, errors) = (try own.file("output"), try own.file("errors"))
@@ -52,7 +53,7 @@ final class ProgramProcess {
             folder.map { ("/usr/bin/env", ["-C", $0, path] + arguments) } ?? (path, arguments)
         process = try spawn(
             program, words, environment: variables, input: own.file("input", input),
-            output: pipes[1] ?? output, errors: pipes[2] ?? errors)
+            output: pipes[1] ?? output, errors: pipes[2] ?? errors, inSession: inSession)
         (self.folder, outputLines, errorLines) = (own, Lines(file: output), Lines(file: errors))
     }
 

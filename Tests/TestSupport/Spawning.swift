@@ -5,10 +5,12 @@ import Foundation
 /// Foundation's Process is not used: the program would inherit descriptors that other tests have open meanwhile, and
 /// Process waits for every process with a descriptor of the program's, including the backtracer of a crash.
 ///
-/// - Parameter environment: All variables; nil for those of this process.
+/// - Parameters:
+///   - environment: All variables; nil for those of this process.
+///   - inSession: Whether it has a session of its own, without a terminal.
 func spawn(
     _ program: String, _ arguments: [String], environment: [String: String]? = nil, input: String, output: String,
-    errors: String
+    errors: String, inSession: Bool = false
 ) throws -> pid_t {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -25,7 +27,9 @@ func spawn(
     var signals = sigset_t()
     sigfillset(&signals)
     posix_spawnattr_setsigdefault(&attributes, &signals)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF))
+    let newSession: Int32 = 0x80  // POSIX_SPAWN_SETSID, which Glibc's headers hide from Swift
+    posix_spawnattr_setflags(
+        &attributes, Int16((inSession ? newSession : POSIX_SPAWN_SETPGROUP) | POSIX_SPAWN_SETSIGDEF))
     let variables = environment ?? ProcessInfo.processInfo.environment
     var words = ([program] + arguments).map { strdup($0) } + [nil]
     var settings = variables.map { strdup("\($0)=\($1)") } + [nil]

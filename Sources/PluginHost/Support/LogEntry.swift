@@ -8,6 +8,8 @@ public struct LogEntry: Sendable {
     public var module: String?
     /// Target and action of the running call that it is about; `nil` if there is none.
     public var call: String?
+    /// The number of that call, which all its entries have; `nil` if it is about no call, or unknown.
+    public var callNumber: UInt64?
     /// The text.
     public var message: String
 

@@ -38,6 +38,11 @@ extension OptionSpecification {
     static let log = OptionSpecification(
         name: "--log", value: "form", choices: ["text", "json"],
         help: "The form of the log on standard error: 'text', or 'json' with an object on each line. (default: text)")
+    static let jsonLog = OptionSpecification(
+        name: "--json-log",
+        help:
+            "Write the log as JSON, like '--log json': objects with time, level, module, action, call and message. "
+            + "Lines about the same call have the same call.")
     static let logLevel = OptionSpecification(
         name: "--log-level", value: "level", choices: ["debug", "info", "warning", "error"],
         help: "The lowest level that is logged: debug, info, warning or error. (default: info for 'run', else warning)")
@@ -52,6 +57,12 @@ extension OptionSpecification {
     )
     static let timeout = OptionSpecification(
         name: "--timeout", value: "seconds", help: "The deadline, a positive number.")
+    static let ofService = OptionSpecification(
+        name: "--service", help: "The first argument is the name of a service, and its implementation is called.")
+    static let ofObject = OptionSpecification(
+        name: "--object",
+        help: "The first argument is an object that a call has returned: the number after \"object\". A running host "
+            + "keeps the objects that it has shown; see 'release'.")
     static let json = OptionSpecification(name: "--json", help: "Print JSON, for programs.")
     static let attach = OptionSpecification(
         name: "--attach", value: "path",

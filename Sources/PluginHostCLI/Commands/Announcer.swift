@@ -48,6 +48,7 @@ struct Announcer: Sendable {
     }
 
     private func printLine(_ text: String, _ time: Date) {
-        console.print(console.outputStyle(time.timeOfDay, .dim) + "  " + text)
+        // A terminal shows what happens now; a file is read later.
+        console.print(console.outputStyle(console.width == nil ? time.localTime : time.timeOfDay, .dim) + "  " + text)
     }
 }

@@ -2,15 +2,8 @@ internal import PluginABI
 
 /// `pluginhost call TARGET ACTION [name=value …]`
 enum Call: Question {
-    static let service = OptionSpecification(
-        name: "--service", help: "The first argument is the name of a service, and its implementation is called.")
     static let version = OptionSpecification(
         name: "--from", value: "version", help: "The lowest acceptable version of the service. (default: any)")
-
-    static let object = OptionSpecification(
-        name: "--object",
-        help: "The first argument is an object that a call has returned: the number after \"object\". A running host "
-            + "keeps the objects that it has shown; see 'release'.")
 
     static let specification = CommandSpecification(
         name: "call",
@@ -25,7 +18,7 @@ enum Call: Question {
                 name: "name=value", isRequired: false, repeats: true, kind: .parameter,
                 help: "The parameters of the action."),
         ],
-        options: OptionSpecification.hosting + [service, version, object, .timeout, .attach, .json])
+        options: OptionSpecification.hosting + [.ofService, version, .ofObject, .timeout, .attach, .json])
 
     static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value] {
         let receiver = arguments.positionals[0]
@@ -34,10 +27,10 @@ enum Call: Question {
             "parameters": .map(NamedValues(arguments.positionals.dropFirst(2)).untyped),
         ].withTimeout(of: arguments)
         let version = arguments.value(of: version)
-        guard arguments.has(service) || version == nil else {
+        guard arguments.has(.ofService) || version == nil else {
             throw .usage("'--from' is for services: pass '--service', too.")
         }
-        switch (arguments.has(object), arguments.has(service)) {
+        switch (arguments.has(.ofObject), arguments.has(.ofService)) {
         case (true, true):
             throw .usage("'--object' and '--service' exclude each other: the first argument is one or the other.")
         case (true, false): parameters["object"] = .int(try handle(receiver))

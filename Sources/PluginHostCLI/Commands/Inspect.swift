@@ -2,13 +2,19 @@ internal import PluginABI
 
 /// `pluginhost inspect FILE`
 enum Inspect: Question {
+    static let all = OptionSpecification(
+        name: "--all", help: "Show everything that is known about the file, instead of a list of signatures.")
+
     static let specification = CommandSpecification(
         name: "inspect",
         overview: "Show the description of a module file, without registering it.",
-        discussion: "The file's code runs in a process of its own. If it crashes, or does not end within the timeout "
-            + "(default: 10 seconds), the file is reported as bad.",
+        discussion:
+            "Lists the signatures of the actions of each target and object type, then services, routes, subscriptions "
+            + "and requirements. A parameter whose type ends in '?' can be left out; an action marked 'remote' can be "
+            + "opened by URL. The file's code runs in a process of its own. If it crashes, or does not end within the "
+            + "timeout (default: 10 seconds), the file is reported as bad.",
         arguments: [ArgumentSpecification(name: "file", kind: .file, help: "The shared library.")],
-        options: [.trust, .timeout, .json])
+        options: [all, .trust, .timeout, .json])
 
     static func parameters(_ arguments: ParsedArguments) throws(PluginError) -> [String: Value] {
         try ["file": .string(arguments.positionals[0])].withTimeout(of: arguments)
@@ -21,5 +27,7 @@ enum Inspect: Question {
         ).run()
     }
 
-    static func show(_ answer: Value, _ invocation: Invocation) { invocation.console.print(answer.outline) }
+    static func show(_ answer: Value, _ invocation: Invocation) {
+        invocation.console.print(invocation.has(all) ? answer.outline : ManifestListing(answer).text)
+    }
 }

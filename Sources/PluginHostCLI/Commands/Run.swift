@@ -35,15 +35,17 @@ enum Run: Command {
     static let specification = CommandSpecification(
         name: "run",
         overview: "Load the modules, watch their folders, and serve until SIGINT or SIGTERM.",
-        discussion: "Prints the loaded modules, and each change as it happens. On a terminal, it accepts the other "
-            + "commands at a prompt.",
+        discussion:
+            "Prints the loaded modules, and each change as it happens, with local times. On a terminal, it accepts the "
+            + "other commands at a prompt. SIGHUP makes it look at the folders and the configuration again, or, if it "
+            + "has a controlling terminal, ends it. It reports its state to systemd (Type=notify, WatchdogSec=).",
         options: OptionSpecification.hosting
-            + [.debugWorker, socket, maxCalls, timeout, trace, profile, navigate, .json])
+            + [.debugWorker, socket, maxCalls, timeout, trace, profile, navigate, .jsonLog, .json])
 
     static func run(_ invocation: Invocation) async throws(PluginError) {
         let (arguments, console) = (invocation.arguments, invocation.console)
         let announcer = Announcer(console: console, asJSON: invocation.isJSON)
-        let log = try arguments.log(to: console, from: .info)
+        let log = try arguments.log(to: console, from: .info, hasTimes: true)
         let configuration = try arguments.configuration(environment: invocation.variables, log: log)
         let traceFile = arguments.value(of: trace)
         if let traceFile { try write("", to: traceFile) }
@@ -82,6 +84,9 @@ enum Run: Command {
         let server = try startServer(service, limits, invocation, log)
         if let server { announcer.listening(server.path) }
         takeBackSignals(log)
+        let manager = ServiceManager(invocation.variables, log: log)
+        let hangup = HangupSignal.asksToReload ? HangupSignal { reload(host, watcher, manager, log) } : nil
+        defer { hangup?.cancel() }
         let follower = Task(executorPreference: BlockingExecutor.shared) {
             for await change in changes {
                 service.changes.add(change)
@@ -96,10 +101,13 @@ enum Run: Command {
                 stop.stop()
             }
         }
+        manager?.ready(host)
+        manager?.watch(host)
         stop.wait()
         stop.hasBegun()
         console.promptAnswered()
         LineEditor.close()
+        manager?.stopping()
         announcer.stopping()
         service.changes.finish()
         server?.stop()
@@ -129,6 +137,20 @@ enum Run: Command {
         }
     }
 
+    /// Looks at the folders and at the configuration file again.
+    private static func reload(
+        _ host: PluginHost, _ watcher: ConfigurationWatcher?, _ manager: ServiceManager?,
+        _ log: @Sendable (LogEntry) -> Void
+    ) {
+        manager?.reloading()
+        log(LogEntry(level: .info, message: "SIGHUP: the folders and the configuration are read again."))
+        watcher?.readAgain()
+        do throws(PluginError) { try host.updateFolders() } catch {
+            log(LogEntry(level: .warning, message: error.line))
+        }
+        manager?.ready(host)
+    }
+
     /// Restores the handling of signals that a module has changed: a module that ignores SIGTERM must not keep the
     /// program from ending.
     private static func takeBackSignals(_ log: @Sendable (LogEntry) -> Void) {
@@ -144,14 +166,14 @@ enum Run: Command {
     /// Buffers output, so that a module that logs does not wait for the reader.
     private static func beginBuffering(_ invocation: Invocation) {
         let asJSON = invocation.isJSON
-        let logsJSON = invocation.arguments.value(of: .log) == "json"
+        let logsJSON = invocation.has(.jsonLog) || invocation.arguments.value(of: .log) == "json"
         let reason = "they were not read in time (at most \(ConsoleStream.bufferLimit) bytes are buffered)"
         invocation.console.beginBuffering { lines in
             asJSON
                 ? Value.map(["event": "lost", "lines": .int(lines)]).json : "\(lines) lines were lost here: \(reason)."
         } _: { lines in
             let entry = LogEntry(level: .warning, message: "\(lines) lines of the log were lost here: \(reason).")
-            return logsJSON ? entry.record.json : "Warning: \(entry.message)"
+            return logsJSON ? entry.record.json : "\(Date.now.localTime)  Warning: \(entry.message)"
         }
     }
 

@@ -3,7 +3,8 @@ internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
-/// The request to end the program: by SIGINT, by SIGTERM, or at the prompt.
+/// The request to end the program: by SIGINT, by SIGTERM, by the end of the terminal (SIGHUP), or at the
+/// prompt.
 ///
 /// A second signal ends the program immediately, even if something hangs. A separate thread does the same if the
 /// orderly end has not begun within ``patience`` of the first signal.
@@ -31,7 +32,7 @@ struct StopRequest: Sendable {
     /// - Returns: The names of these signals.
     static func takeBack() -> [String] {
         let taken = plugin_host_stop_take_back()
-        return [(1, "SIGINT"), (2, "SIGTERM")].filter { taken & $0.0 != 0 }.map(\.1)
+        return [(1, "SIGINT"), (2, "SIGTERM"), (4, "SIGHUP")].filter { taken & $0.0 != 0 }.map(\.1)
     }
 
     /// Blocks this thread until the end of the program is requested.

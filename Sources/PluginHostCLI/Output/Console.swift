@@ -9,6 +9,12 @@ final class Console: Sendable {
     /// The number of columns of the terminal; `nil` if the output is not a terminal.
     let width: Int?
 
+    /// The present number of rows of the terminal; 24 if it is unknown.
+    var height: Int {
+        var size = winsize()
+        return ioctl(1, UInt(TIOCGWINSZ), &size) == 0 && size.ws_row > 0 ? Int(size.ws_row) : 24
+    }
+
     private let output = ConsoleStream(1)
     private let errors = ConsoleStream(2)
     /// The prompt on the terminal's last line; empty if there is none.
@@ -51,6 +57,9 @@ final class Console: Sendable {
 
     /// Writes text to standard output, unchanged unless standard output is a terminal.
     func printUnchanged(_ text: String) { write(isatty(1) == 1 ? text.harmless : text, to: 1) }
+
+    /// Clears the terminal of standard output, and writes text to it.
+    func redraw(_ text: String) { output.write("\u{1B}[H\u{1B}[J\(text.harmless)\n") }
 
     /// Prints the result of an action.
     func printResult(_ result: Value, asJSON: Bool) {

@@ -6,7 +6,7 @@ extension RecordTable {
         whenEmpty: "No modules.",
         columns: [
             .number("GENERATION", "generation"), .text("MODULE", "name", absent: "-"),
-            .text("VERSION", "version", absent: "-"), .state, .text("SINCE", "since", absent: "-"),
+            .text("VERSION", "version", absent: "-"), .state, .time("SINCE", "since"),
             Column(title: "CALLS") { "\($0["calls"]?.list?.count ?? 0)" }, .number("OBJECTS", "objects"),
             .size("MAPPED", "mappedBytes"), .text("FILE", "file", absent: "-"),
         ],
@@ -35,7 +35,7 @@ extension RecordTable {
     private static func text(of call: Value) -> String {
         var text = "runs \(call.text("action"))"
         if let caller = call["caller"]?.string { text += " for \(caller)" }
-        if let since = call["since"]?.string { text += " since \(since)" }
+        if let since = call["since"]?.string { text += " since \(inLocalTime(since))" }
         return text
     }
 }

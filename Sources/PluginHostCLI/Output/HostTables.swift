@@ -42,6 +42,15 @@ extension RecordTable {
             .text("ACTION", "action"),
         ])
 
+    /// The table of `top`.
+    static let rates = RecordTable(
+        whenEmpty: "No calls yet.",
+        columns: [
+            .text("MODULE", "module"), .rate("CALLS/S", "callsPerSecond"), .rate("ERRORS/S", "errorsPerSecond"),
+            .number("CALLS", "calls"), .number("ERRORS", "errors"), .duration("MEDIAN", "median"),
+            .duration("99 %", "percentile99"), .duration("MAXIMUM", "maximum"), .text("ACTION", "action"),
+        ])
+
     /// The table of the processes of isolated modules.
     static let processes = RecordTable(
         whenEmpty: "No processes.",
@@ -52,7 +61,7 @@ extension RecordTable {
 
     /// The table of a module's kept versions.
     static let versions = RecordTable(columns: [
-        .text("VERSION", "version"), .text("KEPT", "kept"), .size("SIZE", "bytes"),
+        .text("VERSION", "version"), .time("KEPT", "kept"), .size("SIZE", "bytes"),
         Column(title: "NOTE") { $0["serving"] == true ? "serves" : "-" }, .text("FILE", "file"),
     ])
 

@@ -69,6 +69,16 @@ extension RecordTable.Column {
         Self(title: title) { "\($0[key]?.int ?? 0)" }
     }
 
+    /// Makes a column for a number of events per second.
+    static func rate(_ title: String, _ key: String) -> Self {
+        Self(title: title) { inTenths($0[key]?.double ?? 0) }
+    }
+
+    /// Makes a column for a time, which may be missing.
+    static func time(_ title: String, _ key: String) -> Self {
+        Self(title: title) { $0[key]?.string.map(inLocalTime) ?? "-" }
+    }
+
     /// Makes a column for a number of bytes.
     static func size(_ title: String, _ key: String) -> Self {
         Self(title: title) { ($0[key]?.int ?? 0).inBytes }

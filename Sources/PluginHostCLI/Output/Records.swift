@@ -251,7 +251,8 @@ extension LogEntry {
     var record: Value {
         [
             "time": .string(Date.now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))),
-            "level": .string("\(level)"), "module": .text(module), "call": .text(call), "message": .string(message),
+            "level": .string("\(level)"), "module": .text(module), "action": .text(call),
+            "call": callNumber.map { .string(String($0)) } ?? .null, "message": .string(message),
         ]
     }
 }

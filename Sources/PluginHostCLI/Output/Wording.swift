@@ -40,12 +40,47 @@ extension Int {
     }
 }
 
+/// Returns a number with one digit after the point.
+func inTenths(_ number: Double) -> String {
+    let tenths = Int((number * 10).rounded())
+    return "\(tenths / 10).\(tenths % 10)"
+}
+
+/// Returns a time of a record in the local time zone; the text itself if it is not a time.
+func inLocalTime(_ text: String) -> String { (try? Date(text, strategy: .iso8601))?.localTime ?? text }
+
 extension Date {
-    /// The time of day in the local time zone: `17:04:59`.
+    /// The time of day in the local time zone, with the zone: `17:04:59+02`.
     var timeOfDay: String {
+        let parts = localParts
+        return Self.time(parts) + Self.zone(parts)
+    }
+
+    /// Date and time in the local time zone, with the zone: `2026-03-01 17:04:59+02`.
+    var localTime: String {
+        let parts = localParts
+        return "\(Int(parts.tm_year) + 1900)-\(Self.two(parts.tm_mon + 1))-\(Self.two(parts.tm_mday)) "
+            + Self.time(parts) + Self.zone(parts)
+    }
+
+    private var localParts: tm {
         var seconds = time_t(timeIntervalSince1970)
         var parts = tm()
         localtime_r(&seconds, &parts)
-        return [parts.tm_hour, parts.tm_min, parts.tm_sec].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
+        return parts
     }
+
+    private static func time(_ parts: tm) -> String {
+        [parts.tm_hour, parts.tm_min, parts.tm_sec].map(two).joined(separator: ":")
+    }
+
+    /// Returns the distance of the zone from UTC in hours, and minutes if there are any.
+    private static func zone(_ parts: tm) -> String {
+        if parts.tm_gmtoff == 0 { return "Z" }
+        let minutes = CInt(clamping: abs(parts.tm_gmtoff) / 60)
+        let rest = minutes % 60 == 0 ? "" : ":\(two(minutes % 60))"
+        return (parts.tm_gmtoff < 0 ? "-" : "+") + two(minutes / 60) + rest
+    }
+
+    private static func two(_ number: CInt) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }

@@ -115,6 +115,13 @@ final class ConfigurationWatcher: @unchecked Sendable {
         let present = file.identity
         defer { seen = present }
         guard present == seen, present != taken else { return }
+        read(present)
+    }
+
+    /// Reads the file now, even if it seems to be the same, and waits until the host has the configuration.
+    func readAgain() { queue.sync { read(file.identity) } }
+
+    private func read(_ present: FileIdentity?) {
         taken = present
         do throws(PluginError) {
             let contents = try file.read()

@@ -32,10 +32,15 @@ extension ParsedArguments {
 
     /// Returns the host's log, which writes to standard error in the form that the options choose, from the given level
     /// on.
+    ///
+    /// - Parameter hasTimes: Whether lines of text begin with the time.
     func log(
-        to console: Console, from level: LogLevel
+        to console: Console, from level: LogLevel, hasTimes: Bool = false
     ) throws(PluginError) -> @Sendable (LogEntry) -> Void {
-        let form = value(of: .log) ?? "text"
+        if has(.jsonLog), value(of: .log) ?? "json" != "json" {
+            throw .usage("'\(OptionSpecification.jsonLog.name)' and '--log text' exclude each other.")
+        }
+        let form = has(.jsonLog) ? "json" : value(of: .log) ?? "text"
         guard ["text", "json"].contains(form) else {
             throw .usage("The value '\(form.shortened)' of '--log' is neither 'text' nor 'json'.")
         }
@@ -45,7 +50,7 @@ extension ParsedArguments {
         }
         return { entry in
             guard entry.level >= least else { return }
-            if form == "json" { console.diagnose(entry.record.json) } else { console.log(entry) }
+            if form == "json" { console.diagnose(entry.record.json) } else { console.log(entry, hasTime: hasTimes) }
         }
     }
 }

@@ -218,6 +218,11 @@ final class Lifecycle: Sendable {
         try change { (context) throws(PluginError) in try context.restart(name) }
     }
 
+    func update() throws(PluginError) {
+        try requireStarted()
+        try change { $0.update() }
+    }
+
     func rollback(_ name: String, to version: String?, force: Bool, dryRun: Bool) throws(PluginError) -> PlannedChange {
         try requireStarted()
         return try change { (context) throws(PluginError) in

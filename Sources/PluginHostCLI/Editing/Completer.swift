@@ -109,8 +109,8 @@ struct Completer: Sendable {
     }
 
     private func receivers(_ line: Line) async -> [Candidate] {
-        if line.has(Call.object) { return [] }
-        if line.has(Call.service) {
+        if line.has(.ofObject) { return [] }
+        if line.has(.ofService) {
             return unique(await ask("services").map { $0.text("name") }).map { Candidate(text: $0) }
         }
         let active = await ask("list").filter { $0["state"] == "active" }
@@ -120,8 +120,8 @@ struct Completer: Sendable {
     }
 
     private func actions(_ line: Line) async -> [Value] {
-        guard let receiver = line.positionals.first, !line.has(Call.object) else { return [] }
-        return await ask("actions", [line.has(Call.service) ? "service" : "target": .string(receiver)])
+        guard let receiver = line.positionals.first, !line.has(.ofObject) else { return [] }
+        return await ask("actions", [line.has(.ofService) ? "service" : "target": .string(receiver)])
     }
 
     /// Completes `name=`, and the values of parameters that are true or false, or bytes.

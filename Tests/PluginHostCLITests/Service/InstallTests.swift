@@ -1,0 +1,65 @@
+import Foundation
+import Glibc
+import PluginABI
+import PluginHost
+import Testing
+
+@testable import PluginHostCLI
+@testable import TestSupport
+
+@Suite(.timeLimit(.minutes(30))) struct InstallTests {
+    private func install(_ arguments: String...) throws -> ProgramProcess.Outcome {
+        try ProgramProcess(arguments, program: "\(repository)/scripts/install").wait()
+    }
+
+    @Test func `the program runs from a prefix, and leaves nothing behind when it is removed`() throws {
+        let folder = try TemporaryFolder()
+        let prefix = try folder.folder("prefix")
+        let build = URL(filePath: built("pluginhost")).deletingLastPathComponent().path
+        for _ in 0..<2 {
+            let outcome = try install("--prefix", prefix, "--build", build)
+            #expect(outcome.code == 0, "\(outcome.errors)")
+        }
+        let files = try #require(FileManager.default.subpaths(atPath: prefix))
+        for file in [
+            "bin/pluginhost", "bin/pluginhost-worker", "share/man/man1/pluginhost.1", "share/man/man1/pluginhost-run.1",
+            "share/bash-completion/completions/pluginhost", "share/zsh/site-functions/_pluginhost",
+            "share/fish/vendor_completions.d/pluginhost.fish", "include/plugin_abi.h", "include/plugin_abi/all.h",
+            "lib/pkgconfig/pluginhost.pc", "lib/systemd/system/pluginhost.service",
+        ] { #expect(files.contains(file), "\(file)") }
+
+        // The worker program is found beside the program.
+        let plugins = try folder.folder("plugins")
+        try folder.copy(built("libModuleC.so"), as: "plugins/libModuleC.so")
+        let list = try ProgramProcess(
+            ["list", "--json", "--isolate", "all", "--plugins", plugins], program: "\(prefix)/bin/pluginhost"
+        ).wait()
+        #expect(list.module("libModuleC.so")?["process"]?.int != nil, "\(list.errors)")
+        try checkUnit("\(prefix)/lib/systemd/system/pluginhost.service")
+        if let compiler = Tool("clang") {
+            let source = try folder.file("m.c", "#include <plugin_abi.h>\n")
+            try compiler.run(["-fsyntax-only", "-Wall", "-Werror", "-I\(prefix)/include", source])
+        }
+
+        try folder.file("prefix/share/man/man1/other.1")
+        #expect(try install("--prefix", prefix, "--uninstall").code == 0)
+        #expect(FileManager.default.subpaths(atPath: prefix)?.last == "share/man/man1/other.1")
+        #expect(FileManager.default.subpaths(atPath: prefix)?.count == 4)
+        #expect(try install("--prefix", prefix, "--uninstall").code == 66)
+        #expect(try install("--prefix", "here").code == 64)
+    }
+
+    /// Checks that the unit is valid, and leaves room for the processes of isolated modules.
+    private func checkUnit(_ unit: String) throws {
+        let text = try String(contentsOfFile: unit, encoding: .utf8)
+        for setting in ["Type=notify", "ExecReload=/bin/kill -HUP $MAINPID", "WatchdogSec=", "ProtectSystem=strict"] {
+            #expect(text.contains("\n" + setting), "\(setting)")
+        }
+        for setting in ["RestrictNamespaces", "SystemCallFilter", "MemoryDenyWriteExecute", "PrivateUsers"] {
+            #expect(!text.contains(setting), "\(setting)")
+        }
+        guard let analyze = Tool("systemd-analyze") else { return }
+        let findings = try analyze.run(["verify", "--man=no", unit])
+        #expect(!findings.contains("pluginhost"), "\(findings)")
+    }
+}
