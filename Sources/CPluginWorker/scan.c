@@ -1,5 +1,5 @@
-/* The arguments: "scan", or "describe" for only one file; the process id of the host, the limit of processor time in
- * seconds, and the paths. */
+/* The arguments: "scan", the process id of the host, the limit of processor time in seconds, and the paths; or
+ * "describe", the same two numbers, one path, and the types whose code must not run, in a line each. */
 #define _GNU_SOURCE
 #include "plugin_scan.h"
 #include "worker.h"
@@ -43,22 +43,29 @@ static void describe(plugin_scan *scan, const plugin_module *module, const plugi
     plugin_scan_set_description(scan, &message);
 }
 
-/* Writes down the description with the types that the module derives. Its code may crash; the description without them
- * is there already. */
-static void describe_types(plugin_scan *scan, const plugin_module *module) {
-    if (module->magic != PLUGIN_ABI_MAGIC || module->abi_major != PLUGIN_ABI_MAJOR || module->size < sizeof *module)
-        return;
-    const plugin_types *types = plugin_types_of(module);
-    if (!types || types->size < sizeof *types || types->manifest.count > PLUGIN_MANIFEST_MAX_BYTES) return;
-    char notes[PLUGIN_SCAN_REASON_BYTES];
-    size_t count = types->notes.count < sizeof notes ? types->notes.count : sizeof notes - 1;
-    memcpy(notes, types->notes.bytes, count);
-    notes[count] = 0;
-    plugin_scan_set_reason(scan, 0, notes);
-    describe(scan, module, &types->manifest);
+static void begin_type(void *scan, plugin_string type) {
+    char name[PLUGIN_SCAN_REASON_BYTES];
+    size_t count = type.count < sizeof name ? type.count : sizeof name - 1;
+    memcpy(name, type.bytes, count);
+    name[count] = 0;
+    plugin_scan_set_reason(scan, 0, name);
 }
 
-static void scan_file(plugin_scan *scan, uint32_t file, const char *path, int describes) {
+/* Writes down the description with the types that the module derives, or the type whose code crashes. The description
+ * without them is there already. */
+static void describe_types(plugin_scan *scan, const plugin_module *module, const char *without) {
+    if (module->magic != PLUGIN_ABI_MAGIC || module->abi_major != PLUGIN_ABI_MAJOR || module->size < sizeof *module)
+        return;
+    const plugin_type_derivation *derivation = plugin_type_derivation_of(module);
+    if (!derivation || derivation->size < sizeof *derivation) return;
+    plugin_types types = derivation->derive(module->data, (plugin_string){without, strlen(without)}, begin_type, scan);
+    if (types.manifest.count > PLUGIN_MANIFEST_MAX_BYTES) return;
+    begin_type(scan, types.notes);
+    describe(scan, module, &types.manifest);
+}
+
+/* `without` is null unless the description is wanted. */
+static void scan_file(plugin_scan *scan, uint32_t file, const char *path, const char *without) {
     plugin_scan_set_step(scan, file, PLUGIN_SCAN_OPENING);
     void *image = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!image) {
@@ -73,10 +80,10 @@ static void scan_file(plugin_scan *scan, uint32_t file, const char *path, int de
     plugin_scan_set_step(scan, file, PLUGIN_SCAN_ENTERING);
     /* What it returns is not checked here: the host asks the kernel which parts can be read before it reads them. */
     const plugin_module *module = entry();
-    if (module && describes) describe(scan, module, NULL);
+    if (module && without) describe(scan, module, NULL);
     if (module) plugin_scan_set_manifest(scan, PLUGIN_SCAN_MEMORY, file, module);
     plugin_scan_set_step(scan, file, PLUGIN_SCAN_PASSED);
-    if (module && describes) describe_types(scan, module);
+    if (module && without) describe_types(scan, module, without);
 }
 
 _Noreturn void plugin_worker_scan(int count, char **arguments) {
@@ -89,8 +96,11 @@ _Noreturn void plugin_worker_scan(int count, char **arguments) {
     fcntl(PLUGIN_SCAN_MEMORY, F_SETFD, FD_CLOEXEC);
     setvbuf(stdout, NULL, _IOLBF, 0); /* so that what a module prints is there if it crashes */
     setenv("SWIFT_BACKTRACE", "enable=no", 1); /* a crash is nothing unusual here */
-    int describes = strcmp(arguments[0], "describe") == 0;
+    if (strcmp(arguments[0], "describe") == 0) {
+        scan_file(scan, 0, arguments[3], count > 4 ? arguments[4] : "");
+        _exit(0);
+    }
     for (int file = 0; file < count - 3 && file < (int)PLUGIN_SCAN_MAX_FILES; file++)
-        scan_file(scan, (uint32_t)file, arguments[3 + file], describes);
+        scan_file(scan, (uint32_t)file, arguments[3 + file], NULL);
     _exit(0);
 }

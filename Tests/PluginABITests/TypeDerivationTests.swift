@@ -5,8 +5,10 @@ import Testing
 
 @Suite struct TypeDerivationTests {
     /// Derives the types of a module.
-    private func derive(_ manifest: Manifest) throws -> (manifest: Value, notes: [String]) {
-        let types = try #require(plugin_types_of(manifest.export())).pointee
+    private func derive(_ manifest: Manifest, without: String = "") throws -> (manifest: Value, notes: [String]) {
+        let module = manifest.export()
+        let derivation = try #require(plugin_type_derivation_of(module)).pointee
+        let types = without.withPluginString { derivation.derive(module.pointee.data, $0, nil, nil) }
         // A host accepts it.
         _ = try Bytes(types.manifest.text.utf8).withUnsafeBytes { try ModuleManifest(parsing: $0, abiMinor: 0) }
         return (
@@ -180,6 +182,8 @@ import Testing
             Target("T") { Action("a", .required("trap", Trap.self)) { trap in trap } }
         }
         #expect(!module.export().pointee.manifest.text.contains("values"))
+        let derived = try derive(module, without: String(reflecting: Trap.self))
+        #expect(derived.notes.count == 1 && derived.notes[0].hasPrefix("Trap has no type"))
     }
 }
 

@@ -97,9 +97,8 @@ public final class ModuleDescription {
             Unmanaged<ModuleDescription>.fromOpaque(data!).takeUnretainedValue().activate(host!)
             return 0
         }
-        description.get_extension = { data, identifier in
-            guard identifier.text == PLUGIN_TYPES_EXTENSION else { return nil }
-            return Unmanaged<ModuleDescription>.fromOpaque(data!).takeUnretainedValue().derivedTypes()
+        description.get_extension = { _, identifier in
+            identifier.text == PLUGIN_TYPES_EXTENSION ? ModuleDescription.derivation : nil
         }
         return .immortal([description])
     }
@@ -111,15 +110,28 @@ public final class ModuleDescription {
         }
     }
 
+    /// A `plugin_type_derivation`. Never freed.
+    private nonisolated(unsafe) static let derivation: UnsafeRawPointer = {
+        var derivation = plugin_type_derivation()
+        derivation.size = UInt32(MemoryLayout<plugin_type_derivation>.size)
+        derivation.derive = { data, without, begin, context in
+            Unmanaged<ModuleDescription>.fromOpaque(data!).takeUnretainedValue()
+                .derivedTypes(without: without.text.split(separator: "\n").map(String.init)) { type in
+                    type.withPluginString { begin?(context, $0) }
+                }
+        }
+        return UnsafeRawPointer(UnsafePointer.immortal([derivation]))
+    }()
+
     /// Derives the types of the module. Runs code of its author.
-    private func derivedTypes() -> UnsafeRawPointer {
+    private func derivedTypes(without: [String], _ begin: @escaping (String) -> Void) -> plugin_types {
         let parts = manifest.parts()
         let objects = parts.compactMap { $0 as? ObjectTypeDeclaration }.map { ($0.instanceType, $0.name) }
-        var book = TypeBook(objects: objects)
+        var book = TypeBook(objects: objects, without: without, begin)
         var text = describe(parts, book)
         // Each time, there is one more type that is no record.
         while book.isInvalid {
-            book = TypeBook(objects: objects, refused: book.refused)
+            book = TypeBook(objects: objects, without: without, refused: book.refused, begin)
             text = describe(parts, book)
         }
         var notes = book.notes
@@ -127,11 +139,7 @@ public final class ModuleDescription {
             text = json
             notes = ["With the types, the manifest would have more than \(PLUGIN_MANIFEST_MAX_BYTES) bytes."]
         }
-        var types = plugin_types()
-        types.size = UInt32(MemoryLayout<plugin_types>.size)
-        types.manifest = .immortal(text)
-        types.notes = .immortal(notes.joined(separator: "\n"))
-        return UnsafeRawPointer(UnsafePointer.immortal([types]))
+        return plugin_types(manifest: .immortal(text), notes: .immortal(notes.joined(separator: "\n")))
     }
 
     /// Returns the manifest with types.

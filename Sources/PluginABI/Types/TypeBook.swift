@@ -40,10 +40,35 @@ final class TypeBook {
     private var resolving: Set<ObjectIdentifier> = []
     private var referenced: Set<ObjectIdentifier> = []
 
-    init(objects: [(type: ObjectIdentifier, name: String)], refused: Set<ObjectIdentifier> = []) {
-        (self.objects, self.refused) = (objects, refused)
+    /// The types whose code must not run, by their full names.
+    private let without: Set<String>
+    /// Called with the full name of a type before its code runs.
+    private let begin: (String) -> Void
+
+    init(
+        objects: [(type: ObjectIdentifier, name: String)], without: [String] = [],
+        refused: Set<ObjectIdentifier> = [], _ begin: @escaping (String) -> Void
+    ) {
+        (self.objects, self.without, self.refused, self.begin) = (objects, Set(without), refused, begin)
         names = Set(objects.map(\.name) + Value.Kind.allCases.map(\.rawValue))
     }
+
+    /// Announces that code of a type is about to run. Returns false if it must not.
+    private func begins(_ type: Any.Type) -> Bool {
+        let name = String(reflecting: type)
+        guard !without.contains(name) else {
+            if crashing.insert(ObjectIdentifier(type)).inserted {
+                notes.append(
+                    "\(type) has no type: its code crashes when it is asked, in init(from:), allCases, rawValue or "
+                        + "valueType. Make it ValueTyped to declare what it is.")
+            }
+            return false
+        }
+        begin(name)
+        return true
+    }
+
+    private var crashing: Set<ObjectIdentifier> = []
 
     /// Returns what a parameter or result of a Swift type is.
     ///
@@ -83,7 +108,7 @@ final class TypeBook {
     }
 
     private func derive(_ type: Any.Type) -> Named {
-        if let declared = type as? any ValueTyped.Type {
+        if let declared = type as? any ValueTyped.Type, begins(type) {
             resolving.insert(ObjectIdentifier(type))
             defer { resolving.remove(ObjectIdentifier(type)) }
             return name(of: declared.valueType, declaredBy: type)
@@ -138,7 +163,7 @@ final class TypeBook {
 
     private func enumeration<T: RawRepresentable & CaseIterable>(_ type: T.Type) -> Named {
         let raw = name(of: T.RawValue.self)
-        guard raw.kind == .string || raw.kind == .int else { return raw }
+        guard raw.kind == .string || raw.kind == .int, begins(type) else { return raw }
         // What describes itself may say anything.
         let hasNames = !(type is any CustomStringConvertible.Type)
         var cases: [(name: String?, value: Value)] = []
@@ -194,6 +219,7 @@ final class TypeBook {
     }
 
     private func recorded<T: Decodable>(_ type: T.Type) -> Named {
+        guard begins(type) else { return Named(.any) }
         let recording = TypeRecording(of: type, in: self)
         guard let form = recording.form else { return Named(.any) }
         switch form {

@@ -23,6 +23,17 @@ public struct ModuleReport: Sendable {
         }
     }
 
+    fileprivate func withTypes(of outcome: ScanProcess.Outcome) -> ModuleReport {
+        with { (module) throws(PluginError) in
+            guard outcome.ending == .exited(0) else {
+                let place = outcome.words.isEmpty ? "" : " (\(outcome.words.shortened))"
+                return (nil, ["The types are not known: the code of the module \(outcome.ending) when asked\(place)."])
+            }
+            if let manifest = outcome.typedManifest { try module.checkTypes(manifest) }
+            return (outcome.typedManifest, outcome.words.split(separator: "\n").map(String.init))
+        }
+    }
+
     /// Returns the report with types, or with a note that they are not usable.
     ///
     /// - Parameter types: Returns the manifest with types, and notes.
@@ -35,7 +46,7 @@ public struct ModuleReport: Sendable {
             if let manifest { report.set("manifest", try Value(json: manifest)) }
             report.add(notes: notes)
         } catch {
-            report.add(notes: ["The types of the module are not usable. \(error.message)"])
+            report.add(notes: ["The types are not usable. \(error.message)"])
         }
         return report
     }
@@ -80,18 +91,29 @@ extension PluginHost {
         defer { staging.close() }
         let staged = try staging.stageWhenWritten(path: file, checkTrust: !trustsEveryone)
         let workers = Workers(HostConfiguration(folders: [])) { _ in nil }
-        guard let program = try? workers.program(for: staged),
-            let outcome = try? ScanProcess.run([staged], program: program, limit: timeout, describes: true),
-            let description = outcome.description
-        else { return nil }
-        let loader = ModuleLoader(
-            journal: nil, allowsOtherToolchains: true, scheme: RoutePattern.unknownScheme)
-        let report = try report(try loader.check(description, staged), staged, file)
-        return report.with { (module) throws(PluginError) in
-            if let manifest = outcome.typedManifest { try module.checkTypes(manifest) }
-            return (outcome.typedManifest, outcome.notes)
+        guard let program = try? workers.program(for: staged) else { return nil }
+        // Code of types that crashes is left out the next time.
+        var without: [String] = []
+        while true {
+            guard
+                let outcome = try? ScanProcess.run(
+                    [staged], program: program, limit: timeout, describes: true, without: without),
+                let description = outcome.description
+            else { return nil }
+            if case .killed = outcome.ending, without.count < crashesMax, !outcome.words.isEmpty,
+                !without.contains(outcome.words)
+            {
+                without.append(outcome.words)
+                continue
+            }
+            let loader = ModuleLoader(
+                journal: nil, allowsOtherToolchains: true, scheme: RoutePattern.unknownScheme)
+            return try report(try loader.check(description, staged), staged, file).withTypes(of: outcome)
         }
     }
+
+    /// How many types may crash a scan process before it is no longer tried without them.
+    private static let crashesMax = 16
 
     private static func report(
         _ module: LoadedModule, _ staged: StagedFile, _ file: String

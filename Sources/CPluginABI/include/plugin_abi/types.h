@@ -18,19 +18,28 @@ extern "C" {
 
 /* Static, like the description. */
 typedef struct plugin_types {
-    uint32_t size;
-    uint32_t reserved;
     plugin_string manifest; /* that of the description, with types */
     plugin_string notes;    /* what has no type, and why, in a line each; may be empty */
 } plugin_types;
 
-PLUGIN_ABI_ASSERT(sizeof(plugin_types) == 40, "plugin_types");
+typedef struct plugin_type_derivation {
+    uint32_t size;
+    uint32_t reserved;
+    /* Derives the types. `begin` (may be null) is called with the name of each type whose code is
+     * about to run, which may crash. `without`: the names of types whose code must not run, in a
+     * line each. [one at a time] */
+    plugin_types (*derive)(void *data, plugin_string without,
+                           void (*begin)(void *context, plugin_string type), void *context);
+} plugin_type_derivation;
+
+PLUGIN_ABI_ASSERT(sizeof(plugin_types) == 32, "plugin_types");
+PLUGIN_ABI_ASSERT(sizeof(plugin_type_derivation) == 16, "plugin_type_derivation");
 
 /* Returns this extension of a module, or null if the module does not have it. [one at a time] */
-static inline const plugin_types *plugin_types_of(const plugin_module *module) {
+static inline const plugin_type_derivation *plugin_type_derivation_of(const plugin_module *module) {
     plugin_string identifier = {PLUGIN_TYPES_EXTENSION, sizeof(PLUGIN_TYPES_EXTENSION) - 1};
     if (!module->get_extension) return NULL;
-    return (const plugin_types *)module->get_extension(module->data, identifier);
+    return (const plugin_type_derivation *)module->get_extension(module->data, identifier);
 }
 
 #ifdef __cplusplus

@@ -53,8 +53,8 @@ struct ScanProcess {
         var names: [String?] = []
         /// The manifest with the types that the module derives, unchecked; `nil` if it derives none.
         var typedManifest: String?
-        /// What is to be said about the types.
-        var notes: [String] = []
+        /// What the module says about types; the type whose code has ended the process if it was ended.
+        var words = ""
 
         /// The end of its output, as a sentence to append; empty if there was no output.
         var lastSentence: String {
@@ -82,11 +82,12 @@ struct ScanProcess {
     ///   - files: At most ``filesMax``.
     ///   - limit: How long the constructors or the entry function of a file may take.
     ///   - names: Whether the names of the modules are wanted.
-    ///   - describes: Whether the description of the module in the only file is wanted.
+    ///   - describes: Whether the description of the module in the only file is wanted, with its types.
+    ///   - without: The types whose code must not run to find out what they are.
     /// - Throws: `openFailed` if the process cannot be started.
     static func run(
         _ files: some Collection<StagedFile>, program: String, limit: Duration, names: Bool = false,
-        describes: Bool = false
+        describes: Bool = false, without: [String] = []
     ) throws(PluginError) -> Outcome {
         let memory = plugin_scan_create()
         guard memory >= 0 else { throw failure("its memory cannot be created", errno) }
@@ -100,7 +101,9 @@ struct ScanProcess {
         // Rounded up, with a second for the start of the process.
         let seconds = Int((limit / .seconds(1) * Double(files.count)).rounded(.up)) + 1
         let started = Swift.Result { () throws(PluginError) in
-            let arguments = [describes ? "describe" : "scan", "\(getpid())", "\(seconds)"] + files.map(\.path)
+            let arguments =
+                [describes ? "describe" : "scan", "\(getpid())", "\(seconds)"]
+                + files.map(\.path) + (describes ? [without.joined(separator: "\n")] : [])
             return try spawn(program, arguments, memory, output: pipe[1])
         }
         close(pipe[1])
@@ -118,7 +121,7 @@ struct ScanProcess {
         outcome.names = names ? process.names : files.map { _ in nil }
         if describes, outcome.findings == [.passed] {
             (outcome.description, outcome.typedManifest) = process.description
-            outcome.notes = process.notes(of: outcome)
+            outcome.words = process.reason(0)
         }
         return outcome
     }
@@ -191,16 +194,6 @@ struct ScanProcess {
         defer { plugin_wire_dispose(&message) }
         let types = message.string(WorkerDescription.valueCount)
         return (WorkerDescription.make(message, nil), types.flatMap { $0.count > 0 ? $0.text : nil })
-    }
-
-    /// What the module says about types that it could not derive, or that it ended the process while it derived them.
-    private func notes(of outcome: Outcome) -> [String] {
-        if outcome.ending == .exited(0) { return reason(0).split(separator: "\n").map(String.init) }
-        return [
-            "The types of the module are not known: its code \(outcome.ending) while they were derived."
-                + outcome.lastSentence + " Code that runs then is init(from:), allCases and rawValue; types that are "
-                + "ValueTyped declare what they are instead."
-        ]
     }
 
     private func reason(_ file: UInt32) -> String {

@@ -7,14 +7,17 @@ extension LoadedModule {
     ///
     /// - Throws: `invalidDescription` or `invalidManifest`.
     func derivedTypes() throws(PluginError) -> (manifest: String, notes: [String])? {
-        guard process == nil, let found = plugin_types_of(description) else { return nil }
+        guard process == nil, let found = plugin_type_derivation_of(description) else { return nil }
         let memory = ReadableMemory(of: file)
-        try memory.require(found, MemoryLayout<plugin_types>.size, "the types")
-        let types = found.pointee
-        guard types.size >= MemoryLayout<plugin_types>.size, types.manifest.count <= PLUGIN_MANIFEST_MAX_BYTES,
-            types.notes.count <= PLUGIN_MANIFEST_MAX_BYTES
-        else {
-            throw PluginError(.invalidDescription, "The table \(PLUGIN_TYPES_EXTENSION) of \(file) has wrong sizes.")
+        try memory.require(found, MemoryLayout<plugin_type_derivation>.size, "the derivation of types")
+        guard found.pointee.size >= MemoryLayout<plugin_type_derivation>.size, let derive = found.pointee.derive else {
+            throw PluginError(.invalidDescription, "The table \(PLUGIN_TYPES_EXTENSION) of \(file) has a wrong size.")
+        }
+        let types = derive(description.pointee.data, plugin_string(), nil, nil)
+        guard max(types.manifest.count, types.notes.count) <= PLUGIN_MANIFEST_MAX_BYTES else {
+            throw PluginError(
+                .invalidManifest,
+                "The manifest of \(file) with types has more than \(PLUGIN_MANIFEST_MAX_BYTES) bytes.")
         }
         for (text, field) in [(types.manifest, "the manifest with types"), (types.notes, "the notes about types")] {
             try memory.require(text.bytes, Int(text.count), field)
