@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
@@ -49,6 +50,7 @@ struct Announcer: Sendable {
 
     private func printLine(_ text: String, _ time: Date) {
         // A terminal shows what happens now; a file is read later.
-        console.print(console.outputStyle(console.width == nil ? time.localTime : time.timeOfDay, .dim) + "  " + text)
+        let shown = isatty(1) == 1 ? time.timeOfDay : time.localTime
+        console.print(console.outputStyle(shown, .dim) + "  " + text)
     }
 }
