@@ -4,7 +4,7 @@ import PluginFile
 /// The description of one module file.
 public struct ModuleReport: Sendable {
     /// A map: `file`, `elf`, `abi`, `toolchain`, `manifest`. `exports` in `elf` lists the symbols that the file exports
-    /// besides its entry function, without those of Swift.
+    /// besides its entry function, without those of Swift, which `swiftExports` counts.
     public let json: Value
 }
 
@@ -50,6 +50,7 @@ extension PluginHost {
         _ module: LoadedModule, _ staged: StagedFile, _ file: String
     ) throws(PluginError) -> ModuleReport {
         let image = staged.image
+        let exports = try exports(of: staged)
         return ModuleReport(json: [
             "file": .string(file),
             "elf": [
@@ -57,7 +58,7 @@ extension PluginHost {
                 "soname": image.soname.map(Value.string) ?? nil, "buildID": image.buildID.map(Value.string) ?? nil,
                 "needed": .list(image.needed.map(Value.string)), "runpath": .list(image.runpath.map(Value.string)),
                 "staged": .list(staged.libraries.map(Value.string)),
-                "exports": .list(try exports(of: staged).map(Value.string)),
+                "exports": .list(exports.names.map(Value.string)), "swiftExports": .int(exports.swiftCount),
             ],
             "abi": ["major": .int(Int(PLUGIN_ABI_MAJOR)), "minor": .int(Int(module.abiMinor))],
             "toolchain": module.toolchain.isEmpty ? nil : .string(module.toolchain),
@@ -66,7 +67,7 @@ extension PluginHost {
     }
 
     /// Returns the exported symbols that a module is not expected to export.
-    private static func exports(of staged: StagedFile) throws(PluginError) -> [String] {
+    private static func exports(of staged: StagedFile) throws(PluginError) -> ELFExports {
         let file = try MappedFile(staged.path)
         return try ELFImage.exports(of: file.bytes, path: staged.original)
     }
