@@ -1,15 +1,23 @@
 package import PluginABI
 
+/// The symbols that a file exports besides the entry function.
+package struct ELFExports: Sendable, Equatable {
+    /// The names of those that are not of Swift, sorted.
+    package var names: [String] = []
+    /// The number of Swift symbols, whose names contain the name of their Swift module.
+    package var swiftCount = 0
+}
+
 extension ELFSymbols {
-    /// Returns the sorted names of the exported symbols. Omits Swift symbols, which contain the name of their module;
+    /// Returns the exported symbols. Omits
     /// symbols that every linker makes; the weak and unique symbols of inline functions and templates, which other
     /// libraries may define as well; and the entry function.
     ///
     /// Stops after ``textLimit`` bytes of names, because names can share bytes in the file.
     ///
     /// - Parameter count: The number of symbols. ``findEntry(count:)`` must have checked them.
-    func exportedNames(count: UInt64) throws(PluginError) -> [String] {
-        var names: [String] = []
+    func exports(count: UInt64) throws(PluginError) -> ELFExports {
+        var exports = ELFExports()
         var room = Self.textLimit
         for index in 0..<min(count, limit) {
             let symbol = try symbol(index)
@@ -18,9 +26,14 @@ extension ELFSymbols {
             let name = try dynamic.file.string(at: dynamic.strings.offset + symbol.name, end: dynamic.strings.end)
             room -= name.utf8.count
             guard room >= 0 else { break }
-            if !name.hasPrefix("$s"), !Self.expected.contains(name) { names.append(name) }
+            if name.hasPrefix("$s") {
+                exports.swiftCount += 1
+            } else if !Self.expected.contains(name) {
+                exports.names.append(name)
+            }
         }
-        return names.sorted()
+        exports.names.sort()
+        return exports
     }
 
     /// The maximum total length of the names that are read, in bytes.
@@ -33,14 +46,14 @@ extension ELFSymbols {
 }
 
 extension ELFImage {
-    /// Returns the symbols that a file exports besides the entry function; see ``ELFSymbols/exportedNames(count:)``.
+    /// Returns the symbols that a file exports besides the entry function; see ``ELFSymbols/exports(count:)``.
     ///
     /// - Throws: `invalidFile`.
-    package static func exports(of bytes: UnsafeRawBufferPointer, path: String) throws(PluginError) -> [String] {
+    package static func exports(of bytes: UnsafeRawBufferPointer, path: String) throws(PluginError) -> ELFExports {
         let file = ELFBytes(bytes: bytes, path: path)
         let dynamic = try ELFDynamic(file)
         let symbols = try ELFSymbols(dynamic)
-        if let count = symbols.count { return try symbols.exportedNames(count: count) }
-        return try symbols.exportedNames(count: ELFRelocations(dynamic).symbolCount)
+        if let count = symbols.count { return try symbols.exports(count: count) }
+        return try symbols.exports(count: ELFRelocations(dynamic).symbolCount)
     }
 }

@@ -5,7 +5,7 @@ import PluginFile
 public struct ModuleReport: Sendable {
     /// A map: `file`, `elf`, `abi`, `toolchain`, `manifest`, and `notes`, a list of texts about types that could not be
     /// derived, if there are any. `exports` in `elf` lists the symbols that the file exports besides its entry function,
-    /// without those of Swift.
+    /// without those of Swift, which `swiftExports` counts.
     public private(set) var json: Value
     private let module: LoadedModule
 
@@ -119,6 +119,7 @@ extension PluginHost {
         _ module: LoadedModule, _ staged: StagedFile, _ file: String
     ) throws(PluginError) -> ModuleReport {
         let image = staged.image
+        let exports = try exports(of: staged)
         let json: Value = [
             "file": .string(file),
             "elf": [
@@ -126,7 +127,7 @@ extension PluginHost {
                 "soname": image.soname.map(Value.string) ?? nil, "buildID": image.buildID.map(Value.string) ?? nil,
                 "needed": .list(image.needed.map(Value.string)), "runpath": .list(image.runpath.map(Value.string)),
                 "staged": .list(staged.libraries.map(Value.string)),
-                "exports": .list(try exports(of: staged).map(Value.string)),
+                "exports": .list(exports.names.map(Value.string)), "swiftExports": .int(exports.swiftCount),
             ],
             "abi": ["major": .int(Int(PLUGIN_ABI_MAJOR)), "minor": .int(Int(module.abiMinor))],
             "toolchain": module.toolchain.isEmpty ? nil : .string(module.toolchain),
@@ -136,7 +137,7 @@ extension PluginHost {
     }
 
     /// Returns the exported symbols that a module is not expected to export.
-    private static func exports(of staged: StagedFile) throws(PluginError) -> [String] {
+    private static func exports(of staged: StagedFile) throws(PluginError) -> ELFExports {
         let file = try MappedFile(staged.path)
         return try ELFImage.exports(of: file.bytes, path: staged.original)
     }

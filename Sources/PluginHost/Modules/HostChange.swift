@@ -40,6 +40,7 @@ public enum HostChange: Sendable, CustomStringConvertible {
         case .added(let module): "added \(module.title) from \(module.file)"
         case .replaced(let module, let before):
             "replaced \(before.name) \(before.version) by \(module.version ?? "") from \(module.file)"
+                + (before.hasHandedOver ? "" : ", no state handed over")
         case .crashed(let generation, let reason): "crashed \(generation.title): \(reason)"
         case .restarted(let module): "restarted \(module.title) from \(module.file)"
         case .removed(let generation, let reason): "removed \(generation.title): \(reason)"

@@ -9,8 +9,8 @@ struct ActionCheck: Sendable {
     let progress: @Sendable (String) -> Void
 
     private var manifest: CheckedManifest { module.manifest }
-    private var seed: UInt64 { module.check.seed }
-    private var timeout: Duration { module.callTimeout }
+    var seed: UInt64 { module.check.seed }
+    var timeout: Duration { module.callTimeout }
 
     /// An object that answers every call, for parameters that are objects.
     private var callback: Object { host.callback { arguments in arguments.first ?? nil }.object }
@@ -18,7 +18,7 @@ struct ActionCheck: Sendable {
     // MARK: Calls
 
     /// Performs a call and returns its outcome.
-    private func outcome(_ call: CheckedCall, _ parameters: [String: Value]) async -> Result<Value, PluginError> {
+    func outcome(_ call: CheckedCall, _ parameters: [String: Value]) async -> Result<Value, PluginError> {
         progress("\(call.title) with \(Value.map(parameters).json.prefix(300))")
         let outcome = await call.perform(Parameters(parameters), in: host, timeout: timeout)
         if case .failure(let error) = outcome, error.code == .moduleCrashed { module.endIfCrashed(host) }
@@ -29,7 +29,7 @@ struct ActionCheck: Sendable {
         if case .failure(let error) = await outcome(call, parameters) { error } else { nil }
     }
 
-    private var targetCalls: [CheckedCall] { manifest.actions.map { CheckedCall($0.target, $0.action) } }
+    var targetCalls: [CheckedCall] { manifest.actions.map { CheckedCall($0.target, $0.action) } }
 
     /// Returns all actions of targets, and those of the objects that actions return: one object of each type.
     private func calls(_ values: inout SeededValues) async -> [CheckedCall] {
@@ -60,7 +60,7 @@ struct ActionCheck: Sendable {
         return type.actions.map { CheckedCall(object, type.name, $0) }
     }
 
-    private func ordinary(_ action: CheckedManifest.Action, _ values: inout SeededValues) -> [String: Value] {
+    func ordinary(_ action: CheckedManifest.Action, _ values: inout SeededValues) -> [String: Value] {
         action.parameters.reduce(into: [:]) {
             $0[$1.name] = manifest.declared.ordinary($1.type, &values, object: callback)
         }
@@ -208,6 +208,20 @@ struct ActionCheck: Sendable {
         RaceCheck.examine(trials, of: manifest, &result)
     }
 
+    // MARK: Replacement
+
+    func replacement(_ result: inout CheckResult) async {
+        var values = SeededValues(seed: seed)
+        let calls = targetCalls
+        guard !calls.isEmpty else {
+            result.summary = "it has no actions"
+            return
+        }
+        let parameters = calls.map { Parameters(ordinary($0.action, &values)) }
+        await ReplacementCheck(module: module, host: host, calls: calls, parameters: parameters, progress: progress)
+            .run(&result)
+    }
+
     // MARK: Replies and objects
 
     func replies(_ result: inout CheckResult, log: CheckedModule.Log) async {
@@ -225,6 +239,9 @@ struct ActionCheck: Sendable {
                 result.fail(
                     "\(call.title) did not reply within \(inSeconds(timeout)). Answer every call. If the action "
                         + "intentionally takes longer, pass a longer '--timeout', of which each call gets a quarter.")
+            }
+            if let message = log.undeclaredType {
+                result.fail(message, advice: "Declare it in \"types\".")
             }
             if log.staleReplies > before {
                 result.fail(

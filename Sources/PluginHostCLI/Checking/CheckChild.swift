@@ -39,7 +39,8 @@ struct CheckChild: Codable, Sendable {
         ChildReport.begin(endingAfter: child.seconds + 1)
         endWithParent(removing: folder)
         PluginHost.installFatalSignalReport()
-        let module = CheckedModule(manifest: CheckedManifest(manifest), check: child, folder: folder)
+        let copies = step == .replacement ? try? child.withCopies(in: folder) : nil
+        let module = CheckedModule(manifest: CheckedManifest(manifest), check: copies ?? child, folder: folder)
         let output = CheckedOutput(folder: folder)
         var result = await perform(step, module)
         // Output is examined in only two steps, so that it is not reported for each step.
@@ -79,6 +80,8 @@ struct CheckChild: Codable, Sendable {
             case .concurrent: await check.concurrent(&result)
             case .replies: await check.replies(&result, log: log)
             case .objects: await check.objects(&result)
+            case .arguments: await check.arguments(&result)
+            case .replacement: await check.replacement(&result)
             }
             module.endIfCrashed(host)
         } catch {

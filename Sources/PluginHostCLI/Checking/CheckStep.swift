@@ -14,6 +14,10 @@ enum CheckStep: String, CaseIterable, Codable, Sendable {
     case replies
     /// Verifies that objects are destroyed when they have no holders.
     case objects
+    /// Takes arguments away when the action has returned.
+    case arguments
+    /// Replaces the module by a copy of itself.
+    case replacement
 
     /// Whether the step performs actions.
     var callsActions: Bool { self != .lifecycle }
@@ -25,7 +29,8 @@ enum CheckStep: String, CaseIterable, Codable, Sendable {
         case .parameters, .hostile: .milliseconds(200)
         // This step performs every action several times.
         case .objects: deadline / 16
-        case .lifecycle, .unknown, .concurrent, .replies: deadline / 4
+        case .lifecycle, .unknown, .concurrent, .replies, .arguments: deadline / 4
+        case .replacement: deadline / 16
         }
     }
 
@@ -39,6 +44,11 @@ enum CheckStep: String, CaseIterable, Codable, Sendable {
         case .concurrent:
             "Actions run on several threads at once: guard what they share, or declare \"concurrency\": \"serial\"."
         case .replies: "Answer every call, even one that fails."
+        case .arguments:
+            "Arguments are borrowed until the action returns: copy what it needs later, or replies with later."
+        case .replacement:
+            "Old and new copy of a module run side by side for a while: look at setUp, activate and the hooks for "
+                + "replacement, and at what both copies use."
         case .objects: "An object's 'destroy' is called once, on any thread."
         }
     }

@@ -8,6 +8,9 @@ struct CheckedCall: Sendable {
     let action: CheckedManifest.Action
     private let receiver: Receiver
 
+    /// The target; `nil` for an action of an object.
+    var target: String? { if case .target(let name) = receiver { name } else { nil } }
+
     private enum Receiver: Sendable {
         case target(String)
         case object(Object)

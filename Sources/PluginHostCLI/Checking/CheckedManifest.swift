@@ -48,6 +48,9 @@ struct CheckedManifest: Sendable {
             .compactMap { $0["module"]?.string ?? $0["service"]?.string }
     }
 
+    /// The names of the hooks.
+    var hooks: [String] { record.list("hooks").compactMap { $0.string ?? $0["name"]?.string } }
+
     /// Every action of a target except `notFound`, with the target's name.
     var actions: [(target: String, action: Action)] {
         targets.flatMap { target in

@@ -26,6 +26,11 @@ struct CheckedModule: Sendable {
         var staleReplies: Int {
             entries.withLock { $0.count { $0.message.contains("replied to a call that is over") } }
         }
+
+        /// The log entry about an object of a type that the module does not declare.
+        var undeclaredType: String? {
+            entries.withLock { $0.first { $0.message.contains("makes an object of the type") }?.message }
+        }
     }
 
     /// Starts a host.
@@ -38,7 +43,7 @@ struct CheckedModule: Sendable {
         let paths = Set(files)
         configuration.takesFile = { paths.contains($0) }
         configuration.trustsEveryone = check.trustsEveryone
-        configuration.watches = false
+        configuration.watches = check.step == .replacement
         configuration.environment = "check"
         configuration.asyncTimeout = callTimeout
         configuration.shutdownTimeout = shutdownTimeout

@@ -20,12 +20,24 @@ enum FileChecks {
         "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
     ]
 
+    /// The library of the Swift runtime that only code without optimization needs.
+    private static let debugLibrary = "libswiftSwiftOnoneSupport.so"
+
     private static func libraries(_ elf: Value, _ file: String) -> CheckResult {
         let needed = elf.texts("needed")
         var result = CheckResult(check: "libraries", summary: "finds the \(needed.count) that it needs")
+        if needed.contains(debugLibrary) {
+            let message = "\(debugLibrary) belongs to a debug build"
+            if isInProgram(debugLibrary) {
+                result.summary += "; \(message)"
+            } else {
+                result.warn(
+                    "\(message), and may be missing on other machines.", advice: "Ship 'swift build -c release'.")
+            }
+        }
         let folder = file.contains("/") ? String(file[..<file.lastIndex(of: "/")!]) : "."
         let besides = elf.texts("staged").map { $0.split(separator: "/").last.map(String.init) ?? $0 }
-        for library in needed where !besides.contains(library) && !isInProgram(library) {
+        for library in needed where library != debugLibrary && !besides.contains(library) && !isInProgram(library) {
             if systemFolders.contains(where: { access("\($0)/\(library)", R_OK) == 0 }) { continue }
             let runpath = elf.texts("runpath").filter { !$0.hasPrefix("$ORIGIN") }
             let location = runpath.first { access("\($0)/\(library)", R_OK) == 0 }.map { "in \($0)" } ?? "by chance"
@@ -52,18 +64,23 @@ enum FileChecks {
 
     private static func symbols(_ elf: Value) -> CheckResult {
         let exports = elf.texts("exports")
-        var result = CheckResult(check: "symbols", summary: "only the entry function is exported")
+        let swiftCount = elf["swiftExports"]?.int ?? 0
+        let ofSwift =
+            swiftCount > 0 ? ", and \(counted(swiftCount, "Swift name")), which contain that of their Swift module" : ""
+        var result = CheckResult(check: "symbols", summary: "only the entry function is exported\(ofSwift)")
+        let advice = "Make them static, or compile with -fvisibility=hidden."
         let clashing = exports.filter { dlsym(nil, $0) != nil }
         if !clashing.isEmpty {
             result.fail(
                 "It exports \(listed(clashing)), and so does the program: the module's calls would reach the program's "
-                    + "functions. Make them static, or compile with -fvisibility=hidden.")
+                    + "functions.",
+                advice: advice)
         }
         let others = exports.filter { !clashing.contains($0) }
         if !others.isEmpty {
             result.warn(
-                "It exports \(listed(others)), which can clash when several modules are linked into one program. Make "
-                    + "them static, or compile with -fvisibility=hidden.")
+                "It exports \(listed(others)), which can clash when several modules are linked into one program.",
+                advice: advice)
         }
         return result
     }

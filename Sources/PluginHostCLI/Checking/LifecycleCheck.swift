@@ -18,6 +18,11 @@ struct LifecycleCheck {
             do throws(PluginError) {
                 let host = try module.start(log: log, shutdownTimeout: .seconds(5))
                 if round == 1 { started() }
+                if round == 1, !module.manifest.targets.isEmpty, !host.hasActivate(module.manifest.name) {
+                    result.fail(
+                        "Its description has no 'activate': it never gets the host's functions, and cannot reply.",
+                        advice: "Set 'activate', and keep the pointer that it receives.")
+                }
                 host.shutdown()
                 module.endIfCrashed(host)
                 if let generation = host.generations.first(where: { $0.name == module.manifest.name }),

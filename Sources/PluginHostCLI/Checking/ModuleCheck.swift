@@ -81,7 +81,7 @@ struct ModuleCheck: Sendable {
     private var path: String { Self.absolute(file) }
 
     /// Returns a path in the form that the host uses: absolute, without `.`, `..` and redundant slashes.
-    private static func absolute(_ path: String) -> String { URL(filePath: path).standardizedFileURL.path }
+    static func absolute(_ path: String) -> String { URL(filePath: path).standardizedFileURL.path }
 
     private static func requireFile(_ path: String) throws(PluginError) {
         guard fileStatus(path) == nil, errno == ENOENT || errno == ENAMETOOLONG else { return }

@@ -32,8 +32,8 @@ enum Check: Command {
         overview: "Check a module before you ship it: its description, and its behavior when it is called.",
         discussion:
             "This performs every action of targets, and of the objects that they return, many times with generated "
-            + "parameters. Use '--no-calls' for a module whose actions must not be performed. Hooks for replacement "
-            + "('suspend', 'resume', 'unsuspend') and interceptors are not run. Each check runs in a process of its "
+            + "parameters. Use '--no-calls' for a module whose actions must not be performed. The module is "
+            + "replaced by a copy of itself. Interceptors are not run. Each check runs in a process of its "
             + "own, so that a crash is a finding. The result of a check is: pass; warning or FAILURE, with what to do; "
             + "or skipped, with the reason. The exit code is 0 if no check fails, with or without warnings, 65 if one "
             + "fails, and 66 if there is no such file.",

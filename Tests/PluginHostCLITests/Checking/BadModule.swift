@@ -233,6 +233,40 @@ struct BadModule: Sendable, CustomTestStringConvertible {
         BadModule("an error without a message", "replies", isFailure: false, "no message") {
             $0.actions = [("mute", "refuse(call, \"\");")]
         },
+        BadModule("an object of a type that is not declared", "replies", "the type “Thing”", "Declare it") {
+            $0.code = "static void gone(void *instance) { (void)instance; }"
+            $0.body = "host->object_create(host, text(\"Thing\"), NULL, gone);"
+        },
+        BadModule("a description without an activate", "lifecycle", "no 'activate'") {
+            $0.entry = "module.activate = NULL;"
+        },
+        BadModule("an argument that is kept", "arguments", "SIGSEGV", "Bad/echo", "borrowed until the action returns") {
+            $0.manifest = manifest(echo)
+            $0.code = read(
+                """
+                static const char *kept;
+                static uint32_t length;
+                char copy[512];
+                if (kept) memcpy(copy, kept, length);
+                kept = arguments->as.string;
+                length = arguments->count < 512 ? arguments->count : 0;
+                plugin_value value = plugin_value_int(kept ? copy[0] == 1 : 0);
+                host->resolve(host, call->token, &value);
+                """)
+            $0.moreFunctions = "{TEXT(\"Bad/echo\"), read_it, NULL},"
+        },
+        BadModule("state that resume forgets", "replacement", "Bad/total replies", "before a replacement", "suspend") {
+            $0.code = "static _Atomic int total;"
+            $0.actions = [
+                ("add", "total = 7; reply(call, \"\");"),
+                ("total", "reply(call, total == 7 ? \"seven\" : \"nothing\");"),
+            ]
+            $0.hooks = ["suspend": "", "resume": ""]
+        },
+        BadModule("a copy that cannot start beside the old one", "replacement", "not replaced", "side by side") {
+            $0.activate = "if (getenv(\"BAD_MODULE_RUNS\")) return 1; setenv(\"BAD_MODULE_RUNS\", \"1\", 1);"
+            $0.tearDown = "unsetenv(\"BAD_MODULE_RUNS\");"
+        },
         BadModule(
             "objects that are never released", "objects", "object_create",
             making: {

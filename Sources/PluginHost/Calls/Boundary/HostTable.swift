@@ -1,6 +1,7 @@
 import CPluginABI
 import CPluginHost
 import PluginABI
+import PluginFile
 
 /// The functions that a module receives: the host's side of the binary interface. Each function finds the calling
 /// generation through the table that it is passed.
@@ -16,8 +17,12 @@ enum HostTable {
                     if let handler { HostTable.keep(handler, data, of: call, for: HostTable.caller(host)) }
                 },
                 object_create: { host, type, instance, destroy in
-                    let entry = HostTable.caller(host).takeUnretainedValue().types[type.text]
-                    return entry.map { ObjectTable.create($0, instance, destroy) } ?? 0
+                    let generation = HostTable.caller(host).takeUnretainedValue()
+                    guard let entry = generation.types[type.text] else {
+                        generation.logUndeclaredType(type.text)
+                        return 0
+                    }
+                    return ObjectTable.create(entry, instance, destroy)
                 },
                 callback_create: { host, invoke, data, destroy, flags in
                     guard let invoke else { return 0 }
@@ -157,5 +162,15 @@ extension plugin_string {
     @inline(__always)
     fileprivate static func ~= (text: String, bytes: plugin_string) -> Bool {
         text.utf8.count == bytes.count && text.withPluginString { $0 == bytes }
+    }
+}
+
+extension Generation {
+    fileprivate func logUndeclaredType(_ type: String) {
+        core.settings.log(
+            LogEntry(
+                level: .error, module: name,
+                message: "\(label) makes an object of the type “\(type.shortened)”, which its manifest does not "
+                    + "declare.\(didYouMean(type, types.keys))"))
     }
 }

@@ -22,6 +22,8 @@ public struct GenerationStatus: Sendable {
     public let calls: [RunningCall]
     /// The number of its objects and callbacks that have a holder.
     public let objects: Int
+    /// Whether the generation that replaced it has received its state: from `suspend`, for `resume`.
+    public let hasHandedOver: Bool
     /// The memory that is mapped for its image, in bytes. It stays mapped when the generation is retired. 0 for an
     /// isolated module, whose image is not in this process.
     public let mappedBytes: Int
@@ -70,6 +72,7 @@ public struct GenerationStatus: Sendable {
         (self.state, self.since) = (state, since)
         calls = state == .retired ? [] : generation.statusOfCalls
         objects = generation.objectCount.load(ordering: .relaxed)
+        hasHandedOver = generation.hasHandedOver.load(ordering: .relaxed)
         let module = generation.module
         mappedBytes = module?.process == nil ? module?.staged.image.mappedSize ?? 0 : 0
         process = module?.hasEnded == false ? module?.process?.id : nil

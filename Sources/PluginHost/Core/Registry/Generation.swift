@@ -55,6 +55,8 @@ final class Generation: @unchecked Sendable {
     let barrier = Mutex<CallBarrier?>(nil)
     /// Whether its objects no longer answer, because the time that they had after it was replaced or removed is over.
     let isRevoked = Atomic(false)
+    /// Whether the generation that replaced it has received its state.
+    let hasHandedOver = Atomic(false)
     /// Whether it is being set up and initialised. During that time it sees the proposed table, and is in no other.
     let isStarting = Atomic(false)
     /// The number of the last sticky event that counts as posted before the module's start, and is delivered after it.

@@ -128,6 +128,7 @@ struct Reconciler {
             do throws(PluginError) {
                 try handOver.complete(in: new)
                 newcomers[key]!.handOver = handOver
+                old.hasHandedOver.store(true, ordering: .relaxed)
                 return true
             } catch {
                 handOver.undo()
