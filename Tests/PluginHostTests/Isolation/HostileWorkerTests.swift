@@ -213,6 +213,18 @@ import Testing
         #expect(host.failure()?.code == .moduleCrashed)
     }
 
+    @Test func `A list with a count and without a pointer, before the module is activated, ends its sender`() throws {
+        let host = try host(
+            program(
+                "reply.flags = PLUGIN_WIRE_SCALAR;",
+                """
+                plugin_value missing = {PLUGIN_KIND_LIST, 3, {0}};
+                confined.values = &missing;
+                ask(up, confined);
+                """), restarts: 0)
+        #expect(eventually { host.status("good.so")?.state == .failed })
+    }
+
     @Test func `A module is described once`() throws {
         let host = try host(
             program(

@@ -33,7 +33,9 @@ extension plugin_wire_message {
     /// Returns the texts of a list among the values, at most 64, shortened; `nil` if there is no such list.
     func texts(_ index: Int) -> [String]? {
         guard index < count, values[index].kind == PLUGIN_KIND_LIST, values[index].count <= 64 else { return nil }
-        let list = UnsafeBufferPointer(start: values[index].as.list, count: Int(values[index].count))
+        // A worker can state a count without a pointer.
+        guard let start = values[index].as.list else { return values[index].count == 0 ? [] : nil }
+        let list = UnsafeBufferPointer(start: start, count: Int(values[index].count))
         let texts = list.filter { $0.kind == PLUGIN_KIND_STRING && $0.as.string != nil && $0.count <= 1024 }
         return texts.map { plugin_string(bytes: $0.as.string, count: UInt64($0.count)).text }
     }
