@@ -1,3 +1,4 @@
+internal import Foundation
 internal import PluginABI
 internal import PluginHost
 
@@ -6,10 +7,25 @@ struct CheckedConfiguration: Codable, Sendable {
     /// The configurations of modules as JSON, by the names of the modules.
     private let modules: [String: String]
     /// The rules for isolated modules as JSON, in their order.
-    private let rules: [String]
+    private var rules: [String]
 
     init(_ modules: [String: Value] = [:], _ rules: [IsolationRule] = []) {
         (self.modules, self.rules) = (modules.mapValues(\.json), rules.map(\.json))
+    }
+
+    /// Returns the configuration for copies of files: rules for the folder of a file are rules for the copies' folder.
+    func forCopies(of files: [String], in folder: String) throws(PluginError) -> CheckedConfiguration {
+        let places = files.map { URL(filePath: $0).resolvingSymlinksInPath().path }
+        var copy = self
+        copy.rules = try rules.map { (text) throws(PluginError) in
+            var rule = try IsolationRule(Value(json: text))
+            guard let home = rule.folder.map({ URL(filePath: $0).resolvingSymlinksInPath().path + "/" }) else {
+                return text
+            }
+            if places.contains(where: { $0.hasPrefix(home) }) { rule.folder = folder }
+            return rule.json
+        }
+        return copy
     }
 
     /// Changes the configuration of a host accordingly.

@@ -177,8 +177,8 @@ extension CheckChild {
             throw PluginError(.checkFailed, "The module cannot be copied: \(error.localizedDescription)")
         }
         return CheckChild(
-            step: step, seconds: seconds, seed: seed, trustsEveryone: trustsEveryone, isolates: isolates, files: copies,
-            manifest: manifest)
+            step: step, seconds: seconds, seed: seed, trustsEveryone: trustsEveryone, isolates: isolates,
+            configuration: try configuration.forCopies(of: files, in: place), files: copies, manifest: manifest)
     }
 }
 
