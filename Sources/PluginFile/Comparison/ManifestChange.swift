@@ -23,7 +23,7 @@ package struct ManifestChange: Sendable, Equatable {
     /// How it has changed, as the end of a sentence that begins with the subject; empty if it was added or removed.
     package let detail: String
 
-    /// The change as text for people: `changed A/buy: requires “count”`.
+    /// The change as text for people: `changed A/buy: it requires “count” (breaking)`.
     package var description: String {
         "\(kind.rawValue) \(subject)" + (detail.isEmpty ? "" : ": it \(detail)")
             + (weight == .breaking ? " (breaking)" : "")

@@ -42,7 +42,7 @@ extension OptionSpecification {
         name: "--json-log",
         help:
             "Write the log as JSON, like '--log json': objects with time, level, module, action, call and message. "
-            + "Lines about the same call have the same call.")
+            + "'call' is a number, the same in all lines about one call.")
     static let logLevel = OptionSpecification(
         name: "--log-level", value: "level", choices: ["debug", "info", "warning", "error"],
         help: "The lowest level that is logged: debug, info, warning or error. (default: info for 'run', else warning)")

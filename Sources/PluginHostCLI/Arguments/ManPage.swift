@@ -40,12 +40,12 @@ enum ManPage {
     private static let environment = [
         (
             "PLUGINHOST_SOCKET",
-            "The path of the control socket on which 'run' listens, and that other commands try first, if they are given "
-                + "none. Empty for no socket."
+            "The path of the control socket on which 'run' listens and other commands look for a host, unless they are "
+                + "given another. If it is empty, there is no default socket."
         ),
         ("PLUGINHOST_PATH", "The plugins folders, separated by colons, if '--plugins' is not given."),
         ("XDG_RUNTIME_DIR", "The folder of the control socket 'pluginhost.sock', if PLUGINHOST_SOCKET is not set."),
-        ("XDG_STATE_HOME", "The folder of the folder 'pluginhost' with kept versions and the history of the prompt."),
+        ("XDG_STATE_HOME", "The folder that contains the state folder, 'pluginhost'."),
         ("NO_COLOR", "If it is not empty, the output has no colours."),
         ("NOTIFY_SOCKET, WATCHDOG_USEC", "Set by systemd for services: see sd_notify(3)."),
     ]

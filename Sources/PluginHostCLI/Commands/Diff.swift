@@ -24,7 +24,7 @@ enum Diff: Command {
         let new = try modules(of: arguments.positionals[1], arguments)
         let isOfFiles = old.isFile && new.isFile
         guard old.isFile == new.isFile else {
-            throw .usage("One of both is a folder. Compare two files, or two folders.")
+            throw .usage("One is a file, the other a folder. Compare two files, or two folders.")
         }
         var records: [Value] = []
         var wrong: [String] = []

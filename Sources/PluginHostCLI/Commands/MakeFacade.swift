@@ -63,7 +63,7 @@ enum MakeFacade: Question {
         let facade = try Facade(
             manifest: answer["manifest"]?.json ?? "", name: invocation.arguments.value(of: name),
             isPublic: invocation.has(isPublic))
-        for note in answer["notes"]?.list ?? [] { invocation.console.diagnose("warning: \(note.string ?? "")") }
+        for note in answer["notes"]?.list ?? [] { invocation.console.diagnose("Warning: \(note.string ?? "")") }
         invocation.console.printUnchanged(String(facade.text.dropLast()))
     }
 }

@@ -15,7 +15,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     case failed = 70
     /// The system is out of threads, memory or memory maps.
     case outOfResources = 71
-    /// The socket or a new package cannot be created.
+    /// The socket, a new package or a man page cannot be created.
     case cannotCreate = 73
     /// The output cannot be written.
     case cannotWrite = 74
@@ -36,7 +36,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
         case .unavailable: "A target, service, action or module does not exist, or no host answers."
         case .failed: "An action or the host failed."
         case .outOfResources: "The system is out of threads, memory or memory maps."
-        case .cannotCreate: "The socket or a new package cannot be created."
+        case .cannotCreate: "The socket, a new package or a man page cannot be created."
         case .cannotWrite: "The output cannot be written."
         case .tryAgain: "The deadline passed, or the call was cancelled."
         case .refused: "The host refused."

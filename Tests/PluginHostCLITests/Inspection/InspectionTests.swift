@@ -81,7 +81,7 @@ import Testing
             ("abort();", "types are not known"), ("", "types are not usable"),
             (
                 #"if (!without.count) { begin(context, (plugin_string)PLUGIN_STRING_INIT("Trap")); abort(); } "#
-                    + "types.manifest = module.manifest; types.notes = without;", "warning: Trap\n"
+                    + "types.manifest = module.manifest; types.notes = without;", "Warning: Trap\n"
             ),
         ] {
             let code = """

@@ -18,7 +18,7 @@ import Testing
             "  app://shop/offer -> A/fetchDetail key=apple page=7",
         ] { #expect(lines.contains(line), "\(line)\n\(list.output)") }
         #expect(lines.contains { $0.hasPrefix("  fetchDetail(key: string, page: int = 1) -> ") })
-        #expect(lines.contains { $0.hasPrefix("  article(key: string, note: string?) -> object") })
+        #expect(lines.contains { $0.hasPrefix("  article(key: string, note: string?) -> Article") })
         #expect(lines.count < 60)
         let all = try ProgramProcess.run("inspect", "--trust", "--all", built("libModuleA.so"))
         #expect(all.output.contains("\nelf:\n"))

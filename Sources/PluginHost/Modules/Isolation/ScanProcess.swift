@@ -5,7 +5,7 @@ import Glibc
 import PluginABI
 import PluginFile
 
-/// A process that opens files before the host does: one run of the program `pluginhost-worker`.
+/// A process that opens files before the host does: one run of the program that workers run.
 ///
 /// It ends when the thread that has started it ends; that thread waits for it.
 struct ScanProcess {
