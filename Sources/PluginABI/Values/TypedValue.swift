@@ -58,7 +58,9 @@ public struct ValueReader: Sendable {
 extension Value {
     /// Reads the value as the result of an action, for generated code.
     ///
-    /// - Parameter action: The name of the action, for the error.
+    /// - Parameters:
+    ///   - action: The name of the action, for the error.
+    ///   - type: The declared type.
     /// - Throws: ``PluginError/Code/invalidResult``, with the path of the part that is not of its declared type.
     public func typed<T: TypedValue>(of action: String, as type: T.Type = T.self) throws(PluginError) -> T {
         do throws(PluginError) { return try T(from: ValueReader(self, path: "result")) } catch {
