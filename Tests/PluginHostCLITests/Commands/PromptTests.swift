@@ -64,7 +64,8 @@ import Testing
         isWriting: Bool
     ) throws {
         let host = try start()
-        #expect(host.shows("pluginhost> "))
+        // The editor prepares the terminal after it has shown the prompt.
+        #expect(host.shows("pluginhost> ") && eventually { !host.echoes })
         host.type("ca")
         #expect(host.shows("ca"))
         #expect(host.stopOutput() && !host.echoes)
@@ -109,7 +110,8 @@ import Testing
         try folder.copy(module.build(), as: "plugins/Rude.so")
         let socket = folder.path + "/s"
         let host = try start(["PLUGINHOST_SOCKET": socket])
-        #expect(host.shows("pluginhost> "))
+        // The editor prepares the terminal after it has shown the prompt.
+        #expect(host.shows("pluginhost> ") && eventually { !host.echoes })
         host.type("sta")
         #expect(host.shows("sta"))
         let client = try SocketClient(socket)
