@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -46,14 +47,36 @@ static struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static EditLine *editor;
 static History *lines;
-static locale_t utf8;         /* libedit converts texts by the locale of the thread */
-static struct termios before; /* the terminal's settings before it was prepared */
-static int is_editing;        /* atomic: whether a line is being edited */
-static int is_suspended, is_closed;
+static locale_t utf8;               /* libedit converts texts by the locale of the thread */
+static struct termios before;       /* the terminal's settings before it was prepared */
+static int is_editing;              /* atomic: whether a line is being edited */
+static int is_suspended, is_closed; /* atomic */
+static pid_t owner;                 /* the process whose terminal it is; its children leave it alone */
 static int columns;
 static const char *prompt_text;
 static plugin_host_complete completion;
 static void *completion_context;
+
+static int is_set(const int *flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
+static void set(int *flag, int value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
+
+/* Waits half a second for the lock, because the thread that holds it may be writing to a terminal whose output is
+ * stopped (Ctrl-S). Returns whether this thread has the lock. */
+static int lock_soon(void) {
+    enum { patience = 500000000, second = 1000000000 };
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += patience;
+    until.tv_sec += until.tv_nsec / second;
+    until.tv_nsec %= second;
+    return pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until) == 0;
+}
+
+/* Whether a write to the terminal returns immediately. Async-signal-safe. */
+static int takes_output(void) {
+    struct pollfd output = {.fd = 1, .events = POLLOUT};
+    return poll(&output, 1, 0) == 1 && output.revents & POLLOUT;
+}
 
 static char *prompt(EditLine *unused) {
     (void)unused;
@@ -90,8 +113,8 @@ static void draw(void) { lib.el_set(editor, EL_REFRESH); }
 
 /* Prepares the terminal and draws the line, if this process is in the foreground. */
 static void prepare_again(void) {
-    if (!is_suspended || !is_in_foreground()) return;
-    is_suspended = 0;
+    if (!is_set(&is_suspended) || !is_in_foreground()) return;
+    set(&is_suspended, 0);
     lib.el_set(editor, EL_PREP_TERM, 0);
     lib.el_set(editor, EL_PREP_TERM, 1);
     draw();
@@ -100,16 +123,16 @@ static void prepare_again(void) {
 static int get_character(EditLine *unused, wchar_t *character) {
     (void)unused;
     mbstate_t state = {0};
-    while (!is_closed) {
+    while (!is_set(&is_closed)) {
         struct pollfd keys = {.fd = 0, .events = POLLIN};
         pthread_mutex_unlock(&lock);
-        poll(&keys, 1, -1);
+        int has_key = poll(&keys, 1, -1) > 0; /* not after a signal */
         int is_ours = is_in_foreground();
-        if (!is_ours) usleep(200000); /* What is typed is for the shell. */
+        if (has_key && !is_ours) usleep(200000); /* What is typed is for the shell. */
         pthread_mutex_lock(&lock);
-        if (is_closed) return 0;
+        if (!has_key || is_set(&is_closed)) continue;
         if (!is_ours) {
-            is_suspended = 1;
+            set(&is_suspended, 1);
             continue;
         }
         prepare_again();
@@ -199,6 +222,7 @@ int plugin_host_editor_open(int history_size) {
     }
     uselocale(previous);
     if (!editor || !lines) return 0;
+    owner = getpid();
     atexit(plugin_host_editor_restore);
     return 1;
 }
@@ -216,14 +240,14 @@ char *plugin_host_editor_read(const char *text, plugin_host_complete complete, v
     locale_t previous = uselocale(utf8);
     pthread_mutex_lock(&lock);
     char *result = NULL;
-    if (!is_closed) {
+    if (!is_set(&is_closed)) {
         prompt_text = text;
         completion = complete;
         completion_context = context;
         int count = 0;
-        __atomic_store_n(&is_editing, 1, __ATOMIC_RELEASE);
+        set(&is_editing, 1);
         const char *line = lib.el_gets(editor, &count);
-        __atomic_store_n(&is_editing, 0, __ATOMIC_RELEASE);
+        set(&is_editing, 0);
         if (line && count > 0) result = strdup(line);
         if (result && result[strlen(result) - 1] == '\n') result[strlen(result) - 1] = 0;
     }
@@ -232,7 +256,19 @@ char *plugin_host_editor_read(const char *text, plugin_host_complete complete, v
     return result;
 }
 
-static int is_shown(void) { return __atomic_load_n(&is_editing, __ATOMIC_ACQUIRE) && !is_suspended && is_in_foreground(); }
+static int is_shown(void) { return is_set(&is_editing) && !is_set(&is_suspended) && is_in_foreground(); }
+
+/* Restores the terminal's settings. Erases the line as well, unless that would wait for a stopped terminal. */
+static void leave_line(int is_locked) {
+    if (!is_locked || !takes_output()) {
+        tcsetattr(0, TCSANOW, &before); /* unlike libedit, does not wait for output */
+        return;
+    }
+    locale_t previous = uselocale(utf8);
+    erase();
+    lib.el_set(editor, EL_PREP_TERM, 0);
+    uselocale(previous);
+}
 
 void plugin_host_editor_begin_output(void) {
     pthread_mutex_lock(&lock);
@@ -252,18 +288,17 @@ void plugin_host_editor_end_output(void) {
 }
 
 void plugin_host_editor_suspend(void) {
-    pthread_mutex_lock(&lock);
+    int is_locked = lock_soon();
     if (is_shown()) {
-        erase();
-        lib.el_set(editor, EL_PREP_TERM, 0);
-        is_suspended = 1;
+        leave_line(is_locked);
+        set(&is_suspended, 1);
     }
-    pthread_mutex_unlock(&lock);
+    if (is_locked) pthread_mutex_unlock(&lock);
 }
 
 void plugin_host_editor_resume(void) {
-    pthread_mutex_lock(&lock);
-    if (is_editing && !is_closed) {
+    if (!lock_soon()) return; /* The next key prepares the terminal. */
+    if (is_set(&is_editing) && !is_set(&is_closed)) {
         locale_t previous = uselocale(utf8);
         prepare_again();
         uselocale(previous);
@@ -272,18 +307,15 @@ void plugin_host_editor_resume(void) {
 }
 
 void plugin_host_editor_close(void) {
-    pthread_mutex_lock(&lock);
-    if (is_shown()) {
-        erase();
-        lib.el_set(editor, EL_PREP_TERM, 0);
-    }
-    is_closed = 1;
-    __atomic_store_n(&is_editing, 0, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&lock);
+    int is_locked = lock_soon();
+    if (is_shown()) leave_line(is_locked);
+    set(&is_closed, 1);
+    set(&is_editing, 0);
+    if (is_locked) pthread_mutex_unlock(&lock);
 }
 
 void plugin_host_editor_restore(void) {
-    if (!__atomic_load_n(&is_editing, __ATOMIC_ACQUIRE) || !is_in_foreground()) return;
+    if (getpid() != owner || !is_set(&is_editing) || !is_in_foreground()) return;
     tcsetattr(0, TCSANOW, &before);
-    if (write(1, "\r\n", 2) < 0) {}
+    if (takes_output() && write(1, "\r\n", 2) < 0) {}
 }

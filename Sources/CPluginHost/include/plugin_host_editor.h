@@ -25,13 +25,14 @@ char *plugin_host_editor_read(const char *prompt, plugin_host_complete complete,
 void plugin_host_editor_begin_output(void);
 void plugin_host_editor_end_output(void);
 
-/* Restores the terminal before the process is suspended. */
+/* Restores the terminal before the process is suspended. Like plugin_host_editor_close, it waits for at most half a
+ * second; the line stays where it is if the terminal's output is stopped (Ctrl-S). */
 void plugin_host_editor_suspend(void);
 /* Prepares the terminal again after plugin_host_editor_suspend, and draws the line. */
 void plugin_host_editor_resume(void);
 /* Erases the line, and restores the terminal for good. A thread that reads a line gets null at the next key. */
 void plugin_host_editor_close(void);
-/* Restores the terminal when the process ends. Async-signal-safe. */
+/* Restores the terminal when the process ends. Does nothing in a child process. Async-signal-safe. */
 void plugin_host_editor_restore(void);
 
 #endif

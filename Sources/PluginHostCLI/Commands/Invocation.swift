@@ -21,9 +21,11 @@ struct Invocation: Sendable {
     /// Returns the host that the command uses: that of the prompt, a running one, or one of its own.
     ///
     /// A command with `--plugins` or another option of a host has a host of its own, and so has one in an environment
-    /// with `PLUGINHOST_PATH`. Any other command uses the host on the default socket, if there is one.
+    /// with `PLUGINHOST_PATH`. Any other command uses the host on the default socket, if there is one. That
+    /// host must answer soon; otherwise the command fails.
     func host() throws(PluginError) -> any HostService {
-        if let host = try runningHost() { return host }
+        let advice = ", or use a host of the command's own with '\(OptionSpecification.plugins.name)'"
+        if let host = try runningHost(advice: advice) { return host }
         var configuration = try arguments.configuration(
             environment: variables, log: try arguments.log(to: console, from: .warning))
         configuration.watches = false
@@ -31,7 +33,9 @@ struct Invocation: Sendable {
     }
 
     /// Returns the running host that the command uses; `nil` if there is none, or if the command has one of its own.
-    func runningHost() throws(PluginError) -> (any HostService)? {
+    ///
+    /// - Parameter advice: What the command can do if the host on the default socket does not answer, besides waiting.
+    func runningHost(advice: String = "") throws(PluginError) -> (any HostService)? {
         if let promptHost { return BorrowedHost(host: promptHost) }
         let choices = OptionSpecification.hosting.filter(has)
         if let path = arguments.value(of: .attach) {
@@ -41,7 +45,7 @@ struct Invocation: Sendable {
             return try AttachedHost(path: path)
         }
         guard choices.isEmpty, variables["PLUGINHOST_PATH", default: ""].isEmpty,
-            let host = try DefaultSocket.host(variables)
+            let host = try DefaultSocket.host(variables, advice: advice)
         else { return nil }
         console.diagnose("Using the host on \(host.path.printable).")
         return host

@@ -13,16 +13,22 @@ final class AttachedHost: HostService {
     private let descriptor: CInt
 
     /// - Parameters:
-    ///   - patience: How long to wait for an answer that does not depend on code of modules.
+    ///   - patience: How long to wait until the host accepts the connection or reads more of a request, and for an
+    ///     answer that does not depend on code of modules.
+    ///   - probe: If given, the host must answer a first request within this time.
     ///   - answerLimit: The maximum size of an answer, in bytes.
+    /// - Throws: `cannotAttach`; `untrusted` if the host belongs to another user; `deadlineExceeded` if it does not
+    ///   answer.
     init(
-        path: String, patience: Duration = .seconds(120), answerLimit: Int = 256 << 20
+        path: String, patience: Duration = .seconds(120), probe: Duration? = nil, answerLimit: Int = 256 << 20
     ) throws(PluginError) {
         (self.path, self.patience, self.answerLimit) = (path, patience, answerLimit)
         descriptor = UnixSocket.make()
+        UnixSocket.limitWaiting(descriptor, to: probe ?? patience)
         let error = UnixSocket.connect(descriptor, to: path)
+        // The queue of a host that hangs fills up.
+        if error == EAGAIN { throw silent(for: probe ?? patience) }
         guard error == 0 else {
-            close(descriptor)
             let reason =
                 switch error {
                 case ENOENT: "there is no such socket. Start a host with 'pluginhost run --socket \(path)'"
@@ -33,9 +39,12 @@ final class AttachedHost: HostService {
             throw PluginError(.cannotAttach, "Cannot attach to \(path): \(reason).")
         }
         guard UnixSocket.hasTrustedPeer(descriptor) else {
-            close(descriptor)
             throw PluginError(.untrusted, "The host that listens on \(path) belongs to another user.")
         }
+        guard let probe else { return }
+        // No action has the empty name: the answer is null.
+        _ = try exchange("types", ["target": "", "action": ""], within: probe)
+        UnixSocket.limitWaiting(descriptor, to: patience)
     }
 
     deinit { close(descriptor) }
@@ -45,16 +54,25 @@ final class AttachedHost: HostService {
     /// Sends a request and waits for the answer. There is one request at a time. Blocks this thread, which belongs to
     /// the program.
     func request(_ method: String, _ parameters: [String: Value]) async throws(PluginError) -> Value {
+        let answer = try exchange(method, parameters, within: deadline(method, parameters))
+        if let result = answer["result"] { return result }
+        throw RPCError(answer["error"]).reported
+    }
+
+    /// Returns the whole answer, which can be that of an error.
+    private func exchange(
+        _ method: String, _ parameters: [String: Value], within deadline: Duration?
+    ) throws(PluginError) -> Value {
         let message: Value = ["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": .map(parameters)]
         let error = UnixSocket.send(message.json + "\n", to: descriptor)
+        if error == EAGAIN { throw silent(for: deadline ?? patience) }
         // If the host has closed the connection, its last answer can still be read.
         guard error == 0 || error == EPIPE else { throw gone }
-        let line = try readLine(within: deadline(method, parameters))
+        let line = try readLine(within: deadline)
         guard let answer = try? Value(jsonMessage: line) else {
             throw PluginError(.cannotAttach, "The program that listens on \(path) does not answer like a host.")
         }
-        if let result = answer["result"] { return result }
-        throw RPCError(answer["error"]).reported
+        return answer
     }
 
     /// Returns how long to wait for the answer; `nil` if it may take as long as code of modules does.
@@ -67,10 +85,7 @@ final class AttachedHost: HostService {
         let end = deadline.map { ContinuousClock.now + $0 }
         var line: [UInt8] = []
         repeat {
-            guard isReadable(until: end) else {
-                throw PluginError(
-                    .deadlineExceeded, "The host on \(path) has not answered within \(inSeconds(deadline ?? .zero)).")
-            }
+            guard isReadable(until: end) else { throw silent(for: deadline ?? .zero) }
             guard readMore(descriptor, into: &line) > 0 else { throw gone }
             guard line.count <= answerLimit else {
                 throw PluginError(
@@ -90,6 +105,10 @@ final class AttachedHost: HostService {
             if count < 0, errno == EINTR { continue }
             return count != 0
         }
+    }
+
+    private func silent(for time: Duration) -> PluginError {
+        PluginError(.deadlineExceeded, "The host on \(path) has not answered within \(inSeconds(time)).")
     }
 
     private var gone: PluginError {

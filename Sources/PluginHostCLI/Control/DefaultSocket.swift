@@ -14,14 +14,24 @@ enum DefaultSocket {
         return "\(folder)/pluginhost.sock"
     }
 
+    /// How long a command waits for the first answer of a host that nobody has named.
+    static let patience = Duration.seconds(2)
+
     /// Returns the host that listens there; `nil` if there is none.
     ///
-    /// - Throws: `untrusted` if it belongs to another user.
-    static func host(_ environment: [String: String]) throws(PluginError) -> AttachedHost? {
+    /// - Parameter advice: What the command can do without this host, for the error message.
+    /// - Throws: `untrusted` if it belongs to another user; `deadlineExceeded` if it does not answer.
+    static func host(_ environment: [String: String], advice: String) throws(PluginError) -> AttachedHost? {
         guard let path = path(environment) else { return nil }
-        do throws(PluginError) { return try AttachedHost(path: path) } catch {
-            guard error.code == .cannotAttach else { throw error }
-            return nil
+        do throws(PluginError) { return try AttachedHost(path: path, probe: patience) } catch {
+            switch error.code {
+            case .cannotAttach: return nil
+            case .deadlineExceeded:
+                throw PluginError(
+                    error.code,
+                    "\(error.message) Wait for it with '\(OptionSpecification.attach.name) \(path)'\(advice).")
+            default: throw error
+            }
         }
     }
 }

@@ -87,7 +87,7 @@ enum ShellCompletion {
             words.firstIndex(of: attach).flatMap { $0 + 1 < words.count ? words[$0 + 1] : nil }
             ?? words.first { $0.hasPrefix(attach + "=") }.map { String($0.dropFirst(attach.count + 1)) }
             ?? DefaultSocket.path(variables)
-        return path.flatMap { try? AttachedHost(path: $0, patience: .seconds(1)) }
+        return path.flatMap { try? AttachedHost(path: $0, patience: .seconds(1), probe: .seconds(1)) }
     }
 
     private static func lines(_ candidates: [Candidate], _ word: String, for shell: Shell, _ breaks: String) -> String {

@@ -8,7 +8,17 @@ enum UnixSocket {
 
     /// Connects a socket, as `connect` does. Returns 0, or the error number of `connect`.
     static func connect(_ descriptor: CInt, to path: String) -> CInt {
-        withAddress(of: path) { Glibc.connect(descriptor, $0, $1) }
+        while true {
+            let error = withAddress(of: path) { Glibc.connect(descriptor, $0, $1) }
+            if error != EINTR { return error }
+        }
+    }
+
+    /// Limits how long connecting and each sending waits for the other end. After that, they return `EAGAIN`.
+    static func limitWaiting(_ descriptor: CInt, to time: Duration) {
+        let (seconds, attoseconds) = time.components
+        var limit = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 
     /// Binds a socket, as `bind` does. Returns 0, or the error number of `bind`.

@@ -53,6 +53,32 @@ import Testing
         #expect(try host.wait().code == 0)
     }
 
+    @Test func `a host that does not answer is an error that says what to do`() throws {
+        // A socket that somebody listens on, but nobody serves.
+        let silent = try ListeningSocket(path: folder.path + "/silent")
+        defer { silent.remove() }
+        let environment = ["PLUGINHOST_SOCKET": silent.path]
+        let list = try ProgramProcess.run("list", environment: environment)
+        #expect(list.code == 75 && list.output.isEmpty)
+        for text in ["The host on \(silent.path) has not answered within 2 s", "--attach \(silent.path)", "--plugins"] {
+            #expect(list.errors.contains(text), "\(list.errors)")
+        }
+        #expect(try ProgramProcess.run("list", "--plugins", plugins, environment: environment).code == 0)
+
+        // Its queue is full.
+        var waiting: [CInt] = []
+        defer { for descriptor in waiting { close(descriptor) } }
+        repeat {
+            waiting.append(UnixSocket.make(flags: __socket_type(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)))
+        } while UnixSocket.connect(waiting.last!, to: silent.path) == 0
+        for probe in [nil, Duration.milliseconds(10)] {
+            let error = #expect(throws: PluginError.self) {
+                try AttachedHost(path: silent.path, patience: .milliseconds(10), probe: probe)
+            }
+            #expect(error?.code == .deadlineExceeded)
+        }
+    }
+
     @Test func `a second host leaves the socket to the first one`() throws {
         let environment = ["PLUGINHOST_SOCKET": "\(folder.path)/own"]
         let first = try start(environment)

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import PluginABI
 import PluginHost
 import Testing
 
@@ -53,6 +54,76 @@ import Testing
         #expect(second.output.contains("Stopping"))
         let history = try String(contentsOfFile: folder.path + "/.local/state/pluginhost/history", encoding: .utf8)
         #expect(history == "call C add a=2 b=40\nquit\ncall C add a=2 b=40\n")
+    }
+
+    @Test(
+        .enabled(if: hasLibedit, "libedit is not installed"),
+        .disabled(if: isSanitized, "A sanitizer reports from exit(3), which waits for the terminal."),
+        arguments: [false, true])
+    func `a signal ends the host, and the terminal is restored, even if its output is stopped`(
+        isWriting: Bool
+    ) throws {
+        let host = try start()
+        // The editor prepares the terminal after it has shown the prompt.
+        #expect(host.shows("pluginhost> ") && eventually { !host.echoes })
+        host.type("ca")
+        #expect(host.shows("ca"))
+        #expect(host.stopOutput() && !host.echoes)
+        if isWriting {
+            host.type("l")
+            usleep(100_000)  // Meanwhile, the editor begins to write the letter, and waits.
+        }
+        host.signal(SIGTERM)
+        #expect(host.wait() == 0 && host.echoes)
+    }
+
+    @Test(.enabled(if: hasLibedit, "libedit is not installed"))
+    func `processes that modules fork, and signals, leave the terminal and the line as they are`() throws {
+        let code = """
+            #include <dirent.h>
+            #include <signal.h>
+            #include <stdlib.h>
+            #include <sys/syscall.h>
+            #include <sys/wait.h>
+            #include <unistd.h>
+            """
+        let forking = """
+            pid_t child = fork();
+            if (child == 0) { alarm(60); exit(0); }
+            waitpid(child, NULL, 0);
+            reply_int(call->token, 1);
+            """
+        let signalling = """
+            DIR *threads = opendir("/proc/self/task");
+            for (struct dirent *thread; (thread = readdir(threads));)
+                if (atoi(thread->d_name)) syscall(SYS_tgkill, getpid(), atoi(thread->d_name), SIGCONT);
+            closedir(threads);
+            reply_int(call->token, 1);
+            """
+        let module = CModule(
+            name: "Rude", code: code,
+            targets: [
+                .init(
+                    name: "Rude",
+                    actions: [.init(name: "fork", body: forking), .init(name: "signal", body: signalling)])
+            ])
+        try folder.copy(module.build(), as: "plugins/Rude.so")
+        let socket = folder.path + "/s"
+        let host = try start(["PLUGINHOST_SOCKET": socket])
+        // The editor prepares the terminal after it has shown the prompt.
+        #expect(host.shows("pluginhost> ") && eventually { !host.echoes })
+        host.type("sta")
+        #expect(host.shows("sta"))
+        let client = try SocketClient(socket)
+        for action in ["fork", "signal"] {
+            #expect(client.ask("call", ["target": "Rude", "action": .string(action)])?["result"] == 1)
+            #expect(!host.echoes)
+        }
+        // The editor gives the terminal up to other output while it waits for a key.
+        try folder.file("plugins/broken.so", "no module")
+        #expect(host.shows("broken.so") && host.shows("pluginhost> sta"))
+        host.type("ts\nquit\n")
+        #expect(host.wait() == 0 && host.echoes)
     }
 
     @Test func `without an editor there is a plain prompt, with the same commands as outside`() throws {

@@ -49,6 +49,32 @@ import Testing
         #expect(try install("--prefix", "here").code == 64)
     }
 
+    @Test func `a later installation replaces files by whole ones, and removes what it no longer has`() throws {
+        let folder = try TemporaryFolder()
+        let prefix = try folder.folder("prefix")
+        let build = URL(filePath: built("pluginhost")).deletingLastPathComponent().path
+        #expect(try install("--prefix", prefix, "--build", build).code == 0)
+        let list = "\(prefix)/share/pluginhost/installed-files"
+        let before = try String(contentsOfFile: list, encoding: .utf8)
+        try (before + "share/old/page\n").write(toFile: list, atomically: true, encoding: .utf8)
+        try folder.file("prefix/share/old/page")
+        func files() -> Set<String> { Set(FileManager.default.subpaths(atPath: prefix) ?? []) }
+        let all = files()
+
+        // As on a full disk: the programs cannot be written.
+        let line = "ulimit -f 100; exec \"$0\" --prefix \"$1\" --build \"$2\""
+        let script = "\(repository)/scripts/install"
+        let limited = try ProgramProcess(["-c", line, script, prefix, build], program: "/bin/bash").wait()
+        #expect(limited.code != 0 && files() == all, "\(limited.errors)")
+
+        // The installed programs are those that are installed.
+        let again = try install("--prefix", prefix, "--build", "\(prefix)/bin")
+        #expect(again.code == 0, "\(again.errors)")
+        #expect(files() == all.subtracting(["share/old", "share/old/page"]))
+        #expect(try String(contentsOfFile: list, encoding: .utf8) == before)
+        #expect(try ProgramProcess(["--version"], program: "\(prefix)/bin/pluginhost").wait().code == 0)
+    }
+
     /// Checks that the unit is valid, and leaves room for the processes of isolated modules.
     private func checkUnit(_ unit: String) throws {
         let text = try String(contentsOfFile: unit, encoding: .utf8)

@@ -7,6 +7,7 @@ import Glibc
 final class TerminalProcess {
     private let process: pid_t
     private let terminal: Int32
+    private let name: String
     private var read = Data()
     /// The number of bytes of its output that `await` has passed.
     private var passed = 0
@@ -19,7 +20,7 @@ final class TerminalProcess {
         guard terminal >= 0, ioctl(terminal, unlock, &locked) == 0, ioctl(terminal, getNumber, &number) == 0 else {
             throw POSIXError(.ENODEV)
         }
-        let name = "/dev/pts/\(number)"
+        name = "/dev/pts/\(number)"
         var size = winsize(ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0)
         _ = ioctl(terminal, UInt(TIOCSWINSZ), &size)
         var actions = posix_spawn_file_actions_t()
@@ -75,11 +76,22 @@ final class TerminalProcess {
 
     func signal(_ number: Int32) { kill(process, number) }
 
-    /// Waits until it has ended, and returns its status as `waitpid` does.
+    /// Stops the output of the terminal, as Ctrl-S does. Returns whether it is stopped.
+    func stopOutput() -> Bool {
+        let side = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)
+        defer { close(side) }
+        type("\u{13}")
+        return eventually {
+            var output = pollfd(fd: side, events: Int16(POLLOUT), revents: 0)
+            return poll(&output, 1, 0) == 0
+        }
+    }
+
+    /// Waits until it has ended, and returns its status as `waitpid` does; -1 if it does not end.
     func wait() -> Int32 {
         while readMore() {}
         var status: Int32 = 0
-        waitpid(process, &status, 0)
+        guard eventually({ waitpid(process, &status, WNOHANG) == process }) else { return -1 }
         self.status = status
         return status
     }
