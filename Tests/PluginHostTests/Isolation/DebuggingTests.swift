@@ -116,7 +116,7 @@ struct DebuggingTests {
         let process = try waitingProcess(host)
         let tracer = try Self.trace("\(process)")
         start.wait()
-        #expect(host.log.contains { $0.message.contains("libBad.so contains the module Good, and not Bad") })
+        #expect(host.log.contains { $0.message.contains("libBad.so contains the module Good instead of Bad") })
         #expect(Self.exitCode(of: tracer) == 0)
         #expect(host.host.modules.first?.process == nil)
         #expect(host.answer() == "yes")

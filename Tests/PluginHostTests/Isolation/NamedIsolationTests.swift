@@ -72,6 +72,20 @@ struct NamedIsolationTests {
         #expect(processes.count == 1 && processes.first != getpid())
     }
 
+    @Test func `The next version in a file with another name is opened only in its sandbox`() throws {
+        let host = try host { configuration, folder in
+            try CModule(name: "Named").build(into: "\(folder.path)/plugins", as: "other.so")
+        }
+        try host.host.start()
+        var next = witness("Named", "\(host.folder.path)/witness")
+        next.version = "2.0.0"
+        try next.build(into: "\(host.folder.path)/plugins", as: "other.so")
+        try host.host.updateFolders()
+        #expect(host.host.modules.map(\.version) == ["2.0.0"] && host.answer("Named") == "yes")
+        // Its sandbox grants no files.
+        #expect(processes("\(host.folder.path)/witness").isEmpty)
+    }
+
     @Test func `A module that takes the name of an isolated one only in the host is refused`() throws {
         let manifest = """
             {"name": "Named", "version": "1.0.0", "targets": [{"name": "Good", "actions": [{"name": "answer"}]}]}

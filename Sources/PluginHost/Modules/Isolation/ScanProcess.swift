@@ -205,6 +205,7 @@ struct ScanProcess {
     private var names: [String?] {
         var manifest = [UInt8](repeating: 0, count: Int(PLUGIN_MANIFEST_MAX_BYTES))
         return (0..<count).map { index in
+            guard finding(index) == .passed else { return nil }
             let length = plugin_scan_get_manifest(scan, UInt32(index), &manifest)
             return (try? Value(jsonMessage: Array(manifest[..<Int(length)])))?["name"]?.string
         }

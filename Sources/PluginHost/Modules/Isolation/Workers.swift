@@ -30,13 +30,15 @@ final class Workers: Sendable {
     /// Whether no module in a file is opened in this process.
     var isolateAll: Bool { isolation.isolatesAll }
 
-    /// Returns whether scan processes open a file first. They do not if the name of its module is known to be, or that
-    /// of the file suggests, one that is isolated: its sandbox begins before the file is opened.
+    /// Returns whether scan processes open a file first. They do not if its module is known or likely to be one that is
+    /// isolated: its sandbox begins before the file is opened.
     ///
-    /// - Parameter module: The name of the module if the same content was opened before.
-    func leaveToScan(_ file: StagedFile, known module: String?) -> Bool {
+    /// - Parameters:
+    ///   - name: The likely name of the module.
+    ///   - module: The name of the module if the same content was opened before.
+    func leaveToScan(_ name: String, known module: String?) -> Bool {
         guard areUsed else { return true }
-        return module == nil && !isolates(file.nameOfModule)
+        return module == nil && !isolates(name)
     }
 
     /// Returns whether a module runs in a process of its own.
@@ -120,8 +122,8 @@ final class Workers: Sendable {
     /// Logs that the module which waited for a debugger is another one.
     func tellOtherName(_ name: String, of file: StagedFile, debugged: String) {
         let message =
-            "\(file.original) contains the module \(name.shortened), and not \(debugged), as its name suggests. Its "
-            + "process, which has waited for a debugger, is ended."
+            "\(file.original) contains the module \(name.shortened) instead of \(debugged). Its process, which has waited "
+            + "for a debugger, is ended."
         log(LogEntry(level: .warning, module: debugged, message: message))
     }
 

@@ -63,15 +63,20 @@ struct ModuleLoader {
 
     /// Opens a staged copy, in this process or in one of its own.
     ///
-    /// - Parameter name: The name of the module, as far as it is known. A module that then has another name is refused
-    ///   if its own process has opened it, or should have.
+    /// - Parameters:
+    ///   - name: The name of the module, as far as it is known. A module that then has another name is refused if its own
+    ///     process has opened it, or should have.
+    ///   - suggested: The likely name if it is not known; `nil` for what the name of the file suggests.
     /// - Throws: `openFailed` or `invalidFile`; `deadlineExceeded` if its constructors do not return in time;
     ///   `outOfResources`; if it is opened in a process of its own, also the errors of ``load(_:_:)``.
-    func open(_ file: StagedFile, of name: String? = nil) throws(PluginError) -> OpenedCode {
+    func open(
+        _ file: StagedFile, of name: String? = nil, suggested: String? = nil
+    ) throws(PluginError) -> OpenedCode {
         guard let workers, workers.areUsed else { return .here(try openHere(file)) }
         if let name { return try open(file, of: name, workers) }
-        // The name is known only when the file is open. That of the file is likely to be the same.
-        let (suggested, guess) = (file.nameOfModule, workers.rule(for: file.nameOfModule, file))
+        // The name is known only when the file is open.
+        let suggested = suggested ?? file.nameOfModule
+        let guess = workers.rule(for: suggested, file)
         let debugged = workers.debugs(suggested) ? suggested : nil
         let module = try openElsewhere(file, guess, workers, debugged: debugged)
         let name = module.manifest.name

@@ -15,6 +15,8 @@ struct FileScan {
         let file: StagedFile
         /// The name of the module if the same content was opened before.
         let knownName: String?
+        /// The likely name: that of an isolated module which the file has contained so far, or what the file suggests.
+        let suggestedName: String
     }
 
     /// A file that is opened, but whose entry function, if it is in this process, has not been called yet.
@@ -50,7 +52,7 @@ struct FileScan {
         let staged = records.compactMap { record in
             attempt(record) { () throws(PluginError) in try stage(record, evenIfSame: evenIfSame) }
         }
-        let scanned = staged.filter { disk.workers.leaveToScan($0.file, known: $0.knownName) }
+        let scanned = staged.filter { disk.workers.leaveToScan($0.suggestedName, known: $0.knownName) }
         let findings = scan.open(scanned.map(\.file))
         return staged.compactMap { staged in
             attempt(staged.record) { () throws(PluginError) in
@@ -110,14 +112,17 @@ struct FileScan {
             }
             context.folders.tried.insert(path)
         }
-        return Staged(record: record, file: staged, knownName: knownName)
+        let suggestedName = module.map(\.manifest.name).flatMap { disk.workers.isolates($0) ? $0 : nil }
+        return Staged(
+            record: record, file: staged, knownName: knownName, suggestedName: suggestedName ?? staged.nameOfModule)
     }
 
     /// - Parameter name: The name of the module that a scan has found.
     private func open(_ staged: Staged, of name: String? = nil) throws(PluginError) -> OpenedFile {
         do throws(PluginError) {
             try requireFree(for: staged.record.path)
-            let code = try disk.loader.open(staged.file, of: name ?? staged.knownName)
+            let code = try disk.loader.open(
+                staged.file, of: name ?? staged.knownName, suggested: staged.suggestedName)
             var record = staged.record
             record.identity = staged.file.identity
             return OpenedFile(record: record, staged: staged.file, code: code)
