@@ -17,7 +17,7 @@ extension Comparison {
     private static func oneIsolated(_ host: PluginHost, _ target: String, _ language: String) -> Comparison {
         let parameters: Parameters = ["n": 7]
         return Comparison(
-            "isolated call, one int, module in \(language)", goal: Goal(atMost: 1_000), floors: [turn]
+            "isolated call, one int, module in \(language)", peer: "isolated", goal: Goal(atMost: 1_000), floors: [turn]
         ) { count in
             var sum = 0
             for _ in 0..<count { sum &+= try host.perform(target, "one", parameters).int ?? 0 }
