@@ -1,6 +1,7 @@
 import Foundation
 import PluginABI
 import PluginFile
+import Synchronization
 import Testing
 
 @Suite struct TypeDerivationTests {
@@ -123,6 +124,44 @@ import Testing
     struct Circle: ValueCodable {
         var circles: [Circle]
         var part: Picky.Part
+    }
+
+    /// A chain of types around one of which no value can be made.
+    private struct Link<Next: Codable & Sendable>: ValueCodable { var next: Next }
+    private struct Nothing: Codable {
+        static let attempts = Mutex(0)
+        init(from decoder: any Decoder) throws {
+            Self.attempts.withLock { $0 += 1 }
+            throw PluginError("no", "Nothing is good enough.")
+        }
+    }
+
+    /// A chain of types that accept only the last text, and ask for the next type before.
+    private struct Dated<Next: Codable & Sendable>: ValueCodable {
+        var next: Next
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            next = try container.decode(Next.self, forKey: .next)
+            guard try decoder.singleValueContainer().decode(String.self).hasPrefix("2000") else {
+                throw PluginError("no", "That is no date.")
+            }
+        }
+    }
+    private struct Counted: Codable {
+        static let made = Mutex(0)
+        init(from decoder: any Decoder) throws {
+            _ = try decoder.singleValueContainer().decode(String.self)
+            Self.made.withLock { $0 += 1 }
+        }
+    }
+
+    @Test func `a value of each type is made once, however deep it is nested`() throws {
+        let links = try derive(Link<Link<Link<Link<Link<Link<Link<Link<Nothing>>>>>>>>.self)
+        #expect(links.result == "map")
+        // With each of the texts.
+        #expect(Nothing.attempts.withLock { $0 } == 5)
+        _ = try derive(Dated<Dated<Dated<Dated<Dated<Dated<Dated<Dated<Counted>>>>>>>>.self)
+        #expect(Counted.made.withLock { $0 } == 1)
     }
 
     @Test func `records are what a decoder is asked for`() throws {

@@ -130,6 +130,21 @@ import Testing
                 == "order is “x”, and not one of “title”, “date”")
     }
 
+    @Test func `a value is compared in as many steps as it has parts`() throws {
+        let fields = (0..<256).map { "{\"name\": \"f\($0)\", \"type\": \"\($0 == 200 ? "int" : "list<int>?")\"}" }
+        let manifest = try manifest(
+            "\"values\": [{\"name\": \"Wide\", \"fields\": [\(fields.joined(separator: ", "))]}]")
+        let type = DeclaredType.list(.record("Wide"))
+        var check = TypeCheck(types: manifest.values)
+        #expect(check.mismatch(of: .list(Array(repeating: ["f200": 1, "other": 2], count: 1000)), type) == nil)
+        // Of each record: itself, the field that is required, its value.
+        #expect(check.steps == 1 + 3 * 1000)
+        #expect(
+            manifest.values.mismatch(of: [["f200": 1], ["f200": 1, "f255": [1, ""]]], type, at: "x")
+                == "x[1].f255[1] is of type string, not int")
+        #expect(manifest.values.mismatch(of: [["f0": 1]], type, at: "x") == "x[0].f200 is missing")
+    }
+
     @Test func `the manifest of the article on types is accepted`() throws {
         let path = "\(repository)/Sources/PluginABI/PluginABI.docc/TypesInTheManifest.md"
         let text = try String(contentsOfFile: path, encoding: .utf8)

@@ -5,14 +5,29 @@ enum SimplestValue {
         "", "0", "00000000-0000-0000-0000-000000000000", "http://localhost", "2000-01-01T00:00:00Z",
     ]
 
+    /// The values of a recording, by their types: each is made once, however many others it is a part of.
+    final class Memory {
+        /// `nil` for a type of which no value can be made, or of which one is being made: it would contain itself.
+        fileprivate var values: [ObjectIdentifier: Any?] = [:]
+    }
+
     /// Makes a value; `nil` if the type accepts none that can be thought of.
     ///
     /// - Parameter depth: The number of values around it.
-    static func make<T: Decodable>(_ type: T.Type, depth: Int) -> T? {
+    static func make<T: Decodable>(_ type: T.Type, depth: Int, _ memory: Memory) -> T? {
         guard depth < TypeBook.depthMax else { return nil }
+        let identifier = ObjectIdentifier(type)
+        if let known = memory.values[identifier] { return known as? T }
+        memory.values.updateValue(nil, forKey: identifier)
+        guard let value = made(type, depth, memory) else { return nil }
+        memory.values.updateValue(value, forKey: identifier)
+        return value
+    }
+
+    private static func made<T: Decodable>(_ type: T.Type, _ depth: Int, _ memory: Memory) -> T? {
         if let type = type as? any CaseIterable.Type, let first = first(of: type) as? T { return first }
         for text in texts {
-            if let value = try? T(from: SimplestDecoder(depth: depth + 1, text: text)) { return value }
+            if let value = try? T(from: SimplestDecoder(depth: depth + 1, text: text, memory: memory)) { return value }
         }
         return type is any RawRepresentable.Type ? firstCase(type) : nil
     }
@@ -39,11 +54,12 @@ enum SimplestValue {
 struct SimplestDecoder: Decoder, SingleValueDecodingContainer {
     let depth: Int
     let text: String
+    let memory: SimplestValue.Memory
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
-        KeyedDecodingContainer(Keyed<Key>(depth: depth, text: text))
+        KeyedDecodingContainer(Keyed<Key>(depth: depth, text: text, memory: memory))
     }
     func unkeyedContainer() -> any UnkeyedDecodingContainer { EmptyList() }
     func singleValueContainer() -> any SingleValueDecodingContainer { self }
@@ -64,17 +80,18 @@ struct SimplestDecoder: Decoder, SingleValueDecodingContainer {
     func decode(_ type: UInt32.Type) -> UInt32 { 0 }
     func decode(_ type: UInt64.Type) -> UInt64 { 0 }
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
-        guard let value = SimplestValue.make(type, depth: depth) else { throw NothingThere() }
+        guard let value = SimplestValue.make(type, depth: depth, memory) else { throw NothingThere() }
         return value
     }
 
     struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
         let depth: Int
         let text: String
+        let memory: SimplestValue.Memory
         var codingPath: [any CodingKey] { [] }
         var allKeys: [Key] { SimplestValue.key(Key.self).map { [$0] } ?? [] }
 
-        private var single: SimplestDecoder { SimplestDecoder(depth: depth, text: text) }
+        private var single: SimplestDecoder { SimplestDecoder(depth: depth, text: text, memory: memory) }
 
         func contains(_ key: Key) -> Bool { false }
         func decodeNil(forKey key: Key) -> Bool { true }
@@ -82,7 +99,9 @@ struct SimplestDecoder: Decoder, SingleValueDecodingContainer {
         func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try single.decode(type) }
         func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type, forKey key: Key
-        ) throws -> KeyedDecodingContainer<Nested> { KeyedDecodingContainer(Keyed<Nested>(depth: depth, text: text)) }
+        ) throws -> KeyedDecodingContainer<Nested> {
+            KeyedDecodingContainer(Keyed<Nested>(depth: depth, text: text, memory: memory))
+        }
         func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedDecodingContainer { EmptyList() }
         func superDecoder() -> any Decoder { single }
         func superDecoder(forKey key: Key) -> any Decoder { single }

@@ -18,6 +18,7 @@ final class TypeRecording {
     private(set) var problem: String?
     /// Whether it is an enumeration with payloads, whose form is that of Swift.
     private(set) var isEnumeration = false
+    fileprivate let memory = SimplestValue.Memory()
 
     /// Decodes a value of the type, twice: the second time, the first answer is that there is nothing of that kind.
     init<T: Decodable>(of type: T.Type, in book: TypeBook) {
@@ -77,7 +78,7 @@ final class TypeRecording {
 
     /// Makes a value for a field.
     func make<T: Decodable>(_ type: T.Type, for key: String) throws -> T {
-        if let value = SimplestValue.make(type, depth: 0) { return value }
+        if let value = SimplestValue.make(type, depth: 0, memory) { return value }
         problem = "no \(type) for “\(key.shortened)” can be made to find out its other fields."
         throw NothingThere()
     }
@@ -123,7 +124,7 @@ private struct RecordingDecoder: Decoder {
             keyedBy type: Nested.Type, forKey key: Key
         ) throws -> KeyedDecodingContainer<Nested> {
             try recording.add(key.stringValue, [String: Value].self)
-            return KeyedDecodingContainer(SimplestDecoder.Keyed<Nested>(depth: 0, text: ""))
+            return KeyedDecodingContainer(SimplestDecoder.Keyed<Nested>(depth: 0, text: "", memory: recording.memory))
         }
         func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
             try recording.add(key.stringValue, [Value].self)

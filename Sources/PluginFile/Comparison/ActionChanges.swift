@@ -3,7 +3,10 @@ import PluginABI
 extension ModuleManifest.Action {
     /// Returns how the action differs from an older one of the same name: the weight of each difference, and the end of
     /// a sentence that begins with the action.
-    func differences(from old: Self) -> [(ManifestChange.Weight, String)] {
+    ///
+    /// - Parameter types: Compares the types.
+    func differences(from old: Self, _ types: inout TypeComparison) -> [(ManifestChange.Weight, String)] {
+        var reached: Set<TypeComparison.Pair> = []
         var differences: [(ManifestChange.Weight, String)] = []
         func compare(_ isWorse: Bool, _ worse: String, _ isBetter: Bool, _ better: String) {
             if isWorse { differences.append((.breaking, worse)) }
@@ -17,24 +20,21 @@ extension ModuleManifest.Action {
         for demand in old.demands where !demands.contains(demand) && isRemote {
             differences.append((.addition, "no longer demands “\(demand)”"))
         }
-        differences += parameterDifferences(from: old)
+        differences += parameterDifferences(from: old, &types, &reached)
         compare(
             old.hasRest && !hasRest, "takes no undeclared parameters", !old.hasRest && hasRest,
             "takes undeclared parameters")
-        if result != old.result {
-            // Callers that expect any value are content with every kind.
-            differences.append(
-                (
-                    old.result == .any ? .addition : .breaking,
-                    "returns \(result.rawValue) instead of \(old.result.rawValue)"
-                ))
+        if let weight = types.weight(from: old.resultType, to: resultType, .returned, &reached) {
+            differences.append((weight, "returns \(resultType.instead(of: old.resultType))"))
         }
         if handles != old.handles { differences.append((.addition, "handles other events")) }
         if differences.isEmpty, plain != old.plain { differences.append((.addition, "is declared differently")) }
         return differences
     }
 
-    private func parameterDifferences(from old: Self) -> [(ManifestChange.Weight, String)] {
+    private func parameterDifferences(
+        from old: Self, _ types: inout TypeComparison, _ reached: inout Set<TypeComparison.Pair>
+    ) -> [(ManifestChange.Weight, String)] {
         var differences: [(ManifestChange.Weight, String)] = []
         for (position, before) in old.parameters.enumerated() {
             let name = "“\(before.name.shortened)”"
@@ -46,14 +46,11 @@ extension ModuleManifest.Action {
             if place != position {
                 differences.append((.breaking, "takes \(name) at position \(place + 1) instead of \(position + 1)"))
             }
-            if now.type != before.type {
-                // Every int is a double.
-                let isWider = now.type == .any || (before.type == .int && now.type == .double)
-                differences.append(
-                    (
-                        isWider ? .addition : .breaking,
-                        "takes \(now.type.rawValue) as \(name) instead of \(before.type.rawValue)"
-                    ))
+            if let weight = types.weight(from: before.declaredType, to: now.declaredType, .passed, &reached) {
+                let types =
+                    before.declaredType.description == now.declaredType.description
+                    ? (now.type.rawValue, before.type.rawValue) : ("\(now.declaredType)", "\(before.declaredType)")
+                differences.append((weight, "takes \(types.0) as \(name) instead of \(types.1)"))
             }
             if now.isRequired, !before.isRequired { differences.append((.breaking, "requires \(name)")) }
             if !now.isRequired, before.isRequired { differences.append((.addition, "does not require \(name)")) }
@@ -67,6 +64,26 @@ extension ModuleManifest.Action {
             differences.append(now.isRequired ? (.breaking, "requires \(name)") : (.addition, "takes \(name)"))
         }
         return differences
+    }
+
+    /// Returns why the types of the action fail callers of an older one: the end of a sentence; `nil` if they do not.
+    ///
+    /// - Parameter reached: Gets the records and enumerations that the types refer to.
+    func typeObstacle(
+        insteadOf old: Self, _ types: inout TypeComparison, _ reached: inout Set<TypeComparison.Pair>
+    ) -> String? {
+        var obstacle: String?
+        for (before, now) in zip(old.parameters, parameters)
+        where types.weight(from: before.declaredType, to: now.declaredType, .passed, &reached) == .breaking {
+            obstacle =
+                obstacle
+                ?? "its action \(name) takes “\(now.name.shortened)” of type "
+                + now.declaredType.instead(of: before.declaredType)
+        }
+        if types.weight(from: old.resultType, to: resultType, .returned, &reached) == .breaking {
+            obstacle = obstacle ?? "its action \(name) returns \(resultType.instead(of: old.resultType))"
+        }
+        return obstacle
     }
 
     /// The action without what is only for people.

@@ -39,6 +39,7 @@ package struct ManifestComparison: Sendable {
     package private(set) var changes: [ManifestChange] = []
     /// The services whose own versions do not say what has changed, each as a sentence.
     package private(set) var serviceProblems: [String] = []
+    private var types: TypeComparison
 
     /// Compares two versions of a module.
     ///
@@ -50,6 +51,7 @@ package struct ManifestComparison: Sendable {
                 "\(old.name) and \(new.name) are two modules. Compare two versions of one.")
         }
         (name, self.old, self.new) = (new.name, old.version, new.version)
+        types = TypeComparison(from: old.values, to: new.values)
         groups(old.targets.map { ($0.name, $0.actions) }, new.targets.map { ($0.name, $0.actions) }, "the target ", "/")
         groups(
             old.types.map { ($0.name, $0.actions) }, new.types.map { ($0.name, $0.actions) }, "the object type ", "#")
@@ -59,6 +61,7 @@ package struct ManifestComparison: Sendable {
         services(from: old, to: new)
         surroundings(from: old, to: new)
         compareTargets(old.targets, new.targets)
+        changes += types.changes
     }
 
     /// What the version must say about the changes; `nil` if there are none.
@@ -118,7 +121,7 @@ extension ManifestComparison {
                 add(.removed, .breaking, title(action.name))
                 continue
             }
-            for (weight, detail) in other.differences(from: action) {
+            for (weight, detail) in other.differences(from: action, &types) {
                 add(.changed, weight, title(action.name), detail)
             }
         }
@@ -166,36 +169,46 @@ extension ManifestComparison {
 
     /// Compares services, each with the one that serves its callers now: that of its major version.
     private mutating func services(from old: ModuleManifest, to new: ModuleManifest) {
+        var served: [ServedInterface] = []
         for service in old.services {
-            let subject = "the service \(service.name) \(service.version)"
             let candidates = new.services.filter { $0.name == service.name && $0.version >= service.version }
             guard let other = candidates.min(by: { $0.version < $1.version }) else {
-                add(.removed, .breaking, subject)
+                add(.removed, .breaking, "the service \(service.name) \(service.version)")
                 continue
             }
-            if other.version != service.version {
-                add(.changed, .addition, subject, "has the version \(other.version)")
-            }
-            let obstacle = service.actions(in: old).flatMap { promised in
-                other.actions(in: new)?.obstacle(to: promised)
-            }
-            if let obstacle {
-                add(.changed, .breaking, subject, "does not serve its callers: \(obstacle)")
-                let required = service.version.next(for: .breaking)
-                if other.version.release < required.release {
-                    serviceProblems.append(
-                        "The service \(other.name) has the version \(other.version), but callers of \(service.version) "
-                            + "could fail: \(obstacle). Its version ought to be \(required) or higher.")
-                }
-            } else if other.version == service.version, service.actions(in: old) != other.actions(in: new) {
-                let required = service.version.next(for: .addition)
-                serviceProblems.append(
-                    "The interface of the service \(other.name) \(other.version) has changed: its version ought to be "
-                        + "\(required) or higher.")
-            }
+            served.append(ServedInterface(of: service, in: old, by: other, in: new, &types))
         }
+        types.complete()
+        let (broken, changed) = (types.causes(.breaking), types.causes(.patch))
+        for interface in served { compare(interface, broken, changed) }
         for service in new.services where !old.services.contains(where: { $0.name == service.name }) {
             add(.added, .addition, "the service \(service.name) \(service.version)")
+        }
+    }
+
+    private mutating func compare(
+        _ served: ServedInterface, _ broken: [TypeComparison.Pair: String], _ changed: [TypeComparison.Pair: String]
+    ) {
+        let (service, other) = (served.service, served.other)
+        let subject = "the service \(service.name) \(service.version)"
+        if other.version != service.version {
+            add(.changed, .addition, subject, "has the version \(other.version)")
+        }
+        if let obstacle = served.obstacle ?? served.reached.compactMap({ broken[$0] }).min() {
+            add(.changed, .breaking, subject, "does not serve its callers: \(obstacle)")
+            let required = service.version.next(for: .breaking)
+            if other.version.release < required.release {
+                serviceProblems.append(
+                    "The service \(other.name) has the version \(other.version), but callers of \(service.version) "
+                        + "could fail: \(obstacle). Its version ought to be \(required) or higher.")
+            }
+        } else if other.version == service.version,
+            served.isChanged || served.reached.contains(where: { changed[$0] != nil })
+        {
+            let required = service.version.next(for: .addition)
+            serviceProblems.append(
+                "The interface of the service \(other.name) \(other.version) has changed: its version ought to be "
+                    + "\(required) or higher.")
         }
     }
 
@@ -226,6 +239,34 @@ extension ManifestComparison {
         }
         if Set(old.hooks) != Set(new.hooks) || old.isExclusive != new.isExclusive {
             add(.changed, .patch, "\"hooks\"", "lists \(new.hooks.map(\.rawValue).joined(separator: ", ")) now")
+        }
+    }
+}
+
+/// The interface of a service, and the one that serves its callers now.
+private struct ServedInterface {
+    let service: ModuleManifest.Service
+    let other: ModuleManifest.Service
+    /// Why callers of the service could fail, other than by the records and enumerations that it refers to.
+    var obstacle: String?
+    /// Whether the actions differ, apart from these.
+    let isChanged: Bool
+    /// The records and enumerations that the types of its actions refer to.
+    var reached: Set<TypeComparison.Pair> = []
+
+    init(
+        of service: ModuleManifest.Service, in old: ModuleManifest, by other: ModuleManifest.Service,
+        in new: ModuleManifest, _ types: inout TypeComparison
+    ) {
+        (self.service, self.other) = (service, other)
+        let (promised, actions) = (service.actions(in: old), other.actions(in: new))
+        isChanged = promised != actions
+        guard let promised, let actions else { return }
+        obstacle = actions.obstacle(to: promised)
+        let named = Dictionary(actions.map { ($0.name, $0) }) { first, _ in first }
+        for action in promised {
+            let found = named[action.name]?.typeObstacle(insteadOf: action, &types, &reached)
+            obstacle = obstacle ?? found
         }
     }
 }

@@ -34,6 +34,14 @@ package indirect enum DeclaredType: Sendable, Hashable {
         if case .kind = self { return true }
         return false
     }
+
+    /// Whether a field of this type can be missing.
+    var canBeMissing: Bool {
+        switch self {
+        case .optional, .kind(.any): true
+        default: false
+        }
+    }
 }
 
 extension DeclaredType: CustomStringConvertible {

@@ -36,6 +36,25 @@ package struct ValueTypes: Sendable, Equatable {
     /// In declared order.
     package private(set) var all: [ModuleManifest.ValueType] = []
     private var positions: [String: Int] = [:]
+    /// The fields of each record, to be looked up.
+    private(set) var records: [String: Record] = [:]
+    /// The values of the cases of each enumeration.
+    private(set) var cases: [String: Set<Value>] = [:]
+
+    /// The fields of a record.
+    struct Record: Sendable, Equatable {
+        let fields: [ModuleManifest.ValueType.Field]
+        /// The place of each field in `fields`, by its name.
+        let places: [String: Int]
+        /// The fields that cannot be missing.
+        let required: [ModuleManifest.ValueType.Field]
+
+        init(_ fields: [ModuleManifest.ValueType.Field]) {
+            self.fields = fields
+            places = Dictionary(uniqueKeysWithValues: zip(fields.map(\.name), fields.indices))
+            required = fields.filter { !$0.type.canBeMissing }
+        }
+    }
 
     package static let countLimit = 1000
     package static let fieldLimit = 256
@@ -75,6 +94,12 @@ package struct ValueTypes: Sendable, Equatable {
             node.values = self
             positions[try node.name()] = all.count
             all.append(try ModuleManifest.ValueType(node))
+        }
+        for type in all {
+            switch type.form {
+            case .record(let fields): records[type.name] = Record(fields)
+            case .enumeration(let cases): self.cases[type.name] = Set(cases.map(\.value))
+            }
         }
         var sizes: [String: Int] = [:]
         for (type, node) in zip(all, nodes) { _ = try size(of: type, node, &sizes) }

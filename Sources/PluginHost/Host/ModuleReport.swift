@@ -92,23 +92,35 @@ extension PluginHost {
         let staged = try staging.stageWhenWritten(path: file, checkTrust: !trustsEveryone)
         let workers = Workers(HostConfiguration(folders: [])) { _ in nil }
         guard let program = try? workers.program(for: staged) else { return nil }
-        // Code of types that crashes is left out the next time.
+        let outcome = retrying(within: timeout) { limit, without in
+            try? ScanProcess.run([staged], program: program, limit: limit, describes: true, without: without)
+        }
+        guard let outcome, let description = outcome.description else { return nil }
+        let loader = ModuleLoader(
+            journal: nil, allowsOtherToolchains: true, scheme: RoutePattern.unknownScheme)
+        return try report(try loader.check(description, staged), staged, file).withTypes(of: outcome)
+    }
+
+    /// Runs a scan process, and again without the types whose code has crashed it, as long as there is time left.
+    ///
+    /// - Parameters:
+    ///   - timeout: The time for all runs.
+    ///   - now: Returns the time in nanoseconds.
+    ///   - run: Runs the process, with a limit for its steps, without the code of some types; `nil` if it cannot.
+    static func retrying(
+        within timeout: Duration, now: () -> Int64 = monotonicNow,
+        _ run: (_ limit: Duration, _ without: [String]) -> ScanProcess.Outcome?
+    ) -> ScanProcess.Outcome? {
+        let start = now()
         var without: [String] = []
+        var left = timeout
         while true {
-            guard
-                let outcome = try? ScanProcess.run(
-                    [staged], program: program, limit: timeout, describes: true, without: without),
-                let description = outcome.description
-            else { return nil }
-            if case .killed = outcome.ending, without.count < crashesMax, !outcome.words.isEmpty,
-                !without.contains(outcome.words)
-            {
-                without.append(outcome.words)
-                continue
-            }
-            let loader = ModuleLoader(
-                journal: nil, allowsOtherToolchains: true, scheme: RoutePattern.unknownScheme)
-            return try report(try loader.check(description, staged), staged, file).withTypes(of: outcome)
+            guard let outcome = run(left, without) else { return nil }
+            left = timeout - .nanoseconds(now() - start)
+            guard outcome.description != nil, case .killed = outcome.ending, without.count < crashesMax,
+                !outcome.words.isEmpty, !without.contains(outcome.words), left > .zero
+            else { return outcome }
+            without.append(outcome.words)
         }
     }
 

@@ -36,22 +36,35 @@ struct CheckedTypes: Sendable {
         return "is declared to return \(type), but \(problem)."
     }
 
+    /// How many values an argument consists of, apart from the fields of records that are not optional. Lists, maps
+    /// and optionals that come after them are empty.
+    static let argumentSize = 1000
+
     /// Returns a value as callers usually pass it to a parameter of this type.
     func ordinary(_ text: String, _ seeded: inout SeededValues, object: Object) -> Value {
-        ordinary(values.type(text) ?? .kind(.any), &seeded, object, depth: 0)
+        var left = Self.argumentSize
+        return ordinary(values.type(text) ?? .kind(.any), &seeded, object, depth: 0, &left)
     }
 
-    private func ordinary(_ type: DeclaredType, _ seeded: inout SeededValues, _ object: Object, depth: Int) -> Value {
+    private func ordinary(
+        _ type: DeclaredType, _ seeded: inout SeededValues, _ object: Object, depth: Int, _ left: inout Int
+    ) -> Value {
+        left -= 1
+        let isFull = depth > 4 || left < 0
         switch type {
         case .kind(let kind): return seeded.ordinary(kind, object: object)
         case .object: return .object(object)
         case .optional(let wrapped):
-            let isNull = depth > 4 || seeded.ordinary(.bool, object: object) == true
-            return isNull ? .null : ordinary(wrapped, &seeded, object, depth: depth + 1)
+            let isNull = isFull || seeded.ordinary(.bool, object: object) == true
+            return isNull ? .null : ordinary(wrapped, &seeded, object, depth: depth + 1, &left)
         case .list(let element):
-            return .list((0..<(depth > 4 ? 0 : 2)).map { _ in ordinary(element, &seeded, object, depth: depth + 1) })
+            var elements: [Value] = []
+            while !isFull, left > 0, elements.count < 2 {
+                elements.append(ordinary(element, &seeded, object, depth: depth + 1, &left))
+            }
+            return .list(elements)
         case .map(let element):
-            return depth > 4 ? [:] : ["key": ordinary(element, &seeded, object, depth: depth + 1)]
+            return isFull ? [:] : ["key": ordinary(element, &seeded, object, depth: depth + 1, &left)]
         case .enumeration(let name, let kind):
             guard case .enumeration(let cases) = values[name]?.form,
                 case .int(let number) = seeded.ordinary(.int, object: object)
@@ -59,8 +72,11 @@ struct CheckedTypes: Sendable {
             return cases[number % cases.count].value
         case .record(let name):
             guard case .record(let fields) = values[name]?.form else { return [:] }
-            return .map(
-                fields.reduce(into: [:]) { $0[$1.name] = ordinary($1.type, &seeded, object, depth: depth + 1) })
+            var entries: [String: Value] = [:]
+            for field in fields {
+                entries[field.name] = ordinary(field.type, &seeded, object, depth: depth + 1, &left)
+            }
+            return .map(entries)
         }
     }
 }
