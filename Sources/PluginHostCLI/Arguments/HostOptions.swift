@@ -69,7 +69,7 @@ extension OptionSpecification {
         help:
             "Use the running host that listens on this socket. (default, unless '--plugins' or another option of a host "
             + "is given, or PLUGINHOST_PATH is set: the host on $PLUGINHOST_SOCKET or "
-            + "$XDG_RUNTIME_DIR/pluginhost.sock, if there is one; it must answer within 2 s)")
+            + "$XDG_RUNTIME_DIR/pluginhost.sock, if there is one; it must answer within 5 s)")
 
     /// The options that configure a host of the command's own.
     static let hosting: [OptionSpecification] = [

@@ -15,7 +15,7 @@ enum DefaultSocket {
     }
 
     /// How long a command waits for the first answer of a host that nobody has named.
-    static let patience = Duration.seconds(2)
+    static let patience = Duration.seconds(5)
 
     /// Returns the host that listens there; `nil` if there is none.
     ///
