@@ -1,3 +1,4 @@
+internal import CDispatch
 internal import Glibc
 
 /// The files that the beginning of a path can become.
