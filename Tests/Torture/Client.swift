@@ -1,3 +1,4 @@
+import CDispatch
 import Foundation
 
 /// A client of the control socket.

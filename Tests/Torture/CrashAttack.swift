@@ -1,3 +1,4 @@
+import CDispatch
 import Foundation
 
 /// A busy isolated module, whose process is killed at random moments. Each call that it runs at that moment ends with

@@ -1,3 +1,4 @@
+internal import CDispatch
 internal import CPluginHost
 internal import Glibc
 internal import PluginHost

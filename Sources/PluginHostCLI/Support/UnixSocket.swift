@@ -1,3 +1,4 @@
+internal import CDispatch
 internal import Glibc
 
 /// The system calls on Unix stream sockets.

@@ -1,3 +1,4 @@
+import CDispatch
 import CPluginHost
 import Foundation
 import PluginABI
