@@ -1,4 +1,3 @@
-import CDispatch
 import Foundation
 
 /// Starts a program in its own process group. It has the descriptors 0 to 2, and no others of this process.

@@ -1,4 +1,3 @@
-import CDispatch
 import Foundation
 
 /// The processor time that this thread has used. Unlike a clock, it does not depend on what else the machine does.

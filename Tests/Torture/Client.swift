@@ -1,4 +1,3 @@
-import CDispatch
 import Foundation
 
 /// A client of the control socket.

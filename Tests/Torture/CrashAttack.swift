@@ -1,4 +1,3 @@
-import CDispatch
 import Foundation
 
 /// A busy isolated module, whose process is killed at random moments. Each call that it runs at that moment ends with

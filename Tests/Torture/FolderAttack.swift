@@ -1,4 +1,3 @@
-import CDispatch
 import Foundation
 
 /// A folder in which everything happens at once while the host watches it. In the end, the host serves what is there.

@@ -1,4 +1,3 @@
-internal import CDispatch
 internal import Foundation
 internal import PluginABI
 internal import PluginHost

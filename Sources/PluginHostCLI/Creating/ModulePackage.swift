@@ -1,4 +1,3 @@
-internal import CDispatch
 internal import Foundation
 internal import Glibc
 internal import PluginABI

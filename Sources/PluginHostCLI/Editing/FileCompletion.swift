@@ -1,4 +1,3 @@
-internal import CDispatch
 internal import Glibc
 
 /// The files that the beginning of a path can become.

@@ -1,4 +1,3 @@
-internal import CDispatch
 internal import Glibc
 internal import PluginABI
 internal import Synchronization

@@ -1,4 +1,3 @@
-internal import CDispatch
 internal import CPluginHost
 internal import Glibc
 internal import PluginHost

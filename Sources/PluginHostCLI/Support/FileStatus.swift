@@ -1,4 +1,3 @@
-internal import CDispatch
 internal import Glibc
 
 /// Returns the status of the file at a path, as `stat` or `lstat` does; `nil` if it fails, with the reason in `errno`.

@@ -1,4 +1,3 @@
-internal import CDispatch
 internal import Glibc
 
 /// The system calls on Unix stream sockets.

@@ -1,4 +1,3 @@
-import CDispatch
 import Foundation
 
 @testable import TestSupport

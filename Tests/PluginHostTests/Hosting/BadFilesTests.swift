@@ -1,4 +1,3 @@
-import CDispatch
 import CPluginHost
 import Foundation
 import PluginABI
