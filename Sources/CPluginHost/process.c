@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +19,11 @@
 int plugin_host_process_open(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 
 int plugin_host_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
+
+int plugin_host_limit_sending(int socket, int64_t microseconds) {
+    struct timeval limit = {microseconds / 1000000, microseconds % 1000000};
+    return setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
 
 const char *plugin_host_library_of(const char *function) {
     void *address = dlsym(RTLD_DEFAULT, function);

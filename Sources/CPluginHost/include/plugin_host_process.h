@@ -10,6 +10,10 @@
 int plugin_host_process_open(pid_t process);
 /* Creates a pipe whose ends other programs do not get: one to read, then one to write. Returns 0; -1, and sets errno. */
 int plugin_host_pipe(int ends[2]);
+
+/* Limits how long connecting a socket and each sending may take; they fail with EAGAIN then. Returns 0, or -1 and sets
+ * errno. */
+int plugin_host_limit_sending(int socket, int64_t microseconds);
 /* Kills the process of such a descriptor, unless it has ended. */
 void plugin_host_process_kill(int descriptor);
 /* Returns the path of the library, or of the program, that has a function; null if there is none. */

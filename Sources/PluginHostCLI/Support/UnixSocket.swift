@@ -1,3 +1,4 @@
+internal import CPluginHost
 internal import Glibc
 
 /// The system calls on Unix stream sockets.
@@ -16,9 +17,7 @@ enum UnixSocket {
 
     /// Limits how long connecting and each sending waits for the other end. After that, they return `EAGAIN`.
     static func limitWaiting(_ descriptor: CInt, to time: Duration) {
-        let (seconds, attoseconds) = time.components
-        var limit = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
-        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        _ = plugin_host_limit_sending(descriptor, Int64(time / .microseconds(1)))
     }
 
     /// Binds a socket, as `bind` does. Returns 0, or the error number of `bind`.
