@@ -108,7 +108,8 @@ struct NamedIsolationTests {
         }
         try host.host.start()
         // Where the kernel refuses to read the manifest, a sanitizer ends the process.
-        let codes: [PluginError.Code] = [.invalidDescription, .openFailed] + (isSanitized ? [.moduleCrashed] : [])
+        let ofSanitizers: [PluginError.Code] = isSanitized ? [.moduleCrashed, .invalidManifest] : []
+        let codes = [.invalidDescription, .openFailed] + ofSanitizers
         for name in ["good.so", "null.so"] { #expect(codes.contains { $0 == host.status(name)?.error?.code }) }
     }
 }
