@@ -58,7 +58,7 @@ final class ProgramProcess {
     }
 
     /// The options of the sanitizers for programs that are started; there they leave fatal signals to the program.
-    private static var sanitizerOptions: [String: String] {
+    static var sanitizerOptions: [String: String] {
         let signals = ["segv", "sigbus", "abort", "sigill", "sigfpe", "sigtrap"].map { "handle_\($0)=0" }
         return ["ASAN_OPTIONS", "TSAN_OPTIONS"].reduce(into: [:]) { options, name in
             let told = ProcessInfo.processInfo.environment[name].map { [$0] } ?? []

@@ -32,8 +32,8 @@ int plugin_host_process_end_group(pid_t process);
 #define PLUGIN_HOST_WORKER_NAME "pluginhost-worker"
 
 /* Serves an isolated module, or scans files, if a host has started this process for that; then it does not return.
- * Otherwise returns whether this program may be started for that. It may not if it is set-user-id: who starts it has
- * other rights, and chooses the arguments. */
+ * Otherwise returns whether this program may be started for that. A set-user-id program may not: its
+ * arguments come from a user with other rights. */
 int plugin_host_run_worker_if_asked(int count, char **arguments);
 
 #endif

@@ -8,8 +8,7 @@ import Testing
 @testable import TestSupport
 
 /// The prompt of `run` at a terminal.
-@Suite(.disabled(if: isSanitized, "Programs with a sanitizer end otherwise."), .timeLimit(.minutes(30)))
-struct PromptTests {
+@Suite(.timeLimit(.minutes(30))) struct PromptTests {
     private static let hasLibedit = dlopen("libedit.so.2", RTLD_NOW) != nil || dlopen("libedit.so.0", RTLD_NOW) != nil
     private let folder: TemporaryFolder
 

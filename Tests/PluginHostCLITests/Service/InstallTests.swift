@@ -12,8 +12,7 @@ import Testing
         try ProgramProcess(arguments, program: "\(repository)/scripts/install").wait()
     }
 
-    @Test(.disabled(if: isSanitized, "The module needs functions of the sanitizer, which the worker does not export."))
-    func `the program runs from a prefix, and leaves nothing behind when it is removed`() throws {
+    @Test func `the program runs from a prefix, and leaves nothing behind when it is removed`() throws {
         let folder = try TemporaryFolder()
         let prefix = try folder.folder("prefix")
         let build = URL(filePath: built("pluginhost")).deletingLastPathComponent().path
@@ -29,13 +28,13 @@ import Testing
             "lib/pkgconfig/pluginhost.pc", "lib/systemd/system/pluginhost.service",
         ] { #expect(files.contains(file), "\(file)") }
 
-        // The worker program is found beside the program.
+        // The worker program is found beside the program. One with a sanitizer does not export what the module needs.
         let plugins = try folder.folder("plugins")
         try folder.copy(built("libModuleC.so"), as: "plugins/libModuleC.so")
         let list = try ProgramProcess(
             ["list", "--json", "--isolate", "all", "--plugins", plugins], program: "\(prefix)/bin/pluginhost"
         ).wait()
-        #expect(list.module("libModuleC.so")?["process"]?.int != nil, "\(list.errors)")
+        #expect(list.module("libModuleC.so")?["process"]?.int != nil || isSanitized, "\(list.errors)")
         try checkUnit("\(prefix)/lib/systemd/system/pluginhost.service")
         if let compiler = Tool("clang") {
             let source = try folder.file("m.c", "#include <plugin_abi.h>\n")

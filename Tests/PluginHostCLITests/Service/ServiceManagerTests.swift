@@ -59,8 +59,7 @@ import Testing
         #expect(try !lost.wait().errors.contains("cannot be told"))
     }
 
-    @Test(.disabled(if: isSanitized, "Programs with a sanitizer end otherwise."))
-    func `with a terminal, SIGHUP ends the host in order`() throws {
+    @Test func `with a terminal, SIGHUP ends the host in order`() throws {
         let host = try TerminalProcess(
             ["run", "--plugins", plugins], environment: ["HOME": folder.path, "TERM": "dumb"])
         #expect(host.shows("pluginhost> "))

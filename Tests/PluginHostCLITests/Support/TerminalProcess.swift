@@ -39,7 +39,8 @@ final class TerminalProcess {
         posix_spawnattr_setsigdefault(&attributes, &signals)
         let newSession: Int32 = 0x80  // POSIX_SPAWN_SETSID, which Glibc's headers hide from Swift
         posix_spawnattr_setflags(&attributes, Int16(newSession | POSIX_SPAWN_SETSIGDEF))
-        let variables = ["PATH": "/usr/bin:/bin", "TERM": "xterm"].merging(environment) { $1 }
+        let variables = ["PATH": "/usr/bin:/bin", "TERM": "xterm"]
+            .merging(ProgramProcess.sanitizerOptions) { $1 }.merging(environment) { $1 }
         var words = ([built("pluginhost")] + arguments).map { strdup($0) } + [nil]
         var settings = variables.map { strdup("\($0)=\($1)") } + [nil]
         defer { for word in words + settings { free(word) } }
