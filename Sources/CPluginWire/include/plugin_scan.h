@@ -2,8 +2,8 @@
  * plugin_scan.h - the memory that a host shares with a scan process
  *
  * A scan process opens files before the host does. It notes how far it has come with each file, and why the dynamic
- * linker refuses one, and copies the manifests. If there is only one, it may also describe the module. The files can write to the memory, too, so
- * the host believes nothing but that a file has passed.
+ * linker refuses one, and copies the manifests. If there is only one, it may also describe the module. The files can
+ * write to the memory, too, so the host believes nothing but that a file has passed; a name is a claim.
  */
 #ifndef PLUGIN_SCAN_H
 #define PLUGIN_SCAN_H

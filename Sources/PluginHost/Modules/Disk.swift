@@ -18,7 +18,7 @@ struct Disk: Sendable {
     ) throws(PluginError) {
         self.workers = workers
         scan =
-            (configuration.safeScan || workers.areUsed) && !workers.isolateAll
+            (configuration.safeScan || workers.areUsed) && !workers.isolatesAll
             ? SafeScan(workers, hookTimeout: configuration.hookTimeout) : nil
         staging = try Staging(base: configuration.stagingFolder, maximumFileBytes: configuration.maximumFileBytes)
         journal = Journal(stateFolder: configuration.stateFolder, checksTrust: !configuration.trustsEveryone)

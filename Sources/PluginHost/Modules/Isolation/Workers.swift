@@ -28,7 +28,7 @@ final class Workers: Sendable {
     var areUsed: Bool { isolation.isolatesSome }
 
     /// Whether no module in a file is opened in this process.
-    var isolateAll: Bool { isolation.isolatesAll }
+    var isolatesAll: Bool { isolation.isolatesAll }
 
     /// Returns whether scan processes open a file first. They do not if its module is known or likely to be one that is
     /// isolated: its sandbox begins before the file is opened.
