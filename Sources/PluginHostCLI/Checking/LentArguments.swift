@@ -2,7 +2,7 @@ internal import Glibc
 internal import PluginABI
 internal import PluginHost
 
-/// Parameters of one call, in memory that is taken away after the call: whoever reads it then crashes.
+/// Parameters of one call, in memory that is taken away after the call: code that still reads it crashes.
 struct LentArguments {
     private static let size = 64 << 10
     private let memory: UnsafeMutableRawPointer
