@@ -14,12 +14,15 @@ import Testing
         let module = CModule(
             name: "Counted",
             code: """
-                static atomic_int made, destroyed, held, isLet;
+                static atomic_int made, destroyed, destructions, held, isLet;
+                static atomic_bool isDestroyed[4096];
                 static void *make(void *data, const plugin_call *call) {
                     (void)data, (void)call; return (void *)(intptr_t)(atomic_fetch_add(&made, 1) + 1);
                 }
                 static void destroy(void *data, void *instance) {
                     (void)data; atomic_store(&destroyed, (int)(intptr_t)instance);
+                    atomic_store(&isDestroyed[(intptr_t)instance % 4096], true);
+                    atomic_fetch_add(&destructions, 1);
                 }
                 static void *finish(void *data) {
                     while (!isLet) usleep(1000);
@@ -32,6 +35,12 @@ import Testing
                     name: "S", manifest: "\"instance\":\"shared\",",
                     actions: [
                         .init(name: "number", body: "reply_int(call->token, (int64_t)(intptr_t)call->instance);"),
+                        .init(
+                            name: "use",
+                            body: """
+                                if (!isDestroyed[(intptr_t)call->instance % 4096]) usleep(10);
+                                reply_int(call->token, isDestroyed[(intptr_t)call->instance % 4096]);
+                                """),
                         .init(
                             name: "hold",
                             body: """
@@ -51,6 +60,7 @@ import Testing
                     actions: [
                         .init(name: "made", body: "reply_int(call->token, made);"),
                         .init(name: "destroyed", body: "reply_int(call->token, destroyed);"),
+                        .init(name: "destructions", body: "reply_int(call->token, destructions);"),
                         .init(name: "held", body: "reply_int(call->token, held);"),
                         .init(name: "let", body: "isLet = 1; reply_int(call->token, 1);"),
                         .init(
@@ -92,14 +102,18 @@ import Testing
 
     @Test func `Calls on many threads never get an instance that is destroyed`() async throws {
         let host = host
-        _ = try await onThreads(4) { thread in
+        let uses = try await onThreads(4) { thread in
+            var uses = 0  // of destroyed instances
             for _ in 0..<200 {
-                if thread == 0 { try host.release("S") } else { try host.perform("S", "number") }
+                if thread == 0 { try host.release("S") } else { uses += try host.perform("S", "use") == 0 ? 0 : 1 }
             }
+            return uses
         }
+        #expect(uses == [0, 0, 0, 0])
         try host.release("S")
+        // Each of them is destroyed once, in any order: a call may have kept an earlier instance longer than a later one.
         let made = try host.perform("Count", "made")
-        #expect(await becomesTrue { (try? host.perform("Count", "destroyed")) == made })
+        #expect(await becomesTrue { (try? host.perform("Count", "destructions")) == made })
     }
 
     @Test func `A failed call does not evict the instance`() throws {
