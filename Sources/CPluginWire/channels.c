@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "rooms.h"
+#include "messages.h"
 #include "values.h"
 
 #include <fcntl.h>
@@ -13,22 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The head of a message in a channel. */
-typedef struct head {
-    uint32_t kind, flags;
-    uint64_t token, a;
-    int64_t b;
-    plugin_value scalar;
-    uint32_t count, length; /* of the values: how many, and how many bytes they take */
-} head;
-
-/* A flag of the kind in a head: the values are in a room. */
-#define IN_ROOM 0x80000000u
+/* A flag of the processor: the worker's thread should run there, too. */
+#define TOGETHER 0x80000000u
 
 typedef struct channel {
     _Atomic uint32_t turn; /* counts the messages: odd after one of the side that begins */
-    uint32_t processor;    /* on which the message was sent */
-    head head;
+    uint32_t processor;    /* on which the message was sent, with that flag */
+    wire_head head;
     _Atomic uint32_t sleeps[2]; /* whether each side waits in the kernel */
     /* How many of the first of the host's bytes the worker still reads: the host writes behind them. */
     uint32_t in_use;
@@ -45,7 +36,7 @@ _Static_assert(sizeof(channel) % 4096 == 0, "channels do not share pages");
 struct plugin_wire {
     channel *channels;
     plugin_wire_rooms *rooms;
-    uint32_t side;
+    uint32_t side, processors; /* how many this process may use */
     _Atomic int has_ended;
     /* Of each channel; used by the thread that it belongs to: the messages so far, and whether the other side last ran
      * on another processor. */
@@ -79,6 +70,8 @@ plugin_wire *plugin_wire_map(int descriptor, uint32_t side) {
     (void)madvise(memory, MEMORY_SIZE, MADV_DONTDUMP); /* nor has a core dump, whose end the callers would wait for */
     wire->channels = memory;
     wire->side = side;
+    cpu_set_t allowed;
+    wire->processors = sched_getaffinity(0, sizeof allowed, &allowed) ? UINT32_MAX : (uint32_t)CPU_COUNT(&allowed);
     return wire;
 }
 
@@ -178,21 +171,51 @@ int plugin_wire_await(plugin_wire *wire, uint32_t index, int64_t deadline) {
     return result;
 }
 
-/* ------------------------------------------------------------------------------------ messages */
+/* --------------------------------------------------------------------------------- processors */
 
-/* Returns the head of a message without its length. */
-static head head_of(const plugin_wire_message *message) {
-    head head;
-    memset(&head, 0, sizeof head);
-    head.kind = message->kind;
-    head.flags = message->flags;
-    head.token = message->token;
-    head.a = message->a;
-    head.b = message->b;
-    if (message->scalar.kind <= PLUGIN_KIND_DOUBLE) head.scalar = message->scalar;
-    head.count = message->count;
-    return head;
+static __thread plugin_wire_frame *frames;
+
+plugin_wire_frame *plugin_wire_frames(void) { return frames; }
+
+void plugin_wire_set_frames(plugin_wire_frame *frame) { frames = frame; }
+
+/* Whether a message of this thread begins a call into one worker while others wait for it, with more threads than
+ * there are processors. */
+static int is_crowded(const plugin_wire *wire, uint32_t index) {
+    uint32_t threads = 2; /* of both sides */
+    for (const plugin_wire_frame *frame = frames; frame; frame = frame->outer) {
+        if (frame->wire == wire && frame->channel == index) return 0;
+        threads++;
+    }
+    return frames && threads > wire->processors;
 }
+
+static uint32_t own_processor(void) {
+    int processor = sched_getcpu();
+    return processor < 0 ? 0 : (uint32_t)processor;
+}
+
+/* Moves this thread to another processor, and leaves it free to be moved again. Returns where it runs. */
+static uint32_t move_to(uint32_t processor) {
+    cpu_set_t allowed, wanted;
+    if (processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof allowed, &allowed)) return own_processor();
+    CPU_ZERO(&wanted);
+    CPU_SET(processor, &wanted);
+    if (CPU_ISSET(processor, &allowed) && sched_setaffinity(0, sizeof wanted, &wanted) == 0)
+        (void)sched_setaffinity(0, sizeof allowed, &allowed);
+    return own_processor();
+}
+
+/* Notes where the other side ran when it sent a message. If A asks B asks C, three threads take turns, and on two
+ * processors those that look for their turn would delay the one that has it. So the worker moves to the host's
+ * processor, where neither looks and waking the other one is a change of context; A may look on another processor. */
+static void note_processor(plugin_wire *wire, uint32_t index, uint32_t sent) {
+    uint32_t other = sent & ~TOGETHER, own = own_processor();
+    if (other != own && sent & TOGETHER && wire->side == PLUGIN_WIRE_WORKER) own = move_to(other);
+    wire->is_apart[index] = other != own;
+}
+
+/* ------------------------------------------------------------------------------------ messages */
 
 /* Returns where the host writes its values. */
 static uint32_t behind_used(const channel *channel) {
@@ -202,10 +225,10 @@ static uint32_t behind_used(const channel *channel) {
 
 int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_message *message) {
     channel *channel = &wire->channels[index];
-    head head = head_of(message);
+    wire_head head = wire_head_of(message);
     if (message->room) {
         channel->rooms[wire->side] = message->room;
-        head.kind |= IN_ROOM;
+        head.kind |= WIRE_IN_ROOM;
         head.length = message->length;
     } else if (message->count) {
         uint32_t start = wire->side == PLUGIN_WIRE_HOST ? behind_used(channel) : 0;
@@ -216,8 +239,7 @@ int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_messag
     }
     channel->head = head;
     if (wire->side == PLUGIN_WIRE_WORKER) channel->in_use = wire->in_use[index];
-    int processor = sched_getcpu();
-    channel->processor = processor < 0 ? 0 : (uint32_t)processor;
+    channel->processor = own_processor() | (is_crowded(wire, index) ? TOGETHER : 0);
     uint32_t turn = ++wire->messages[index];
     atomic_store(&channel->turn, turn);
     /* The other side withdraws this itself: here it could be withdrawn after the other side waits for the next turn. */
@@ -225,53 +247,13 @@ int plugin_wire_send(plugin_wire *wire, uint32_t index, const plugin_wire_messag
     return 0;
 }
 
-/* Makes a message of a head and its bytes, to which it then refers. Returns 0, or 1 if they make no sense. */
-static int read_values(const head *head, uint8_t *bytes, plugin_wire_message *message) {
-    plugin_value *values = NULL;
-    int has_objects = 0;
-    if (head->count) {
-        wire_in in = {bytes, 0, head->length, 0};
-        values = bytes ? wire_take_values(&in, head->count, 0) : NULL;
-        has_objects = in.has_objects;
-        if (!values || in.used != head->length) return 1;
-    }
-    *message = (plugin_wire_message){.kind = head->kind & ~IN_ROOM,
-                                     .flags = head->flags,
-                                     .token = head->token,
-                                     .a = head->a,
-                                     .b = head->b,
-                                     .scalar = head->scalar,
-                                     .values = values,
-                                     .count = head->count,
-                                     .has_objects = (uint32_t)has_objects};
-    if (message->scalar.kind > PLUGIN_KIND_DOUBLE) message->scalar = plugin_value_null();
-    return 0;
-}
-
-/* Makes a message of a head and bytes from malloc, which it takes over. Returns 0, or 1 if they make no sense. */
-static int make(const head *head, uint8_t *bytes, plugin_wire_message *message) {
-    int is_senseless = read_values(head, bytes, message);
-    if (is_senseless) free(bytes);
-    return is_senseless;
-}
-
-/* Makes a message of a head and the values in a room. Returns 0, or 1 if they make no sense. */
-static int make_of_room(plugin_wire *wire, const head *head, uint32_t room, plugin_wire_message *message) {
-    uint8_t *bytes = head->length ? wire_rooms_map(wire->rooms, room, head->length) : NULL;
-    if (!bytes) return 1;
-    int is_senseless = read_values(head, bytes, message);
-    if (is_senseless) wire_rooms_unmap(wire->rooms, room, bytes, head->length);
-    else (message->room = room, message->length = head->length, message->rooms = wire->rooms);
-    return is_senseless;
-}
-
 /* Up to where the worker reads the host's values in place. The rest is for messages that come meanwhile. */
 enum { IN_PLACE_MAX = PLUGIN_WIRE_CHANNEL_BYTES / 2 };
 
 /* Makes a message of a head and the values in a channel. Returns 0, or 1 if they make no sense. */
-static int make_in_place(plugin_wire *wire, uint32_t index, const head *head, plugin_wire_message *message) {
+static int make_in_place(plugin_wire *wire, uint32_t index, const wire_head *head, plugin_wire_message *message) {
     uint32_t *in_use = &wire->in_use[index];
-    if (read_values(head, wire->channels[index].bytes[PLUGIN_WIRE_HOST] + *in_use, message)) return 1;
+    if (wire_read(head, wire->channels[index].bytes[PLUGIN_WIRE_HOST] + *in_use, message)) return 1;
     message->in_use = in_use;
     message->length = *in_use;
     *in_use += head->length;
@@ -280,17 +262,16 @@ static int make_in_place(plugin_wire *wire, uint32_t index, const head *head, pl
 
 int plugin_wire_receive(plugin_wire *wire, uint32_t index, plugin_wire_message *message) {
     channel *channel = &wire->channels[index];
-    head head;
+    wire_head head;
     memset(message, 0, sizeof *message);
     /* The other side can change what stands here at any time: it is read once. */
     memcpy(&head, &channel->head, sizeof head);
     uint32_t processor = *(volatile uint32_t *)&channel->processor;
     __asm__ volatile("" ::: "memory");
-    int own = sched_getcpu();
-    wire->is_apart[index] = own < 0 || processor != (uint32_t)own;
+    note_processor(wire, index, processor);
     if (head.length > PLUGIN_WIRE_MAX_BYTES || (head.count == 0) != (head.length == 0)) return 1;
-    if (head.kind & IN_ROOM)
-        return make_of_room(wire, &head, *(volatile uint32_t *)&channel->rooms[1 - wire->side], message);
+    if (head.kind & WIRE_IN_ROOM)
+        return wire_make_of_room(wire->rooms, &head, *(volatile uint32_t *)&channel->rooms[1 - wire->side], message);
     uint32_t start = wire->in_use[index];
     if (head.length > PLUGIN_WIRE_CHANNEL_BYTES - start) return 1;
     if (wire->side == PLUGIN_WIRE_WORKER && head.count && start + head.length <= IN_PLACE_MAX)
@@ -301,75 +282,19 @@ int plugin_wire_receive(plugin_wire *wire, uint32_t index, plugin_wire_message *
         if (!bytes) return 1;
         memcpy(bytes, channel->bytes[1 - wire->side] + start, head.length);
     }
-    return make(&head, bytes, message);
-}
-
-void plugin_wire_dispose(plugin_wire_message *message) {
-    if (message->rooms) wire_rooms_unmap(message->rooms, message->room, (void *)message->values, message->length);
-    else if (message->in_use) *message->in_use = message->length;
-    else free((void *)message->values); /* the first of its bytes */
-    message->values = NULL;
-    message->count = 0;
-    message->room = 0;
-    message->rooms = NULL;
-    message->in_use = NULL;
-}
-
-uint32_t plugin_wire_measure(const plugin_wire_message *message) {
-    wire_out measured = {NULL, 0, PLUGIN_WIRE_MAX_BYTES, 0, 0};
-    if (message->count) wire_put_values(&measured, message->values, message->count, 0);
-    return measured.has_failed ? UINT32_MAX : (uint32_t)measured.used;
-}
-
-int plugin_wire_copy(plugin_wire_message *message, uint32_t limit) {
-    if (message->count == 0) {
-        message->values = NULL;
-        return 0;
-    }
-    wire_out measured = {NULL, 0, limit, 0, 0};
-    wire_put_values(&measured, message->values, message->count, 0);
-    head head = head_of(message);
-    uint8_t *bytes = measured.has_failed ? NULL : malloc(measured.used);
-    if (bytes) {
-        wire_out out = {bytes, 0, measured.used, 0, 0};
-        wire_put_values(&out, message->values, message->count, 0);
-        head.length = (uint32_t)measured.used;
-        if (make(&head, bytes, message) == 0) return 0;
-    }
-    message->values = NULL;
-    message->count = 0;
-    return 1;
-}
-
-uint8_t *plugin_wire_pack(const plugin_wire_message *message, size_t *count) {
-    head head = head_of(message);
-    head.length = message->room ? message->length : plugin_wire_measure(message);
-    if (head.length == UINT32_MAX) return NULL;
-    uint32_t room = message->room;
-    if (room) head.kind |= IN_ROOM;
-    size_t length = room ? sizeof room : head.length;
-    uint64_t rest = sizeof head + length;
-    *count = sizeof rest + rest;
-    uint8_t *bytes = malloc(*count);
-    if (!bytes) return NULL;
-    memcpy(bytes, &rest, sizeof rest);
-    memcpy(bytes + sizeof rest, &head, sizeof head);
-    wire_out out = {bytes + sizeof rest + sizeof head, 0, length, 0, 0};
-    if (room) memcpy(out.base, &room, sizeof room);
-    else if (message->count) wire_put_values(&out, message->values, message->count, 0);
-    return bytes;
+    return wire_make(&head, bytes, message);
 }
 
 int plugin_wire_unpack(plugin_wire *wire, const uint8_t *bytes, size_t count, plugin_wire_message *message) {
-    head head;
+    wire_head head;
     memset(message, 0, sizeof *message);
     if (count < sizeof head) return 1;
     memcpy(&head, bytes, sizeof head);
     uint32_t room;
-    if (head.kind & IN_ROOM) {
+    if (head.kind & WIRE_IN_ROOM) {
         if (!wire || count != sizeof head + sizeof room) return 1;
         memcpy(&room, bytes + sizeof head, sizeof room);
-        return make_of_room(wire, &head, room, message);
+        return wire_make_of_room(wire->rooms, &head, room, message);
     }
     if (head.length != count - sizeof head || (head.count == 0) != (head.length == 0)) return 1;
     uint8_t *copy = NULL;
@@ -378,7 +303,7 @@ int plugin_wire_unpack(plugin_wire *wire, const uint8_t *bytes, size_t count, pl
         if (!copy) return 1;
         memcpy(copy, bytes + sizeof head, head.length);
     }
-    return make(&head, copy, message);
+    return wire_make(&head, copy, message);
 }
 
 /* --------------------------------------------------------------------------------------- rooms */
@@ -418,11 +343,3 @@ int plugin_wire_fill(plugin_wire *wire, uint32_t room, plugin_wire_message *mess
     message->length = length;
     return 0;
 }
-
-/* ------------------------------------------------------------------------------------- threads */
-
-static __thread plugin_wire_frame *frames;
-
-plugin_wire_frame *plugin_wire_frames(void) { return frames; }
-
-void plugin_wire_set_frames(plugin_wire_frame *frame) { frames = frame; }

@@ -70,29 +70,36 @@ struct Isolated {
 
     // MARK: Processes
 
-    /// The start of a process until its module serves, and the memory that only this process uses.
+    /// The start of a process until it has described its module, the whole restart, and the memory that only this process
+    /// uses.
     private func starts() throws -> [Row] {
         try [("PlainModule", "C", 3.0), ("BenchModule", "Swift", 10.0)].flatMap { module, language, limit in
             let temporary = TemporaryFolder()
             let folder = temporary.folder("plugins")
             try FileManager.default.copyItem(
                 atPath: Opened.module(module), toPath: "\(folder)/lib\(module).so")
-            var (ours, floor, memory) = ([Double](), [Double](), [Double]())
+            var (starts, restarts, floor, memory) = ([Double](), [Double](), [Double](), [Double]())
             let host = try PluginHost.bench(folder: folder, in: temporary, isolated: true)
             defer { host.shutdown() }
             guard let name = host.modules.first?.name else { throw Failure("\(module) is not there.") }
             for _ in 0..<(effort.isCheck ? 2 : 30) {
-                ours.append(try timed { try host.restart(name) } / 1e6)
+                let known = host.profile.entries.count
+                restarts.append(try timed { try host.restart(name) } / 1e6)
+                let loading = host.profile.entries.dropFirst(known).filter { $0.phase == .loading }
+                starts.append(loading.reduce(0) { $0 + $1.duration / .milliseconds(1) })
                 floor.append(try timed { try Self.runNothing() } / 1e6)
                 guard let process = host.modules.first?.process else { throw Failure("\(name) has no process.") }
                 memory.append(try Self.privateKiB(process))
             }
-            var start = Row("restart of an isolated module in \(language)", unit: "ms", ours: ours.median)
-            start.floors = [Row.Other(name: "posix_spawn of a program that does nothing", value: floor.median)]
+            let floors = [Row.Other(name: "posix_spawn of a program that does nothing", value: floor.median)]
+            var start = Row("isolated module in \(language), start to described", unit: "ms", ours: starts.median)
+            start.floors = floors
             start.goal = Goal(atMost: limit)
-            var own = Row("private memory of an isolated module in \(language)", unit: "KiB", ours: memory.median)
+            var restart = Row("isolated module in \(language), restart", unit: "ms", ours: restarts.median)
+            restart.floors = floors
+            var own = Row("isolated module in \(language), private memory", unit: "KiB", ours: memory.median)
             own.goal = Goal(atMost: 1_536)
-            return [start, own]
+            return [start, restart, own]
         }
     }
 
@@ -107,13 +114,18 @@ struct Isolated {
         else { throw Failure("/bin/true cannot be started.") }
     }
 
-    /// The pages that this process has written to, which no other process can share.
+    /// The memory that only this process uses: its own pages and those of its channels. `Private_Dirty` is more: the
+    /// whole copy of the module's file, as long as the kernel has not written it to the disk.
     private static func privateKiB(_ process: Int32) throws -> Double {
         let text = try String(contentsOfFile: "/proc/\(process)/smaps_rollup", encoding: .utf8)
-        let line = text.split(separator: "\n").first { $0.hasPrefix("Private_Dirty:") }
-        let number = line.flatMap { $0.split(whereSeparator: \.isWhitespace).dropFirst().first }.flatMap { Double($0) }
-        guard let number else { throw Failure("The memory of process \(process) is not known.") }
-        return number
+        return try ["Pss_Anon:", "Pss_Shmem:"].reduce(0) { sum, name in
+            let line = text.split(separator: "\n").first { $0.hasPrefix(name) }
+            let number = line.flatMap { $0.split(whereSeparator: \.isWhitespace).dropFirst().first }.flatMap {
+                Double($0)
+            }
+            guard let number else { throw Failure("The memory of process \(process) is not known.") }
+            return sum + number
+        }
     }
 
     private func timed(_ body: () throws -> Void) rethrows -> Double {

@@ -12,7 +12,10 @@ import Testing
     func program(_ body: String, _ begin: String = "") throws -> String {
         let wire = "\(repository)/Sources/CPluginWire"
         // Programs are kept from run to run, and built anew if one of these files has changed.
-        let files = ["include/plugin_wire.h", "values.h", "values.c", "channels.c", "rooms.h", "rooms.c"]
+        let files = [
+            "include/plugin_wire.h", "values.h", "values.c", "messages.h", "messages.c", "channels.c", "rooms.h",
+            "rooms.c",
+        ]
         let state = try files.map { file in
             try Data(contentsOf: URL(filePath: "\(wire)/\(file)")).reduce(UInt64(0)) { $0 &* 31 &+ UInt64($1) }
         }
@@ -96,7 +99,8 @@ import Testing
             }
             """,
             [
-                "-DSTATE=\"\(state)\"", "-I", "\(wire)/include", "\(wire)/values.c", "\(wire)/channels.c",
+                "-DSTATE=\"\(state)\"", "-I", "\(wire)/include", "\(wire)/values.c", "\(wire)/messages.c",
+                "\(wire)/channels.c",
                 "\(wire)/rooms.c", "-pthread",
             ])
     }

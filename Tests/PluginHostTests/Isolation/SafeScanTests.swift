@@ -166,7 +166,8 @@ struct SafeScanTests {
             }
             """,
             [
-                "-I", "\(wire)/include", "\(wire)/scan.c", "\(wire)/values.c", "\(wire)/channels.c", "\(wire)/rooms.c",
+                "-I", "\(wire)/include", "\(wire)/scan.c", "\(wire)/values.c", "\(wire)/messages.c",
+                "\(wire)/channels.c", "\(wire)/rooms.c",
                 "-pthread",
             ])
     }
