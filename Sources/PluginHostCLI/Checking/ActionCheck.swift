@@ -238,7 +238,8 @@ struct ActionCheck: Sendable {
             if case .failure(let error) = outcome, error.code == .deadlineExceeded {
                 result.fail(
                     "\(call.title) did not reply within \(inSeconds(timeout)). Answer every call. If the action "
-                        + "intentionally takes longer, pass a longer '--timeout', of which each call gets a quarter.", about: call)
+                        + "intentionally takes longer, pass a longer '--timeout', of which each call gets a quarter.",
+                    about: call)
             }
             if let message = log.undeclaredType {
                 result.fail(message, advice: "Declare it in \"types\".", about: call)

@@ -65,9 +65,11 @@ enum FileChecks {
     private static func symbols(_ elf: Value, _ file: String) -> CheckResult {
         let exports = elf.texts("exports")
         let swiftCount = elf["swiftExports"]?.int ?? 0
-        let ofSwift =
-            swiftCount > 0 ? ", and \(counted(swiftCount, "Swift name")), which contain that of their Swift module" : ""
-        var result = CheckResult(check: "symbols", summary: "only the entry function is exported\(ofSwift)")
+        let summary =
+            swiftCount > 0
+            ? "exported are the entry function and \(counted(swiftCount, "Swift name")), which hosts keep apart by file"
+            : "only the entry function is exported"
+        var result = CheckResult(check: "symbols", summary: summary)
         let advice = "Make them static, or compile with -fvisibility=hidden."
         let clashing = exports.filter { dlsym(nil, $0) != nil }
         if !clashing.isEmpty {

@@ -139,6 +139,13 @@ struct ModuleCheck: Sendable {
 
     // MARK: One step
 
+    /// Returns a place in the copy of a file that a host has opened as one in the file itself: the copy may be gone.
+    private func inOriginal(_ place: CodePlace) -> CodePlace {
+        let name = (place.file as NSString).lastPathComponent
+        let file = ([path] + others.map(Self.absolute)).first { ($0 as NSString).lastPathComponent == name }
+        return CodePlace(file: file ?? place.file, offset: place.offset)
+    }
+
     /// Runs a step in a child process. Returns its result, and whether the module has become active, which only
     /// `lifecycle` reports.
     private func perform(
@@ -155,7 +162,7 @@ struct ModuleCheck: Sendable {
         let (bytes, ending) = try ChildProcess(arguments: ["pluginhost", CheckChild.word, folder])
             .collect(deadline: deadline)
         let all = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
-        let stack = all.compactMap { CodePlace(line: $0) }
+        let stack = all.compactMap { CodePlace(line: $0) }.map(inOriginal)
         let lines = all.filter { CodePlace(line: $0) == nil }
         let hasStarted = lines.first == "{\"started\":true}"
         func value(_ line: Substring?) -> Value? { line.flatMap { try? Value(jsonMessage: Array($0.utf8)) } }
@@ -165,6 +172,9 @@ struct ModuleCheck: Sendable {
         let last = value(lines[..<end].last)
         if case .exited(0) = ending, let last, last["check"] != nil {
             result = CheckResult(step.rawValue, told: last)
+            for index in result.findings.indices {
+                result.findings[index].place = result.findings[index].place.map(inOriginal)
+            }
             result.setLocations(symbolizer)
             return (result, hasStarted)
         }

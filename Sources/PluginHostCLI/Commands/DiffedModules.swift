@@ -21,7 +21,9 @@ struct DiffedModules {
 
     /// Reads the modules at a path: a shared library, a folder, or the socket of a running host.
     init(at path: String, _ arguments: ParsedArguments) async throws(PluginError) {
-        guard let status = fileStatus(path) else { throw PluginError(.fileNotFound, "There is no file \(path.shortened).") }
+        guard let status = fileStatus(path) else {
+            throw PluginError(.fileNotFound, "There is no file \(path.shortened).")
+        }
         switch status.st_mode & S_IFMT {
         case S_IFSOCK:
             let host = try AttachedHost(path: path)

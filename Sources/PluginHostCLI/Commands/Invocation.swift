@@ -37,7 +37,8 @@ struct Invocation: Sendable {
         var arguments = arguments
         arguments.values[option.name] = nil
         return Invocation(
-            arguments: arguments, console: console, variables: variables, parameters: parameters, promptHost: promptHost)
+            arguments: arguments, console: console, variables: variables, parameters: parameters, promptHost: promptHost
+        )
     }
 
     /// Returns the running host that the command uses; `nil` if there is none, or if the command has one of its own.

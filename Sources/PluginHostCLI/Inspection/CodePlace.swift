@@ -39,12 +39,17 @@ struct CodeLocation: Hashable, Sendable {
         let line: Int
     }
 
-    /// `buy (/src/shop.c:12)`, `buy (libshop.so+0x10f9)` or `libshop.so+0x10f9`.
+    /// Whether it is code of `PluginABI`, which is a part of each module in Swift.
+    var isOfInterface = false
+
+    /// `buy (/src/shop.c:12)`, `buy (libshop.so+0x10f9)` or `libshop.so+0x10f9`. A name that is longer than a line, as
+    /// those of closures in Swift are, is left out where the line is known.
     var description: String {
         let library = place.file.split(separator: "/").last.map(String.init) ?? place.file
         let position =
             source.map { "\($0.file):\($0.line)" } ?? "\(library)+0x\(String(place.offset, radix: 16))"
-        return function.map { "\($0) (\(position))" } ?? position
+        guard let function, source == nil || function.count <= 80 else { return position }
+        return "\(function) (\(position))"
     }
 
     var record: Value {
@@ -53,14 +58,9 @@ struct CodeLocation: Hashable, Sendable {
             "line": source.map { .int($0.line) }, "offset": .int(Int(truncatingIfNeeded: place.offset)),
         ])
     }
-
-    /// Whether it is code of `PluginABI`, which is a part of each module in Swift.
-    var isOfInterface: Bool {
-        source?.file.contains("/Sources/PluginABI/") == true || function?.contains("PluginABI.") == true
-    }
 }
 
-/// Finds functions, source files and lines with `llvm-symbolizer` or `addr2line`, if one of them is installed.
+/// Finds functions, source files and lines with `addr2line` or `llvm-symbolizer`, if one of them is installed.
 struct Symbolizer: Sendable {
     /// How long the tool may take for one file.
     static let deadline = Duration.seconds(5)
@@ -70,7 +70,7 @@ struct Symbolizer: Sendable {
     private static let installed: String? = {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
         let folders = path.split(separator: ":").filter { $0.hasPrefix("/") }
-        return ["llvm-symbolizer", "addr2line"].lazy
+        return ["addr2line", "llvm-symbolizer"].lazy
             .flatMap { name in folders.lazy.map { "\($0)/\(name)" } }.first { access($0, X_OK) == 0 }
     }()
 
@@ -79,8 +79,12 @@ struct Symbolizer: Sendable {
         var known: [CodePlace: CodeLocation] = [:]
         for (file, places) in Dictionary(grouping: places, by: \.file) {
             for (place, lines) in zip(places, pairs(file, places)) {
+                let source = Self.source(lines.position)
                 known[place] = CodeLocation(
-                    place: place, function: Self.function(lines.function), source: Self.source(lines.position))
+                    place: place,
+                    function: namesNearest && source == nil ? nil : Self.function(lines.function), source: source,
+                    isOfInterface: source?.file.contains("/Sources/PluginABI/") == true
+                        || lines.function.hasPrefix("$s9PluginABI"))
             }
         }
         return places.map { known[$0] ?? CodeLocation(place: $0) }
@@ -94,16 +98,20 @@ struct Symbolizer: Sendable {
             ?? locations.first
     }
 
+    /// Whether the tool names the nearest function that it knows, however far away, if it does not know the right one.
+    private var namesNearest: Bool { tool?.hasSuffix("/llvm-symbolizer") == true }
+
     /// Runs the tool for places in one file. It prints two lines for each place.
     private func pairs(_ file: String, _ places: [CodePlace]) -> [(function: String, position: String)] {
         guard let tool else { return [] }
-        let style = tool.hasSuffix("/llvm-symbolizer") ? ["--output-style=GNU", "--no-inlines"] : []
+        let style = namesNearest ? ["--output-style=GNU", "--no-inlines"] : []
         let addresses = places.map { "0x" + String($0.offset, radix: 16) }
         // Its output goes to the descriptor of the report.
         let script = "exec \"$@\" >&\(ChildProcess.reportDescriptor) 2>/dev/null"
         let words = ["sh", "-c", script, "sh", tool] + style + ["-f", "-C", "-e", file] + addresses
         guard let child = try? ChildProcess(executable: "/bin/sh", arguments: words) else { return [] }
-        let (bytes, _) = child.collect(deadline: Self.deadline)
+        let (bytes, ending) = child.collect(deadline: Self.deadline)
+        guard ending == .exited(0) else { return [] }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
         return stride(from: 0, to: lines.count - 1, by: 2).map { (String(lines[$0]), String(lines[$0 + 1])) }
     }
