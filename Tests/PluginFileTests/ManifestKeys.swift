@@ -1,5 +1,6 @@
 import Foundation
 import PluginABI
+import PluginFile
 
 @testable import TestSupport
 
@@ -18,7 +19,8 @@ struct ManifestKeys {
     private let definitions: [String: Value]
 
     init() throws {
-        schema = try Value(json: String(contentsOfFile: "\(headers)/manifest.schema.json", encoding: .utf8))
+        let data = try Data(contentsOf: URL(filePath: "\(headers)/manifest.schema.json"))
+        schema = try Value(jsonFile: Array(data), code: .invalidValue, what: "The schema")
         definitions = schema["$defs"]?.map ?? [:]
     }
 
@@ -36,6 +38,8 @@ struct ManifestKeys {
 
             \(schema["description"]?.string ?? "") Modules in Swift do not write it: ``Module/manifest`` makes it.
 
+            A type is \(typeDescription)
+
             `scripts/manifest-keys` makes this article from `manifest.schema.json`, which stands beside `plugin_abi.h` and
             checks manifests in editors. Unknown keys are errors. A name consists of letters, digits, `_`, `.` and `-`, has at
             most 256 characters, and begins with a letter or `_`.
@@ -52,6 +56,12 @@ struct ManifestKeys {
             text += "\(table(definition))\n"
         }
         return text
+    }
+
+    /// What the schema says about types, as the rest of a sentence.
+    private var typeDescription: String {
+        let text = cell(definitions["valueType"]?["description"]?.string ?? "")
+        return text.prefix(1).lowercased() + text.dropFirst()
     }
 
     /// Returns the table of the keys of an object: those that are required, then the others, each by name.
@@ -86,7 +96,8 @@ struct ManifestKeys {
 
     private func type(_ property: Value) -> String {
         if let (name, definition) = referred(property) {
-            if Self.described.contains(name) || ["name", "version", "path"].contains(name) { return name }
+            if let (_, heading) = Self.sections.first(where: { $0.0 == name }) { return heading.lowercased() }
+            if ["name", "version", "path"].contains(name) { return name }
             return name == "valueType" ? "type" : type(definition)
         }
         if let choices = property["enum"]?.list {

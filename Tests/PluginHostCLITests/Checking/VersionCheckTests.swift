@@ -96,8 +96,11 @@ import Testing
         let socket = "\(folder.path)/s"
         let process = try host.start("run", "--socket", socket, "--trust")
         #expect(process.line { $0.contains("Listening on") } != nil)
-        // Not the file counts, but what was loaded from it.
         try module("1.1.0", "buy", "sell", "rent").build(into: new, as: "a.so")
+        // Not the file counts, but what was loaded from it.
+        try FileManager.default.moveItem(
+            atPath: folder.file("broken", "nonsense"), toPath: "\(host.plugins)/broken.tmp")
+        try #require(rename("\(host.plugins)/broken.tmp", "\(host.plugins)/a.so") == 0)
 
         let outcome = try program().run("diff", new, "--attach", socket, "--trust")
         #expect(outcome.code == 0, "\(outcome)")

@@ -70,12 +70,14 @@ import Testing
 
     @Test func `Results have the keys that the table lists`() async throws {
         let folder = try TemporaryFolder()
+        let plugins = try folder.folder("plugins")
         for name in ["libModuleA.so", "libModuleB.so"] { try folder.copy(built(name), as: "plugins/\(name)") }
-        var configuration = PluginHost.Configuration(folders: ["\(folder.path)/plugins"])
+        var configuration = PluginHost.Configuration(folders: [plugins])
         configuration.trustsEveryone = true
         configuration.watches = false
-        configuration.stagingFolder = try folder.folder("staging")
-        configuration.stateFolder = try folder.folder("state")
+        configuration.stagingFolder = "\(folder.path)/staging"
+        configuration.stateFolder = "\(folder.path)/state"
+        for path in [configuration.stagingFolder, configuration.stateFolder] { mkdir(path!, 0o700) }
         configuration.log = { _ in }
         let local = try LocalHost(starting: configuration)
         defer { local.end() }
