@@ -220,6 +220,65 @@ const char *plugin_host_module_on_stack(const ucontext_t *context) {
     return image ? image->label : NULL;
 }
 
+/* --------------------------------------------------------------------------------------------------------- places -- */
+
+static int places = -1; /* the descriptor */
+static pid_t places_of; /* the process that reports, not its children */
+
+void plugin_host_report_places(int descriptor) {
+    places_of = getpid();
+    __atomic_store_n(&places, descriptor, __ATOMIC_RELEASE);
+}
+
+const char *plugin_host_place(const void *address, uint64_t *offset) {
+#if __GLIBC_PREREQ(2, 35)
+    struct dl_find_object object;
+    if (!image_at((uintptr_t)address) || _dl_find_object((void *)address, &object) != 0) return NULL;
+    *offset = (uintptr_t)address - object.dlfo_link_map->l_addr;
+    return object.dlfo_link_map->l_name;
+#else
+    (void)address, (void)offset;
+    return NULL;
+#endif
+}
+
+/* Writes the place of an instruction, if it is in the code of a module. */
+static int write_place(uintptr_t address) {
+    uint64_t offset;
+    const char *path = plugin_host_place((const void *)address, &offset);
+    char line[4096 + 32] = "place ";
+    size_t length = strlen(line), count = path ? strlen(path) : 0;
+    if (count == 0 || count > 4096) return 0;
+    for (int shift = 60; shift >= 0; shift -= 4) line[length++] = "0123456789abcdef"[offset >> shift & 15];
+    line[length++] = ' ';
+    memcpy(line + length, path, count);
+    length += count;
+    line[length++] = '\n';
+    return write(places, line, length) == (ssize_t)length;
+}
+
+struct places {
+    uintptr_t interrupted;
+    int count;
+};
+
+static _Unwind_Reason_Code find_place(struct _Unwind_Context *context, void *data) {
+    struct places *found = data;
+    int is_exact = 0;
+    uintptr_t address = _Unwind_GetIPInfo(context, &is_exact);
+    if (address == found->interrupted) return _URC_NO_REASON;
+    /* A return address is that of the instruction after the call. */
+    found->count += write_place(is_exact ? address : address - 1);
+    return found->count < 16 ? _URC_NO_REASON : _URC_NORMAL_STOP;
+}
+
+void plugin_host_write_places(const ucontext_t *context) {
+    if (__atomic_load_n(&places, __ATOMIC_ACQUIRE) < 0 || getpid() != places_of) return;
+    struct places found = {.interrupted = interrupted_at(context)};
+    found.count = write_place(found.interrupted);
+    _Unwind_Backtrace(find_place, &found);
+}
+
 /* The file of the innermost call of this thread, or that of its step. */
 static uint64_t file_of_thread(void) {
     const plugin_host_thread *thread = plugin_host_this_thread;

@@ -11,6 +11,9 @@
 const char *plugin_host_module_on_stack(const ucontext_t *context);
 /* The number of the file whose code was interrupted. Async-signal-safe. */
 uint64_t plugin_host_culprit(const ucontext_t *context);
+/* Writes the lines of plugin_host_report_places. The stack is unwound, which may fault or never end if the stack is
+ * damaged: call it last. */
+void plugin_host_write_places(const ucontext_t *context);
 /* The function with which this thread began; 0 if it is unknown. */
 extern __thread uintptr_t plugin_host_thread_origin;
 /* Writes {"KIND":NUMBER} to each journal. Async-signal-safe. */

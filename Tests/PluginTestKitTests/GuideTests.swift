@@ -76,7 +76,7 @@ import Testing
 
     @Test(arguments: [
         "YourFirstModule", "Objects", "StateAcrossReplacement", "Threads", "Errors", "ValuesAndLifetimes",
-        "TypesInTheManifest", "PluginABI", "PluginTestKit",
+        "TypesInTheManifest", "ServicesRoutesAndEvents", "Configuration", "PluginABI", "PluginTestKit",
     ])
     func `Every piece of Swift in the guide compiles`(article: String) async throws {
         let library = article == "PluginTestKit" ? article : "PluginABI"

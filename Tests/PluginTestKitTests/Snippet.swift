@@ -9,7 +9,7 @@ struct Snippet {
         let first = code.prefix { $0 != "\n" }
         if code.contains("import ") {
             file = code
-        } else if ["Target(", "ObjectType(", "Action(", "On(", "Requires("].contains(where: first.hasPrefix) {
+        } else if Self.parts.contains(where: first.hasPrefix) {
             let part = first.hasPrefix("Action(") ? "Target(\"T\") {\n\(code)\n}" : code
             file = Self.surroundings + "let manifest = Manifest(\"M\", version: \"1.0.0\") {\n\(part)\n}\n"
         } else if first.hasPrefix("struct ") || first.hasPrefix("static ") {
@@ -20,6 +20,9 @@ struct Snippet {
                 + "func snippet(_ context: HostContext, _ host: PluginHost, _ bench: TestBench) async throws {\n\(code)\n}\n"
         }
     }
+
+    /// How the parts of a manifest begin.
+    private static let parts = ["Target(", "ObjectType(", "Action(", "On(", "Requires(", "Subscribe {"]
 
     /// Declarations that the articles assume.
     private static let surroundings = """

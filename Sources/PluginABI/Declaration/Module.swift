@@ -7,7 +7,8 @@
 ///     @_cdecl("plugin_module_entry")
 ///     public func entry() -> UnsafePointer<plugin_module> { Shop.export() }
 ///
-/// The entry function must be `public`; otherwise its symbol is not exported.
+/// The entry function must be `public`; otherwise a release build does not export its symbol. (A debug build of SwiftPM
+/// does.)
 public protocol Module {
     /// The name and version of the module, and what it offers.
     static var manifest: Manifest { get }

@@ -4,6 +4,8 @@ package import PluginABI
 package struct ELFExports: Sendable, Equatable {
     /// The names of those that are not of Swift, sorted.
     package var names: [String] = []
+    /// The address of each of them in the file.
+    package var addresses: [String: UInt64] = [:]
     /// The number of Swift symbols, whose names contain the name of their Swift module.
     package var swiftCount = 0
 }
@@ -30,6 +32,7 @@ extension ELFSymbols {
                 exports.swiftCount += 1
             } else if !Self.expected.contains(name) {
                 exports.names.append(name)
+                exports.addresses[name] = symbol.value
             }
         }
         exports.names.sort()

@@ -32,7 +32,7 @@ struct ActionCheck: Sendable {
     var targetCalls: [CheckedCall] { manifest.actions.map { CheckedCall($0.target, $0.action) } }
 
     /// Returns all actions of targets, and those of the objects that actions return: one object of each type.
-    private func calls(_ values: inout SeededValues) async -> [CheckedCall] {
+    func calls(_ values: inout SeededValues) async -> [CheckedCall] {
         var calls = targetCalls
         var types: Set<String> = []
         var next = 0
@@ -106,7 +106,7 @@ struct ActionCheck: Sendable {
                 if error?.code != code {
                     result.fail(
                         "\(call.title) with \(what) ended with \(error?.code.rawValue ?? "a result"), not with "
-                            + "\(code).")
+                            + "\(code).", about: call)
                 }
             }
             func accept(_ parameters: [String: Value]) async {
@@ -166,7 +166,7 @@ struct ActionCheck: Sendable {
         switch outcome {
         case .success(let value):
             if let mismatch = manifest.declared.mismatch(of: value, call.title) {
-                result.fail("\(call.title) \(mismatch) Correct the value, or what is declared.")
+                result.fail("\(call.title) \(mismatch) Correct the value, or what is declared.", about: call)
                 return
             }
             guard action.result != .any, value.kind != action.result else { return }
@@ -174,16 +174,16 @@ struct ActionCheck: Sendable {
             if action.result == .double, value.kind == .int { return }
             result.fail(
                 "\(call.title) is declared to return \(action.result), but returned a value of type \(value.kind). "
-                    + "Correct its \"result\".")
+                    + "Correct its \"result\".", about: call)
         case .failure(let error):
             switch error.code {
-            case .noReply: result.fail("\(error.message) Answer every call.")
-            case .invalidResult: result.fail(error.message)
+            case .noReply: result.fail("\(error.message) Answer every call.", about: call)
+            case .invalidResult: result.fail(error.message, about: call)
             default:
                 guard error.source == manifest.name, error.message.isEmpty else { return }
                 result.warn(
                     "\(call.title) failed with the code “\(error.code)” and no message. Add a message that says what "
-                        + "happened, and what to do.")
+                        + "happened, and what to do.", about: call)
             }
         }
     }
@@ -238,14 +238,15 @@ struct ActionCheck: Sendable {
             if case .failure(let error) = outcome, error.code == .deadlineExceeded {
                 result.fail(
                     "\(call.title) did not reply within \(inSeconds(timeout)). Answer every call. If the action "
-                        + "intentionally takes longer, pass a longer '--timeout', of which each call gets a quarter.")
+                        + "intentionally takes longer, pass a longer '--timeout', of which each call gets a quarter.",
+                    about: call)
             }
             if let message = log.undeclaredType {
-                result.fail(message, advice: "Declare it in \"types\".")
+                result.fail(message, advice: "Declare it in \"types\".", about: call)
             }
             if log.staleReplies > before {
                 result.fail(
-                    "\(call.title) replied twice, or to another action's call. Answer each call once.")
+                    "\(call.title) replied twice, or to another action's call. Answer each call once.", about: call)
             }
             if case .success(let value) = outcome { calls += objectCalls(of: value, &types) }
         }

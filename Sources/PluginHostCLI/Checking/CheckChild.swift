@@ -39,6 +39,7 @@ struct CheckChild: Codable, Sendable {
         ChildReport.begin(endingAfter: child.seconds + 1)
         endWithParent(removing: folder)
         PluginHost.installFatalSignalReport()
+        ChildReport.reportPlaces()
         let copies = step == .replacement ? try? child.withCopies(in: folder) : nil
         let module = CheckedModule(manifest: CheckedManifest(manifest), check: copies ?? child, folder: folder)
         let output = CheckedOutput(folder: folder)
@@ -84,6 +85,7 @@ struct CheckChild: Codable, Sendable {
             case .replacement: await check.replacement(&result)
             }
             module.endIfCrashed(host)
+            result.setPlaces(host.function(of:))
         } catch {
             result.fail(error.message)
         }

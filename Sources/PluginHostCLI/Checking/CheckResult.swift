@@ -12,9 +12,23 @@ struct CheckResult: Sendable {
         var message: String
         /// What to do about it, as a sentence. It is shown once for several findings that have the same.
         var advice = ""
+        /// The action that it is about: `Target/action` or `Type#action`.
+        var action: String? = nil
+        /// Where the code is that it is about.
+        var place: CodePlace? = nil
+        var location: CodeLocation? = nil
 
-        /// The message and the advice.
-        var text: String { advice.isEmpty ? message : "\(message) \(advice)" }
+        /// The message and the location.
+        var statement: String { location.map { "\(message) In \($0.description)." } ?? message }
+        /// The message, the location and the advice.
+        var text: String { advice.isEmpty ? statement : "\(statement) \(advice)" }
+
+        var record: Value {
+            .entries([
+                "failure": .bool(isFailure), "message": .string(text), "advice": .string(advice),
+                "action": action.map(Value.string), "place": place?.record, "location": location?.record,
+            ])
+        }
     }
 
     /// The name of the check.
@@ -32,12 +46,35 @@ struct CheckResult: Sendable {
         return findings.isEmpty ? .pass : .warning
     }
 
-    mutating func fail(_ message: String, advice: String = "") {
-        add(Finding(isFailure: true, message: message, advice: advice))
+    /// - Parameters:
+    ///   - advice: What to do about it.
+    ///   - call: The call that the finding is about.
+    mutating func fail(_ message: String, advice: String = "", about call: CheckedCall? = nil) {
+        add(Finding(isFailure: true, message: message, advice: advice, action: call?.title))
     }
 
-    mutating func warn(_ message: String, advice: String = "") {
-        add(Finding(isFailure: false, message: message, advice: advice))
+    mutating func warn(_ message: String, advice: String = "", about call: CheckedCall? = nil) {
+        add(Finding(isFailure: false, message: message, advice: advice, action: call?.title))
+    }
+
+    /// Sets the places of the actions that findings are about. Called in the process of the check.
+    ///
+    /// - Parameter function: Returns the function of an action.
+    mutating func setPlaces(_ function: (String) -> UnsafeRawPointer?) {
+        for index in findings.indices {
+            findings[index].place = findings[index].action.flatMap(function).flatMap(CodePlace.init(of:))
+        }
+    }
+
+    /// Sets the locations of the findings that have places. The functions of actions in Swift are those of `PluginABI`,
+    /// and no location.
+    mutating func setLocations(_ symbolizer: Symbolizer) {
+        let locations = symbolizer.locations(of: findings.compactMap(\.place))
+        for index in findings.indices {
+            guard let location = locations.first(where: { $0.place == findings[index].place }) else { continue }
+            findings[index].place = nil
+            if location.function != nil, !location.isOfInterface { findings[index].location = location }
+        }
     }
 
     private mutating func add(_ finding: Finding) {
@@ -61,7 +98,7 @@ struct CheckResult: Sendable {
         var messages = findings.isEmpty ? [summary] : []
         for (index, finding) in shown.enumerated() {
             let isRepeated = index + 1 < shown.count && shown[index + 1].advice == finding.advice
-            messages.append(isRepeated ? finding.message : finding.text)
+            messages.append(isRepeated ? finding.statement : finding.text)
         }
         if !isSkipped { messages += notes }
         // Further findings are indented below the first.
@@ -78,10 +115,7 @@ struct CheckResult: Sendable {
         [
             "check": .string(check), "outcome": .string(outcome.rawValue),
             "summary": .string(outcome == .failure ? sorted.first?.text ?? summary : summary),
-            "findings": .list(
-                sorted.map {
-                    ["failure": .bool($0.isFailure), "message": .string($0.text), "advice": .string($0.advice)]
-                }),
+            "findings": .list(sorted.map(\.record)),
             "notes": .list(notes.map(Value.string)),
         ]
     }
@@ -96,7 +130,9 @@ extension CheckResult {
         findings = told.list("findings").map {
             let (text, advice) = ($0.text("message"), $0.text("advice"))
             let message = advice.isEmpty ? text : String(text.dropLast(advice.count + 1))
-            return Finding(isFailure: $0["failure"] == true, message: message, advice: advice)
+            return Finding(
+                isFailure: $0["failure"] == true, message: message, advice: advice, action: $0["action"]?.string,
+                place: CodePlace($0["place"]))
         }
     }
 }

@@ -8,9 +8,6 @@ struct CheckedCall: Sendable {
     let action: CheckedManifest.Action
     private let receiver: Receiver
 
-    /// The target; `nil` for an action of an object.
-    var target: String? { if case .target(let name) = receiver { name } else { nil } }
-
     private enum Receiver: Sendable {
         case target(String)
         case object(Object)
@@ -22,6 +19,16 @@ struct CheckedCall: Sendable {
 
     init(_ object: Object, _ type: String, _ action: CheckedManifest.Action) {
         (title, self.action, receiver) = ("\(type)#\(action.name)", action, .object(object))
+    }
+
+    /// Performs the call with parameters that the action may use until this returns. Ignores the outcome.
+    func perform(lending entries: UnsafeBufferPointer<plugin_entry>, in host: PluginHost, timeout: Duration) {
+        switch receiver {
+        case .target(let target):
+            host.call(target, action.name, lending: entries, timeout: timeout, { _, _, _ in }, nil)
+        case .object(let object):
+            host.call(object, action.name, lending: entries, timeout: timeout, { _, _, _ in }, nil)
+        }
     }
 
     func perform(

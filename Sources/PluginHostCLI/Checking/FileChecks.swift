@@ -8,7 +8,7 @@ enum FileChecks {
     /// Returns the results of these checks, given the output of `inspect` for a file.
     static func all(_ report: Value, file: String) -> [CheckResult] {
         [
-            libraries(report["elf"] ?? nil, file), symbols(report["elf"] ?? nil),
+            libraries(report["elf"] ?? nil, file), symbols(report["elf"] ?? nil, file),
             names(CheckedManifest(report["manifest"] ?? nil), file), routes(report["manifest"] ?? nil),
         ]
     }
@@ -62,32 +62,34 @@ enum FileChecks {
 
     // MARK: Symbols
 
-    private static func symbols(_ elf: Value) -> CheckResult {
+    private static func symbols(_ elf: Value, _ file: String) -> CheckResult {
         let exports = elf.texts("exports")
         let swiftCount = elf["swiftExports"]?.int ?? 0
-        let ofSwift =
-            swiftCount > 0 ? ", and \(counted(swiftCount, "Swift name")), which contain that of their Swift module" : ""
-        var result = CheckResult(check: "symbols", summary: "only the entry function is exported\(ofSwift)")
+        let summary =
+            swiftCount > 0
+            ? "exported are the entry function and \(counted(swiftCount, "Swift name")), which hosts keep apart by file"
+            : "only the entry function is exported"
+        var result = CheckResult(check: "symbols", summary: summary)
         let advice = "Make them static, or compile with -fvisibility=hidden."
         let clashing = exports.filter { dlsym(nil, $0) != nil }
         if !clashing.isEmpty {
             result.fail(
-                "It exports \(listed(clashing)), and so does the program: the module's calls would reach the program's "
+                "It exports \(listed(clashing, file)), and so does the program: the module's calls would reach the program's "
                     + "functions.",
                 advice: advice)
         }
         let others = exports.filter { !clashing.contains($0) }
         if !others.isEmpty {
             result.warn(
-                "It exports \(listed(others)), which can clash when several modules are linked into one program.",
+                "It exports \(listed(others, file)), which can clash when several modules are linked into one program.",
                 advice: advice)
         }
         return result
     }
 
-    private static func listed(_ names: [String]) -> String {
+    private static func listed(_ names: [String], _ file: String) -> String {
         let more = names.count > 5 ? " and \(names.count - 5) more" : ""
-        return names.prefix(5).joined(separator: ", ") + more
+        return Symbolizer().located(Array(names.prefix(5)), in: file).joined(separator: ", ") + more
     }
 
     // MARK: Routes

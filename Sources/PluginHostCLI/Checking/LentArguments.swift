@@ -80,24 +80,23 @@ struct LentArguments {
 }
 
 extension ActionCheck {
-    /// Calls every action of a target with arguments that are taken away when it has returned, then calls all again.
+    /// Calls every action with arguments that are taken away when it has returned, then calls all again.
     func arguments(_ result: inout CheckResult) async {
         var values = SeededValues(seed: seed)
         var count = 0
-        for call in targetCalls {
+        let calls = await calls(&values)
+        for call in calls {
             for _ in 0..<2 {
-                guard let target = call.target,
-                    let lent = LentArguments(Parameters(ordinary(call.action, &values)))
-                else { continue }
+                guard let lent = LentArguments(Parameters(ordinary(call.action, &values))) else { continue }
                 progress("\(call.title), whose arguments are taken away when it returns")
-                host.call(target, call.action.name, lending: lent.entries, timeout: timeout, { _, _, _ in }, nil)
+                call.perform(lending: lent.entries, in: host, timeout: timeout)
                 lent.takeAway()
                 count += 1
             }
         }
         // Threads of the module, and replies of asynchronous actions, come a little later.
         try? await Task.sleep(for: .milliseconds(100))
-        for call in targetCalls { _ = await outcome(call, ordinary(call.action, &values)) }
+        for call in calls { _ = await outcome(call, ordinary(call.action, &values)) }
         result.summary = "\(counted(count, "call")) whose arguments are taken away when the action returns"
     }
 }

@@ -23,6 +23,7 @@ struct ModuleCheck: Sendable {
     let lastVersion: String?
     /// The file of a façade that is to be up to date.
     let facade: String?
+    let symbolizer = Symbolizer()
 
     struct Report: Sendable {
         var module: CheckedManifest?
@@ -138,6 +139,13 @@ struct ModuleCheck: Sendable {
 
     // MARK: One step
 
+    /// Returns a place in the copy of a file that a host has opened as one in the file itself: the copy may be gone.
+    private func inOriginal(_ place: CodePlace) -> CodePlace {
+        let name = (place.file as NSString).lastPathComponent
+        let file = ([path] + others.map(Self.absolute)).first { ($0 as NSString).lastPathComponent == name }
+        return CodePlace(file: file ?? place.file, offset: place.offset)
+    }
+
     /// Runs a step in a child process. Returns its result, and whether the module has become active, which only
     /// `lifecycle` reports.
     private func perform(
@@ -153,7 +161,9 @@ struct ModuleCheck: Sendable {
         ).write(to: folder)
         let (bytes, ending) = try ChildProcess(arguments: ["pluginhost", CheckChild.word, folder])
             .collect(deadline: deadline)
-        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+        let all = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+        let stack = all.compactMap { CodePlace(line: $0) }.map(inOriginal)
+        let lines = all.filter { CodePlace(line: $0) == nil }
         let hasStarted = lines.first == "{\"started\":true}"
         func value(_ line: Substring?) -> Value? { line.flatMap { try? Value(jsonMessage: Array($0.utf8)) } }
         // Several threads may report the crash of an isolated module.
@@ -161,24 +171,30 @@ struct ModuleCheck: Sendable {
         let crash = end < lines.endIndex ? value(lines[end])?["crash"]?.string : nil
         let last = value(lines[..<end].last)
         if case .exited(0) = ending, let last, last["check"] != nil {
-            return (CheckResult(step.rawValue, told: last), hasStarted)
+            result = CheckResult(step.rawValue, told: last)
+            for index in result.findings.indices {
+                result.findings[index].place = result.findings[index].place.map(inOriginal)
+            }
+            result.setLocations(symbolizer)
+            return (result, hasStarted)
         }
         let call = last?["at"]?.string
         let location = call.map { " at \($0)" } ?? ""
-        let advice = call != nil || step == .lifecycle ? " \(step.advice)" : ""
+        let advice = call != nil || step == .lifecycle ? step.advice : ""
         if let crash {
-            result.fail("It crashes the process\(location): \(crash)\(advice)")
+            result.fail("It crashes the process\(location): \(crash)", advice: advice)
             return (result, hasStarted)
         }
         switch ending {
         case .killed(let signal):
-            result.fail("It crashes the process\(location): \(SignalName.of(signal)).\(advice)")
+            result.fail("It crashes the process\(location): \(SignalName.of(signal)).", advice: advice)
+            result.findings[0].location = symbolizer.location(ofCrash: stack)
         case .overdue:
             let count = lines.count { $0.hasPrefix("{\"at\":") }
             let progress = call.map { ", after \(counted(count, "call")); the last to begin was \($0)" } ?? ""
             result.fail(
                 "The check did not end within \(inSeconds(deadline)), its deadline\(progress). If the calls "
-                    + "intentionally take longer, pass a longer '--timeout'.\(advice)")
+                    + "intentionally take longer, pass a longer '--timeout'.", advice: advice)
         case .exited(let code):
             result.fail(
                 "It ends the process with exit code \(code)\(location): this would end the host, too. Never call exit.")

@@ -199,9 +199,9 @@ extension RaceCheck {
             if case .failure(let error) = reply, case .success = expected, error.source == manifest.name,
                 ![.invalidResult, .noReply].contains(error.code)
             {
-                result.warn(message, advice: CheckStep.concurrent.advice)
+                result.warn(message, advice: CheckStep.concurrent.advice, about: trial.call)
             } else {
-                result.fail(message, advice: CheckStep.concurrent.advice)
+                result.fail(message, advice: CheckStep.concurrent.advice, about: trial.call)
             }
         }
         result.summary = "all actions on \(threads) threads at once, with the replies of one thread"

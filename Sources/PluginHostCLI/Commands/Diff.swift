@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import PluginABI
 internal import PluginFile
 
@@ -6,32 +5,33 @@ internal import PluginFile
 enum Diff: Command {
     static let specification = CommandSpecification(
         name: "diff",
-        overview: "Show what has changed from one version of a module to another, or between two folders.",
+        overview: "Show what has changed from one version of modules to another.",
         discussion:
             "This compares manifests: what was added, changed and removed, what of it breaks callers, and whether the "
-            + "version of each module says so by the rules of Semantic Versioning. Modules of two folders are compared "
-            + "by name. The exit code is 0 if the versions say what has changed, and 65 if one does not, or if a module "
+            + "version of each module says so by the rules of Semantic Versioning. Modules of folders and of running "
+            + "hosts are compared by name. With one argument, the old modules are those that the running host serves. "
+            + "The exit code is 0 if the versions say what has changed, and 65 if one does not, or if a module "
             + "was removed.",
         arguments: [
-            ArgumentSpecification(name: "old", kind: .file, help: "A shared library, or a folder of them."),
-            ArgumentSpecification(name: "new", kind: .file, help: "The one to compare it with."),
+            ArgumentSpecification(
+                name: "old", kind: .file,
+                help: "A shared library, a folder of them, or the socket of a running host."),
+            ArgumentSpecification(name: "new", isRequired: false, kind: .file, help: "What to compare with it."),
         ],
-        options: [.trust, .timeout, .json])
+        options: [
+            .trust,
+            OptionSpecification(
+                name: "--timeout", value: "seconds",
+                help: "How long the code of each file may take to describe it. (default: 10)"), .attach, .json,
+        ])
 
     static func run(_ invocation: Invocation) async throws(PluginError) {
-        let arguments = invocation.arguments
-        let old = try modules(of: arguments.positionals[0], arguments)
-        let new = try modules(of: arguments.positionals[1], arguments)
-        let isOfFiles = old.isFile && new.isFile
-        guard old.isFile == new.isFile else {
-            throw .usage("One is a file, the other a folder. Compare two files, or two folders.")
-        }
+        let (old, new) = try await sides(invocation)
         var records: [Value] = []
         var wrong: [String] = []
-        let names = isOfFiles ? [new.names[0]] : Array(Set(old.names + new.names)).sorted()
-        for name in names {
-            let before = isOfFiles ? old.manifests[0] : old.manifest(of: name)
-            let record = try compare(name, before, isOfFiles ? new.manifests[0] : new.manifest(of: name))
+        for name in try names(old, new) {
+            let before = old.isFile && new.isFile ? old.manifests[0] : old.manifest(of: name)
+            let record = try compare(name, before, new.manifest(of: name))
             records.append(record)
             if record["passed"] == false { wrong.append(name) }
             if !invocation.isJSON { show(record, invocation.console) }
@@ -40,37 +40,40 @@ enum Diff: Command {
         guard !wrong.isEmpty else { return }
         throw PluginError(
             .checkFailed,
-            "\(counted(wrong.count, "module")) of \(names.count) would surprise callers: \(wrong.joined(separator: ", "))."
-        )
+            "\(counted(wrong.count, "module")) of \(records.count) would surprise callers: "
+                + "\(wrong.joined(separator: ", ")).")
     }
 
-    /// The manifests of a file or a folder, in the order of their names.
-    private struct Modules {
-        let isFile: Bool
-        let manifests: [Value]
-        var names: [String] { manifests.map { $0.text("name") } }
-        /// The manifest of a module; of its highest version, if there are several.
-        func manifest(of name: String) -> Value? {
-            manifests.filter { $0["name"]?.string == name }
-                .max { SemanticVersion($0.text("version")) ?? .lowest < SemanticVersion($1.text("version")) ?? .lowest }
+    private static func sides(
+        _ invocation: Invocation
+    ) async throws(PluginError) -> (old: DiffedModules, new: DiffedModules) {
+        let arguments = invocation.arguments
+        let paths = arguments.positionals
+        if paths.count == 2 {
+            guard !invocation.has(.attach) else {
+                throw .usage(
+                    "With '\(OptionSpecification.attach.name)', name only the new modules: the old ones are those that "
+                        + "the host serves.")
+            }
+            return (try await DiffedModules(at: paths[0], arguments), try await DiffedModules(at: paths[1], arguments))
         }
+        guard let host = try invocation.without(.trust).runningHost() else {
+            throw .usage(
+                "There is no running host to compare \(paths[0].shortened) with. Name two files or folders, or the socket of "
+                    + "a host with '\(OptionSpecification.attach.name)'.")
+        }
+        defer { host.end() }
+        return (try await DiffedModules(of: host, arguments), try await DiffedModules(at: paths[0], arguments))
     }
 
-    private static func modules(of path: String, _ arguments: ParsedArguments) throws(PluginError) -> Modules {
-        var isFolder = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
-            throw PluginError(.fileNotFound, "There is no file \(path.shortened).")
+    /// Returns the names of the modules to compare.
+    private static func names(_ old: DiffedModules, _ new: DiffedModules) throws(PluginError) -> [String] {
+        if old.isFile, new.isFile || new.isHost { return new.isFile ? new.names : old.names }
+        if new.isFile, old.isHost { return new.names }
+        guard old.isFile == new.isFile else {
+            throw .usage("One is a file, the other a folder. Compare two files, or two folders.")
         }
-        let names = isFolder ? (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] : []
-        let files =
-            isFolder ? names.filter { $0.hasSuffix(".so") && !$0.hasPrefix(".") }.map { "\(path)/\($0)" } : [path]
-        var manifests: [Value] = []
-        for file in files.sorted() {
-            let inspection = Inspection(
-                file: file, trustsEveryone: arguments.has(.trust), deadline: try arguments.timeout, endsSoon: true)
-            manifests.append(try inspection.run()["manifest"] ?? nil)
-        }
-        return Modules(isFile: !isFolder, manifests: manifests)
+        return Set(old.names + new.names).sorted()
     }
 
     private static func compare(_ name: String, _ old: Value?, _ new: Value?) throws(PluginError) -> Value {
@@ -117,8 +120,4 @@ enum Diff: Command {
         for change in changes { console.print("  " + change.text("text").printable) }
         for problem in record.list("problems") { console.print("  " + (problem.string ?? "").printable) }
     }
-}
-
-extension SemanticVersion {
-    fileprivate static var lowest: SemanticVersion { SemanticVersion(0, 0, 0) }
 }

@@ -32,6 +32,15 @@ struct Invocation: Sendable {
         return try LocalHost(starting: configuration)
     }
 
+    /// Returns the invocation without an option that does not concern the host.
+    func without(_ option: OptionSpecification) -> Invocation {
+        var arguments = arguments
+        arguments.values[option.name] = nil
+        return Invocation(
+            arguments: arguments, console: console, variables: variables, parameters: parameters, promptHost: promptHost
+        )
+    }
+
     /// Returns the running host that the command uses; `nil` if there is none, or if the command has one of its own.
     ///
     /// - Parameter advice: What the command can do if the host on the default socket does not answer, besides waiting.

@@ -2,8 +2,8 @@ internal import PluginABI
 internal import PluginHost
 
 /// A method of a host that commands call, directly or over the control socket. A method has the name of its command,
-/// and returns the JSON that the command prints with `--json`. Only `types` and `actions`, which other commands use, have
-/// no command of their name.
+/// and returns the JSON that the command prints with `--json`. Only `types`, `actions` and `manifest`, which other commands
+/// use, have no command of their name.
 struct HostMethod: Sendable {
     let name: String
     let parameters: [String]
@@ -71,6 +71,9 @@ struct HostMethod: Sendable {
                 endsSoon: false
             ).run()
         },
+        HostMethod("manifest", ["name", "timeout"], runsModules: true) { service, parameters in
+            try service.manifest(of: parameters.text("name"), deadline: parameters.timeout)
+        },
         HostMethod("remove", ["name", "force", "dryRun"]) { service, parameters in
             let (name, force) = try (parameters.text("name"), parameters.flag("force"))
             let isDryRun = try parameters.flag("dryRun")
@@ -116,6 +119,23 @@ extension LocalHost {
     fileprivate var modules: Value {
         let interceptors = host.interceptors
         return .list(host.modules.map { $0.record(with: interceptors) })
+    }
+
+    /// Returns the file and the manifest of a module that serves, with the types that its code derives if that code ends
+    /// in time; `notes` says what they lack. The code runs in a process of its own.
+    fileprivate func manifest(of name: String, deadline: Duration?) throws(PluginError) -> Value {
+        let served = try host.servedManifest(of: name)
+        var (manifest, notes) = (try Value(json: served.text), Value?.none)
+        if let copy = served.copy {
+            do throws(PluginError) {
+                // The host has accepted the file that it has copied.
+                let report = try Inspection(file: copy, trustsEveryone: true, deadline: deadline, endsSoon: false).run()
+                (manifest, notes) = (report["manifest"] ?? manifest, report["notes"])
+            } catch {
+                notes = ["The types are not known. \(error.message)"]
+            }
+        }
+        return .entries(["file": .string(served.file), "manifest": manifest, "notes": notes])
     }
 
     /// The processes of isolated modules, those that still drain included.

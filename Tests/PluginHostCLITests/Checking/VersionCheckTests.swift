@@ -68,4 +68,60 @@ import Testing
         #expect(try program().run("diff", "\(folder.path)/old", "\(folder.path)/new/c.so", "--trust").code == 64)
         #expect(try program().run("diff", "\(folder.path)/old", "/missing", "--trust").code == 66)
     }
+
+    @Test func `A library that a module brings along is no module of its folder`() throws {
+        let folder = try TemporaryFolder()
+        let library = try CFixture.build("int helper(void) { return 1; }", [])
+        try folder.copy(library, as: "libhelper.so")
+        var module = module("1.0.0")
+        module.code = "extern int helper(void);"
+        module.activate = "helper();"
+        let flags = ["-L\(folder.path)", "-l:libhelper.so", "-Wl,-rpath,$ORIGIN"]
+        try folder.copy(module.build(flags), as: "good.so")
+        let outcome = try program().run("diff", folder.path, folder.path, "--trust")
+        #expect(outcome.code == 0 && outcome.output == "Good 1.0.0: the same interface\n", "\(outcome)")
+        try folder.copy(library, as: "other.so")
+        let other = try program().run("diff", folder.path, folder.path, "--trust")
+        #expect(other.code == 65 && other.errors.contains("other.so"), "\(other)")
+    }
+
+    @Test func `What a running host serves is compared with a folder`() throws {
+        let folder = try TemporaryFolder()
+        let new = try folder.folder("new")
+        let first = try module("1.0.0", "buy", "sell").build()
+        let host = try HostProgram()
+        try copyFile(first, to: "\(host.plugins)/a.so")
+        try copyFile(built("libDesk.so"), to: "\(host.plugins)/libDesk.so")
+        try copyFile(built("libDesk.so"), to: "\(new)/libDesk.so")
+        let socket = "\(folder.path)/s"
+        let process = try host.start("run", "--socket", socket, "--trust")
+        #expect(process.line { $0.contains("Listening on") } != nil)
+        try module("1.1.0", "buy", "sell", "rent").build(into: new, as: "a.so")
+        // Not the file counts, but what was loaded from it.
+        try FileManager.default.moveItem(
+            atPath: folder.file("broken", "nonsense"), toPath: "\(host.plugins)/broken.tmp")
+        try #require(rename("\(host.plugins)/broken.tmp", "\(host.plugins)/a.so") == 0)
+
+        let outcome = try program().run("diff", new, "--attach", socket, "--trust")
+        #expect(outcome.code == 0, "\(outcome)")
+        let desk = try #require(outcome.output.split(separator: "\n").first)
+        #expect(desk.hasPrefix("Desk ") && desk.hasSuffix(": the same interface"), "\(outcome)")
+        #expect(outcome.output.hasSuffix("\nGood 1.0.0 → 1.1.0\n  added Good/rent\n"), "\(outcome)")
+        let asked = try program().run("diff", new, "--trust", environment: ["PLUGINHOST_SOCKET": socket])
+        #expect(asked.output == outcome.output && asked.errors.contains("Using the host on \(socket)"))
+
+        // The other way round: the new version is the one that is served.
+        let back = try program().run("diff", new, socket, "--trust", "--json")
+        let record = try Value(json: back.output)[1]
+        #expect(back.code == 65 && record?["problems"]?[0]?.string?.contains("lower than 1.1.0") == true, "\(back)")
+        let file = try program().run("diff", "--attach", socket, "\(new)/a.so", "--trust")
+        #expect(file.code == 0 && file.output == "Good 1.0.0 → 1.1.0\n  added Good/rent\n", "\(file)")
+
+        try FileManager.default.removeItem(atPath: "\(new)/libDesk.so")
+        let removed = try program().run("diff", new, "--attach", socket, "--trust")
+        #expect(removed.code == 65 && removed.output.contains(" was removed\n"), "\(removed)")
+        #expect(try program().run("diff", new, new, "--attach", socket).code == 64)
+        let none = try program().run("diff", new, environment: ["PLUGINHOST_SOCKET": "\(folder.path)/none"])
+        #expect(none.code == 64 && none.errors.contains("no running host"), "\(none)")
+    }
 }

@@ -1,0 +1,29 @@
+package import PluginABI
+import PluginFile
+
+/// The manifest of a module that serves.
+package struct ServedManifest: Sendable {
+    /// The file that the module was loaded from. It may have changed since.
+    package let file: String
+    /// The copy of that file that was opened; `nil` if the module is part of the program.
+    package let copy: String?
+    /// The JSON, without the types that the module derives from its code.
+    package let text: String
+}
+
+extension PluginHost {
+    /// Returns the manifest of the module that serves under a name. Runs no code of the module.
+    ///
+    /// - Throws: ``/PluginABI/PluginError/Code/unknownModule``.
+    package func servedManifest(of name: String) throws(PluginError) -> ServedManifest {
+        let generations = calls.registry.table.generations
+        guard let generation = generations.first(where: { $0.name == name }), let module = generation.module else {
+            throw PluginError(
+                .unknownModule,
+                "No module “\(name.shortened)” serves.\(didYouMean(name, generations.map(\.name)))")
+        }
+        return ServedManifest(
+            file: module.file, copy: module.staged.source == .file ? generation.stagedPath : nil,
+            text: module.manifestText)
+    }
+}

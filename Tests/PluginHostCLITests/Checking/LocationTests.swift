@@ -1,0 +1,116 @@
+import Foundation
+import PluginABI
+import Testing
+
+@testable import PluginHostCLI
+@testable import TestSupport
+
+/// Findings of `pluginhost check` say where the code is.
+@Suite(.timeLimit(.minutes(30))) struct LocationTests: Checking {
+    private static let tools = ["llvm-symbolizer", "addr2line"].compactMap { Tool($0)?.path }
+
+    /// A module whose action crashes in a function that it calls.
+    private var crashing: CModule {
+        var module = CModule()
+        module.code = """
+            #line 100 "/src/shop.c"
+            static int __attribute__((noinline)) look_up(const char *text) { return *(volatile const char *)text; }
+            #line 200 "/src/shop.c"
+            int helper(void) { return 1; }
+            """
+        module.body = "look_up((const char *)16);"
+        return module
+    }
+
+    @Test(.disabled(if: tools.isEmpty, "There is no tool."))
+    func `A crash and an exported name have file and line`() throws {
+        let report = try check(crashing.build(["-g"])).report
+        let crash = result("replies", of: report)?["findings"]?[0]
+        #expect(crash?["message"]?.string?.contains(". In look_up (/src/shop.c:100). Answer every call") == true)
+        #expect(crash?["location"]?["file"] == "/src/shop.c" && crash?["location"]?["line"] == 100, "\(report)")
+        #expect(crash?["location"]?["function"] == "look_up")
+        let exported = result("symbols", of: report)?["findings"]?[0]?["message"]?.string ?? ""
+        #expect(exported.hasPrefix("It exports helper (/src/shop.c:200), which can clash"), "\(report)")
+    }
+
+    @Test(.disabled(if: tools.isEmpty || isSanitized, "There is no tool."))
+    func `A crash in a function of the C library is one of its caller`() throws {
+        var module = crashing
+        module.body = "memset((void *)16, 1, (size_t)count + 64);"
+        let report = try check(module.build(["-g"])).report
+        let location = result("replies", of: report)?["findings"]?[0]?["location"]
+        #expect(location?["function"] == "action_answer", "\(report)")
+    }
+
+    @Test(.disabled(if: tools.isEmpty, "There is no tool."))
+    func `A finding about an action has the function of the action`() throws {
+        var module = CModule()
+        module.body = "reply(call, \"first\");"
+        let report = try check(module.build(["-g"])).report
+        let finding = result("replies", of: report)?["findings"]?[0]
+        #expect(
+            finding?["action"] == "Good/answer" && finding?["location"]?["function"] == "action_answer", "\(report)")
+        #expect(finding?["location"]?["line"]?.int ?? 0 > 0)
+    }
+
+    @Test(arguments: tools) func `Each tool finds functions and lines`(tool: String) throws {
+        let file = try crashing.build(["-g"])
+        let symbolizer = Symbolizer(tool: tool)
+        #expect(symbolizer.located(["helper", "nothing"], in: file).first == "helper (/src/shop.c:200)")
+        let stripped = try crashing.build(["-s"])
+        let location = symbolizer.locations(of: [CodePlace(file: stripped, offset: 1 << 40)])[0]
+        #expect(location.function == nil && location.source == nil)
+    }
+
+    @Test func `Without a tool, and with one that fails, a location is an offset`() throws {
+        let folder = try TemporaryFolder()
+        let failing = try folder.file("fail", "#!/bin/sh\necho nonsense; exit 1\n")
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: failing)
+        let place = CodePlace(file: "/modules/libshop.so", offset: 0x10f9)
+        for tool in [nil, "/missing/addr2line", failing] {
+            let location = Symbolizer(tool: tool).location(ofCrash: [place])
+            #expect(location?.description == "libshop.so+0x10f9" && location?.record["offset"] == 0x10f9)
+        }
+        #expect(Symbolizer(tool: nil).location(ofCrash: []) == nil)
+    }
+
+    @Test func `Lines of the report of a crash are read`() {
+        let place = CodePlace(line: "place 00000000000010f9 /a b/libshop.so")
+        #expect(place == CodePlace(file: "/a b/libshop.so", offset: 0x10f9))
+        #expect(CodePlace(line: "{\"at\":\"place 10 /a\"}") == nil && CodePlace(line: "place x /a") == nil)
+        #expect(CodePlace(place?.record) == place && CodePlace(nil) == nil)
+    }
+
+    @Test func `Arguments of the actions of objects are taken away, too`() throws {
+        var module = CModule()
+        module.types = [
+            (
+                "Pen",
+                [
+                    .init(
+                        name: "draw", parameters: ["text": "string"],
+                        body: """
+                            static const char *volatile kept;
+                            if (kept) { volatile char first = *kept; (void)first; }
+                            kept = arguments[0].as.string;
+                            reply(call, "");
+                            """)
+                ]
+            )
+        ]
+        module.actions = [
+            (
+                "pen",
+                """
+                plugin_object pen = host->object_create(host, text("Pen"), NULL, NULL);
+                plugin_value value = plugin_value_object(pen);
+                reply_value(call->token, value);
+                host->object_release(host, pen);
+                """
+            )
+        ]
+        let arguments = result("arguments", of: try check(module.build()).report)
+        let message = arguments?["findings"]?[0]?["message"]?.string ?? ""
+        #expect(message.contains("It crashes the process at Pen#draw"), "\(String(describing: arguments))")
+    }
+}
