@@ -42,6 +42,7 @@ enum SwiftTemplate {
             [
                 ("swift test", "builds it, and tests it in a host"),
                 ("pluginhost check \(library)", "checks it before you ship it"),
+                ("pluginhost seal \(library)", "makes its manifest readable without running it"),
                 ("install -D -m 755 -t plugins \(library)", "installs it in a plugins folder"),
                 ("pluginhost call \(name.text) greet name=Ada", "calls it"),
             ])

@@ -31,7 +31,7 @@ import Testing
             ])
         try SwiftSource.check([text("Hello/Sources/Hello/Hello.swift")], features: [])
         try SwiftSource.check([text("Hello/Tests/HelloTests/HelloTests.swift")], features: [])
-        #expect(try text("Hello/README.md").split(separator: "\n", omittingEmptySubsequences: false).count <= 11)
+        #expect(try text("Hello/README.md").split(separator: "\n", omittingEmptySubsequences: false).count <= 12)
     }
 
     /// The compilers on this machine, with the language of the template.
