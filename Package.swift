@@ -31,11 +31,6 @@ let package = Package(
         .target(name: "CPluginHost", dependencies: ["CPluginWorker"]),
         .target(name: "CPluginWire", dependencies: ["CPluginABI"]),
         .target(name: "CPluginWorker", dependencies: ["CPluginWire", "CPluginABI"]),
-        // Without a Swift runtime, which SwiftPM links to programs in C as well: modules bring their own.
-        // "-nostartfiles" leaves out only the start file of Swift, which needs the runtime; clang links that of C.
-        .executableTarget(
-            name: "CPluginWorkerProgram", dependencies: ["CPluginWorker"],
-            linkerSettings: [.unsafeFlags(["-static-stdlib", "-nostartfiles"])]),
         .target(name: "PluginFile", dependencies: ["PluginABI", "CPluginABI"], swiftSettings: settings),
         .target(
             name: "PluginHost", dependencies: ["PluginFile", "PluginABI", "CPluginABI", "CPluginHost", "CPluginWire"],
@@ -43,6 +38,13 @@ let package = Package(
         .target(
             name: "PluginFacades", dependencies: ["PluginHost", "PluginFile", "PluginABI"], swiftSettings: settings),
         .target(name: "PluginTestKit", dependencies: ["PluginHost", "PluginABI"], swiftSettings: settings),
+
+        // Programs, samples and tests, which scripts/install leaves out of the package that it installs.
+        // Without a Swift runtime, which SwiftPM links to programs in C as well: modules bring their own.
+        // "-nostartfiles" leaves out only the start file of Swift, which needs the runtime; clang links that of C.
+        .executableTarget(
+            name: "CPluginWorkerProgram", dependencies: ["CPluginWorker"],
+            linkerSettings: [.unsafeFlags(["-static-stdlib", "-nostartfiles"])]),
         .executableTarget(
             name: "PluginHostCLI",
             dependencies: ["PluginFacades", "PluginHost", "PluginFile", "PluginABI", "CPluginHost"],
@@ -50,7 +52,9 @@ let package = Package(
 
         .target(name: "ModuleA", dependencies: ["PluginABI"], path: "Plugins/ModuleA"),
         .target(name: "ModuleB", dependencies: ["PluginABI"], path: "Plugins/ModuleB"),
-        .target(name: "ModuleC", dependencies: ["CPluginABI"], path: "Plugins/ModuleC", publicHeadersPath: "."),
+        .target(
+            name: "ModuleC", dependencies: ["CPluginABI"], path: "Plugins/ModuleC", exclude: ["ModuleC.json"],
+            publicHeadersPath: "."),
 
         .target(name: "Visits", dependencies: ["PluginABI"], path: "Tests/Fixtures/Visits"),
         .target(name: "Desk", dependencies: ["PluginABI"], path: "Tests/Fixtures/Desk"),

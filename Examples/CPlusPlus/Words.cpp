@@ -2,7 +2,7 @@
 //
 //     g++ -std=c++20 -O2 -shared -fPIC -fvisibility=hidden -I ../../Sources/CPluginABI/include -o libWords.so Words.cpp
 //
-// (clang++ accepts the same arguments.)
+// (clang++ accepts the same arguments. To compile in another folder, pass the folder of Words.json with -I.)
 #include "plugin_abi.h"
 
 #include <map>
@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+
+PLUGIN_MANIFEST_FILE("Words.json"); // defines PLUGIN_MANIFEST, which the description below uses
 
 namespace {
 
@@ -96,22 +98,6 @@ void meaning(const plugin_call &call, const plugin_value *arguments) {
 
 // ----------------------------------------------------------------------------------------- the description
 
-const char manifest[] = R"({
-    "name": "Words", "version": "1.0.0", "summary": "Counts and explains words",
-    "targets": [
-        {"name": "Words", "actions": [
-            {"name": "count", "remote": true, "result": "map", "parameters": [
-                {"name": "text", "type": "string", "required": true}]}]},
-        {"name": "Glossary", "instance": "shared", "actions": [
-            {"name": "define", "parameters": [
-                {"name": "word", "type": "string", "required": true},
-                {"name": "meaning", "type": "string", "required": true}]},
-            {"name": "meaning", "result": "string", "parameters": [
-                {"name": "word", "type": "string", "required": true}]}]}
-    ],
-    "routes": [{"pattern": "app://words/:text", "action": "Words/count"}]
-})";
-
 const plugin_function functions[] = {
     {PLUGIN_STRING_INIT("Words/count"), guarded<count>, nullptr},
     {PLUGIN_STRING_INIT("Glossary/define"), guarded<define>, nullptr},
@@ -131,7 +117,7 @@ const plugin_module module{
     .abi_major = PLUGIN_ABI_MAJOR,
     .abi_minor = PLUGIN_ABI_MINOR,
     .toolchain = {}, // The module needs no Swift runtime.
-    .manifest = PLUGIN_STRING_INIT(manifest),
+    .manifest = PLUGIN_MANIFEST,
     .functions = functions,
     .function_count = std::size(functions),
     .factories = factories,

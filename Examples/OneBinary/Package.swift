@@ -11,7 +11,8 @@ let package = Package(
         .target(name: "LinkedA", dependencies: [abi], swiftSettings: [.define("PLUGIN_LINKED_IN")]),
         .target(name: "LinkedB", dependencies: [abi], swiftSettings: [.define("PLUGIN_LINKED_IN")]),
         .target(
-            name: "LinkedC", dependencies: [abi], publicHeadersPath: ".", cSettings: [.define("PLUGIN_LINKED_IN")]),
+            name: "LinkedC", dependencies: [abi], exclude: ["ModuleC.json"], publicHeadersPath: ".",
+            cSettings: [.define("PLUGIN_LINKED_IN")]),
         .executableTarget(
             name: "OneBinary",
             dependencies: ["LinkedA", "LinkedB", "LinkedC", .product(name: "PluginHost", package: "PluginHost")]),

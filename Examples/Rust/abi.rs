@@ -9,6 +9,8 @@ pub const MAGIC: u64 = 0x5453_4F48_4755_4C50;
 pub const MAJOR: u16 = 1;
 pub const MINOR: u16 = 0;
 
+pub const SEAL_MAGIC: u64 = 0x4C41_4553_4755_4C50;
+
 pub const KIND_NULL: u32 = 0;
 pub const KIND_BOOL: u32 = 1;
 pub const KIND_INT: u32 = 2;
@@ -178,6 +180,52 @@ pub struct Module {
     pub get_extension: Option<unsafe extern "C" fn(*mut c_void, Str) -> *const c_void>,
 }
 
+/// The seal of a library: the section with its manifest, which tools read without running the module. It is declared in
+/// `plugin_abi/manifest.h`, and made by `manifest_file!`.
+#[repr(C)]
+pub struct Seal<const N: usize> {
+    magic: u64,
+    size: u32,
+    abi_major: u16,
+    abi_minor: u16,
+    manifest_count: u64,
+    toolchain_count: u64,
+    types_count: u64,
+    manifest: [u8; N],
+}
+
+impl<const N: usize> Seal<N> {
+    pub const fn new(manifest: &[u8; N]) -> Seal<N> {
+        assert!(N > 0 && N <= 1 << 20, "A manifest has 1 byte to 1 MiB.");
+        Seal {
+            magic: SEAL_MAGIC,
+            size: 40,
+            abi_major: MAJOR,
+            abi_minor: MINOR,
+            manifest_count: N as u64,
+            toolchain_count: 0,
+            types_count: 0,
+            manifest: *manifest,
+        }
+    }
+
+    /// Returns the manifest, for the description.
+    pub const fn manifest(&'static self) -> Str {
+        Str { bytes: self.manifest.as_ptr(), count: N as u64 }
+    }
+}
+
+/// Embeds a file with the manifest as `SEAL`; the description has `manifest: SEAL.manifest()`. The path is relative to the
+/// source file. Stands once in a module. Cargo builds the module again when the file changes.
+#[allow(unused_macros)]
+macro_rules! manifest_file {
+    ($file:literal) => {
+        #[used]
+        #[link_section = "pluginhost_manifest"]
+        static SEAL: $crate::abi::Seal<{ include_bytes!($file).len() }> = $crate::abi::Seal::new(include_bytes!($file));
+    };
+}
+
 // Sound: the description and its tables are never changed, and everything that they point to is static.
 unsafe impl Sync for Function {}
 unsafe impl Sync for Module {}
@@ -266,6 +314,8 @@ const _: () = assert!(size_of::<Call>() == 40);
 const _: () = assert!(size_of::<Function>() == 32);
 const _: () = assert!(offset_of!(Module, toolchain) == 16);
 const _: () = assert!(size_of::<Module>() == 112);
+const _: () = assert!(size_of::<Seal<0>>() == 40);
+const _: () = assert!(offset_of!(Seal<8>, manifest) == 40);
 const _: () = assert!(size_of::<Request>() == 96);
 const _: () = assert!(offset_of!(Request, version) == 80);
 const _: () = assert!(offset_of!(Host, perform) == 16);

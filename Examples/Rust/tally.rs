@@ -1,6 +1,7 @@
 //! A module in Rust, without crates and without libraries to link against.
 //!
 //!     rustc --edition 2021 -O --crate-type cdylib -o libTally.so tally.rs
+#[macro_use]
 mod abi;
 
 use abi::*;
@@ -115,19 +116,7 @@ fn resume(reply: Reply, arguments: &[Value]) {
 
 // ------------------------------------------------------------------------------------------- the description
 
-const MANIFEST: &str = r#"{
-    "name": "Tally", "version": "1.0.0", "summary": "Adds up",
-    "targets": [{"name": "Tally", "actions": [
-        {"name": "add", "remote": true, "result": "int", "parameters": [
-            {"name": "n", "type": "int", "default": 1}]},
-        {"name": "reverse", "async": true, "result": "string", "parameters": [
-            {"name": "text", "type": "string", "required": true}]},
-        {"name": "greet", "parameters": [
-            {"name": "name", "type": "string", "required": true}]}
-    ]}],
-    "routes": [{"pattern": "app://tally/:n", "action": "Tally/add"}],
-    "hooks": ["suspend", "resume"]
-}"#;
+manifest_file!("tally.json");
 
 static FUNCTIONS: [Function; 5] = [
     action!("Tally/add", add),
@@ -143,7 +132,7 @@ static MODULE: Module = Module {
     abi_major: MAJOR,
     abi_minor: MINOR,
     toolchain: Str::new(""),
-    manifest: Str::new(MANIFEST),
+    manifest: SEAL.manifest(),
     functions: FUNCTIONS.as_ptr(),
     function_count: FUNCTIONS.len() as u64,
     factories: std::ptr::null(),

@@ -3,17 +3,10 @@
 
 static const plugin_host *host;
 
-static const char manifest[] =
-    "{\"name\": \"ModuleC\", \"version\": \"0.9.0\", \"targets\": [{\"name\": \"C\", \"actions\": ["
-    "  {\"name\": \"add\", \"remote\": true, \"result\": \"int\", \"parameters\": ["
-    "     {\"name\": \"a\", \"type\": \"int\", \"required\": true},"
-    "     {\"name\": \"b\", \"type\": \"int\", \"default\": 1}]},"
-    "  {\"name\": \"measure\", \"result\": \"map\", \"parameters\": ["
-    "     {\"name\": \"data\", \"type\": \"bytes\", \"required\": true}]},"
-    "  {\"name\": \"relay\", \"parameters\": ["
-    "     {\"name\": \"name\", \"type\": \"string\", \"required\": true}]},"
-    "  {\"name\": \"sold\", \"result\": \"int\"}"
-    "]}], \"events\": [{\"name\": \"shop.sold\"}]}";
+#if !__has_include("ModuleC.json") /* makes SwiftPM build this file again when the manifest changes */
+#error "ModuleC.json is missing"
+#endif
+PLUGIN_MANIFEST_FILE("ModuleC.json");
 
 static void add(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
     (void)data, (void)count;
@@ -83,7 +76,7 @@ static const plugin_module module = {
     .size = sizeof module,
     .abi_major = PLUGIN_ABI_MAJOR,
     .abi_minor = PLUGIN_ABI_MINOR,
-    .manifest = PLUGIN_STRING_INIT(manifest),
+    .manifest = PLUGIN_MANIFEST,
     .functions = functions,
     .function_count = sizeof functions / sizeof *functions,
     .activate = activate,

@@ -15,7 +15,7 @@ struct Program {
     static let commands: [any Command.Type] = [
         Run.self, List.self, Call.self, Release.self, Open.self, Post.self, Routes.self, Services.self, Stats.self,
         Resolve.self, Remove.self, Rollback.self, Versions.self, Restart.self, Events.self, Top.self,
-        Inspect.self, Check.self, Diff.self, MakeFacade.self, New.self, Completions.self, Man.self,
+        Inspect.self, Check.self, Diff.self, MakeFacade.self, New.self, Seal.self, Completions.self, Man.self,
     ]
     static var specifications: [CommandSpecification] { commands.map { $0.specification } }
 

@@ -83,6 +83,17 @@ import Testing
         expect(plugin_instances.self, 16, 8, [(\.size, 0), (\.reserved, 4), (\.release, 8)])
     }
 
+    @Test func `The header of a seal is 40 bytes`() {
+        expect(
+            plugin_seal.self, 40, 8,
+            [
+                (\.magic, 0), (\.size, 8), (\.abi_major, 12), (\.abi_minor, 14), (\.manifest_count, 16),
+                (\.toolchain_count, 24), (\.types_count, 32),
+            ])
+        #expect(PLUGIN_SEAL_SECTION == "pluginhost_manifest")
+        withUnsafeBytes(of: UInt64(PLUGIN_SEAL_MAGIC)) { #expect(String(decoding: $0, as: UTF8.self) == "PLUGSEAL") }
+    }
+
     @Test func `The constants keep their values`() {
         #expect(PLUGIN_ABI_MAGIC == 0x5453_4F48_4755_4C50)
         #expect((PLUGIN_ABI_MAJOR, PLUGIN_ABI_MINOR) == (1, 0))

@@ -12,10 +12,13 @@ import Testing
 
     private func build(_ blocks: ArraySlice<String>, _ name: String) async throws -> ModuleSource {
         let source = try folder.file("\(name).c", blocks.joined(separator: "\n"))
+        for (index, block) in try Article("AModuleInC").blocks("json").enumerated() {
+            try folder.file(index == 0 ? "echo.json" : "notes.json", block)
+        }
         let library = "\(folder.path)/lib\(name).so"
         try await #require(Tool("clang")).runAside(
             ["-std=c11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-shared", "-fPIC"]
-                + ["-I", headers, "-o", library, source])
+                + ["-I", headers, "-I", folder.path, "-o", library, source])
         return .file(library)
     }
 
@@ -84,7 +87,8 @@ struct CPlusPlusTests {
     private func build(_ source: String, _ library: String, _ compiler: String) async throws -> ModuleSource {
         try await #require(Tool(compiler)).runAside(
             ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC", "-fvisibility=hidden"]
-                + ["-I", headers, "-o", "\(folder.path)/\(library)", source])
+                + ["-I", headers, "-I", "\(repository)/Examples/CPlusPlus", "-I", folder.path]
+                + ["-o", "\(folder.path)/\(library)", source])
         return .file("\(folder.path)/\(library)")
     }
 
@@ -109,6 +113,7 @@ struct CPlusPlusTests {
     }
 
     @Test(arguments: cPlusPlusCompilers) func `The module of the article shouts`(compiler: String) async throws {
+        try folder.file("loud.json", try #require(try Article("AModuleInCPlusPlus").blocks("json").first))
         let source = try folder.file("loud.cpp", try #require(try Article("AModuleInCPlusPlus").blocks("cpp").first))
         let bench = try await TestBench(build(source, "libLoud.so", compiler))
         #expect(try bench.host.perform("Loud", "shout", ["hey"]) == "HEY")
@@ -156,6 +161,7 @@ struct RustTests {
     @Test func `The module of the article shouts`() async throws {
         let abi = try String(contentsOfFile: "\(repository)/Examples/Rust/abi.rs", encoding: .utf8)
         try folder.file("abi.rs", abi)
+        try folder.file("loud.json", try #require(try Article("AModuleInRust").blocks("json").first))
         let source = try folder.file("loud.rs", try #require(try Article("AModuleInRust").blocks("rust").first))
         let bench = try await TestBench(build(source, "libLoud.so"))
         #expect(try bench.host.perform("Loud", "shout", ["hey"]) == "HEY")
@@ -165,7 +171,7 @@ struct RustTests {
 /// The declarations in Rust agree with the header; this needs no compiler for Rust.
 @Suite struct RustDeclarationTests {
     @Test func `Sizes and offsets in Rust are those that the header asserts`() throws {
-        let header = try ["plugin_abi.h", "plugin_abi/layout.h", "plugin_abi/log.h"].map {
+        let header = try ["plugin_abi.h", "plugin_abi/layout.h", "plugin_abi/log.h", "plugin_abi/manifest.h"].map {
             try String(contentsOfFile: "\(headers)/\($0)", encoding: .utf8)
         }
         .joined()
@@ -183,6 +189,12 @@ struct RustTests {
         }
         let magic = try #require(header.firstMatch(of: /PLUGIN_ABI_MAGIC 0x(\w+)/)?.1)
         #expect(rust.replacing("_", with: "").contains("MAGIC: u64 = 0x\(magic);"))
+        let seal = try #require(header.firstMatch(of: /PLUGIN_SEAL_MAGIC 0x(\w+)/)?.1)
+        #expect(rust.replacing("_", with: "").contains("SEALMAGIC: u64 = 0x\(seal);"))
+        let sealSize = try #require(header.firstMatch(of: /ASSERT\(sizeof\(plugin_seal\) == (\d+)/)?.1)
+        #expect(rust.contains("assert!(size_of::<Seal<0>>() == \(sealSize));"))
+        let section = try #require(header.firstMatch(of: /PLUGIN_SEAL_SECTION "(\w+)"/)?.1)
+        #expect(rust.contains("link_section = \"\(section)\""))
         let major = try #require(header.firstMatch(of: /PLUGIN_ABI_MAJOR (\d+)/)?.1)
         #expect(rust.contains("MAJOR: u16 = \(major);"))
         let minor = try #require(header.firstMatch(of: /PLUGIN_ABI_MINOR (\d+)/)?.1)

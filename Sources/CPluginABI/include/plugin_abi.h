@@ -135,7 +135,7 @@ typedef struct plugin_module {
     uint32_t size;  /* sizeof(plugin_module) */
     uint16_t abi_major, abi_minor;
     plugin_string toolchain; /* "swift 6.3"; empty for code that needs no Swift runtime */
-    plugin_string manifest;  /* JSON; manifest.schema.json, beside this file, describes it */
+    plugin_string manifest;  /* JSON, see manifest.schema.json and plugin_abi/manifest.h */
     const plugin_function *functions; /* at most 100,000 */
     uint64_t function_count;
     const plugin_factory *factories; /* of targets with instances, see plugin_abi/instances.h */

@@ -155,6 +155,8 @@ extension PluginError.Code {
     public static let incompatible: Self = "incompatible"
     /// The manifest is not JSON, violates the schema, or does not match the function table.
     public static let invalidManifest: Self = "invalidManifest"
+    /// The manifest in the seal of the file is not the manifest that its code returns.
+    public static let sealMismatch: Self = "sealMismatch"
     /// A route file is neither JSON nor a property list, or one of its routes is not valid.
     public static let invalidRouteFile: Self = "invalidRouteFile"
     /// A service file is neither JSON nor a property list, or one of its services is not valid.

@@ -7,10 +7,16 @@ struct ELFHeader {
     let programHeaderCount: UInt64
     let sectionHeaders: UInt64
     let sectionHeaderCount: UInt64
+    /// The number of the processor that the file is for.
+    let machine: UInt16
 
-    /// - Parameter isLoaded: Whether the process has loaded the file. Then it may be a program, and its sections are
-    ///   not checked.
-    init(_ file: ELFBytes, ofLoadedImage isLoaded: Bool = false) throws(PluginError) {
+    /// - Parameters:
+    ///   - isLoaded: Whether the process has loaded the file. Then it may be a program, and its sections are not
+    ///     checked.
+    ///   - isForeign: Whether the file may be for another machine, if it is a 64-bit one with the same byte order.
+    init(
+        _ file: ELFBytes, ofLoadedImage isLoaded: Bool = false, forAnyMachine isForeign: Bool = false
+    ) throws(PluginError) {
         try Self.checkMagic(file)
         let kind = try file.read(UInt8.self, at: 4)
         try file.check(
@@ -33,9 +39,10 @@ struct ELFHeader {
             system == 0 || system == 3,
             invalid: "is for another operating system (OS ABI \(system), expected 0 or 3).")
         if !isLoaded { try Self.checkType(file) }
-        let machine = try file.read(UInt16.self, at: 18)
+        machine = try file.read(UInt16.self, at: 18)
+        let machine = machine
         try file.check(
-            machine == ELFImage.thisMachine,
+            isForeign || machine == ELFImage.thisMachine,
             invalid: "is built for \(ELFImage.name(ofMachine: machine)), but this machine is "
                 + "\(ELFImage.name(ofMachine: ELFImage.thisMachine)). Build the module for this machine.")
         try Self.expect(file, "header size (e_ehsize)", at: 52, 64)

@@ -17,6 +17,8 @@ package struct ELFImage: Sendable {
     package private(set) var exportsEntry = false
     /// The build id from its linker, in hexadecimal.
     package private(set) var buildID: String?
+    /// Its seal.
+    package private(set) var seal: ManifestSeal?
     /// The number of bytes of memory that it takes.
     package private(set) var mappedSize = 0
 
@@ -49,6 +51,7 @@ package struct ELFImage: Sendable {
         runpath = try dynamic.runpath()
         buildID = try segments.buildID()
         mappedSize = Int(segments.mappedSize)
+        seal = try ManifestSeal(of: file, ELFSections(file))
     }
 
     /// An empty image that stands for the program itself. Nothing needs to be checked in it, because the program is

@@ -1,15 +1,17 @@
 public import PluginABI
-import PluginFile
+package import PluginFile
 
 /// The description of one module file.
 public struct ModuleReport: Sendable {
     /// A map: `file`, `elf`, `abi`, `toolchain`, `manifest`, and `notes`, a list of texts about types that could not be
     /// derived, if there are any. `exports` in `elf` lists the symbols that the file exports besides its entry function,
-    /// without those of Swift, which `swiftExports` counts.
+    /// without those of Swift, which `swiftExports` counts. `sealed` is true if all was read without running code; then
+    /// `elf` of a file for another machine consists of `size` and `machine`.
     public private(set) var json: Value
-    private let module: LoadedModule
+    /// `nil` if its code was not run.
+    private let module: LoadedModule?
 
-    fileprivate init(_ json: Value, _ module: LoadedModule) { (self.json, self.module) = (json, module) }
+    fileprivate init(_ json: Value, _ module: LoadedModule?) { (self.json, self.module) = (json, module) }
 
     /// Returns the report with the types that the module derives from its code in its manifest: records, enumerations,
     /// types of objects. Modules that are not written in Swift name them in their manifests anyway.
@@ -41,6 +43,7 @@ public struct ModuleReport: Sendable {
         _ types: (LoadedModule) throws(PluginError) -> (manifest: String?, notes: [String])
     ) -> ModuleReport {
         var report = self
+        guard let module else { return self }
         do throws(PluginError) {
             let (manifest, notes) = try types(module)
             if let manifest { report.set("manifest", try Value(json: manifest)) }
@@ -90,12 +93,7 @@ extension PluginHost {
         let staging = try Staging()
         defer { staging.close() }
         let staged = try staging.stageWhenWritten(path: file, checkTrust: !trustsEveryone)
-        let workers = Workers(HostConfiguration(folders: [])) { _ in nil }
-        guard let program = try? workers.program(for: staged) else { return nil }
-        let outcome = retrying(within: timeout) { limit, without in
-            try? ScanProcess.run([staged], program: program, limit: limit, describes: true, without: without)
-        }
-        guard let outcome, let description = outcome.description else { return nil }
+        guard let (outcome, description) = try scan(staged, timeout) else { return nil }
         let loader = ModuleLoader(
             journal: nil, allowsOtherToolchains: true, scheme: RoutePattern.unknownScheme)
         return try report(try loader.check(description, staged), staged, file).withTypes(of: outcome)
@@ -127,25 +125,117 @@ extension PluginHost {
     /// How many types may crash a scan process before it is no longer tried without them.
     private static let crashesMax = 16
 
+    /// Reads the seal of a file, which may be for another machine. No code of the file is run.
+    ///
+    /// - Returns: `nil` if the file has no seal, or cannot be read; the other ways to read it report why.
+    /// - Throws: The error that describes what is wrong with the seal.
+    package static func inspectSeal(file: String, trustsEveryone: Bool) throws(PluginError) -> ModuleReport? {
+        guard let source = try? SourceFile(opening: file) else { return nil }
+        var bytesRead = 0
+        var machine: String?
+        var seal: ManifestSeal?
+        do throws(PluginError) {
+            seal = try source.inspect(&bytesRead) { bytes throws(PluginError) in
+                let sections = try ELFSections(bytes, forAnyMachine: true)
+                machine = sections.foreignMachine
+                return try ManifestSeal(of: bytes, sections)
+            }
+        } catch {
+            // A file for this machine may still be being written.
+            guard machine != nil else { return nil }
+            throw error
+        }
+        guard let seal else { return nil }
+        if let machine {
+            return try report(
+                seal, ["size": .int(Int(source.identity.size)), "machine": .string(machine)], file)
+        }
+        let staging = try Staging()
+        defer { staging.close() }
+        let staged = try staging.stageWhenWritten(path: file, checkTrust: !trustsEveryone)
+        guard let seal = staged.image.seal else { return nil }
+        return try report(seal, try elf(staged), file)
+    }
+
+    private static func report(
+        _ seal: ManifestSeal, _ elf: Value, _ file: String
+    ) throws(PluginError) -> ModuleReport {
+        let manifest = try seal.parsedManifest(path: file)
+        let typed = try seal.parsedManifest(withTypes: true, path: file)
+        guard (manifest.name, manifest.version) == (typed.name, typed.version) else {
+            throw PluginError(
+                .sealMismatch,
+                "The seal of \(file) has a manifest of \(manifest.name) \(manifest.version), and one with types of "
+                    + "\(typed.name) \(typed.version). Build the module again, and seal it again.")
+        }
+        _ = try manifest.routeEntries(scheme: RoutePattern.unknownScheme)
+        let json: Value = [
+            "file": .string(file), "elf": elf, "sealed": true,
+            "abi": ["major": .int(Int(seal.abiMajor)), "minor": .int(Int(seal.abiMinor))],
+            "toolchain": seal.toolchain.isEmpty ? nil : .string(seal.toolchain),
+            "manifest": try Value(json: seal.typedManifest ?? seal.manifest),
+        ]
+        return ModuleReport(json, nil)
+    }
+
+    /// Reads what the code of a file says, in a scan process, for its seal.
+    ///
+    /// - Parameters:
+    ///   - trustsEveryone: Whether files that others could have written are opened, too.
+    ///   - timeout: How long the constructors or the entry function may take.
+    /// - Returns: `nil` if the file does not pass, or no such process can be started.
+    /// - Throws: The error that describes what is wrong with the file.
+    package static func sealContent(
+        of file: String, trustsEveryone: Bool, timeout: Duration
+    ) throws(PluginError) -> ManifestSeal? {
+        let staging = try Staging()
+        defer { staging.close() }
+        let staged = try staging.stageWhenWritten(path: file, checkTrust: !trustsEveryone)
+        guard let (outcome, description) = try scan(staged, timeout) else { return nil }
+        var loader = ModuleLoader(journal: nil, allowsOtherToolchains: true, scheme: RoutePattern.unknownScheme)
+        loader.ignoresSeals = true
+        let module = try loader.check(description, staged)
+        if let types = outcome.typedManifest { try module.checkTypes(types) }
+        return ManifestSeal(
+            abiMinor: module.abiMinor, toolchain: module.toolchain, manifest: module.manifestText,
+            typedManifest: outcome.typedManifest)
+    }
+
+    /// Opens a staged file in a scan process; `nil` if it does not pass, or no such process can be started.
+    private static func scan(
+        _ staged: StagedFile, _ timeout: Duration
+    ) throws(PluginError) -> (ScanProcess.Outcome, UnsafePointer<plugin_module>)? {
+        let workers = Workers(HostConfiguration(folders: [])) { _ in nil }
+        guard let program = try? workers.program(for: staged) else { return nil }
+        let outcome = retrying(within: timeout) { limit, without in
+            try? ScanProcess.run([staged], program: program, limit: limit, describes: true, without: without)
+        }
+        guard let outcome, let description = outcome.description else { return nil }
+        return (outcome, description)
+    }
+
     private static func report(
         _ module: LoadedModule, _ staged: StagedFile, _ file: String
     ) throws(PluginError) -> ModuleReport {
-        let image = staged.image
-        let exports = try exports(of: staged)
         let json: Value = [
-            "file": .string(file),
-            "elf": [
-                "size": .int(staged.size), "mapped": .int(image.mappedSize),
-                "soname": image.soname.map(Value.string) ?? nil, "buildID": image.buildID.map(Value.string) ?? nil,
-                "needed": .list(image.needed.map(Value.string)), "runpath": .list(image.runpath.map(Value.string)),
-                "staged": .list(staged.libraries.map(Value.string)),
-                "exports": .list(exports.names.map(Value.string)), "swiftExports": .int(exports.swiftCount),
-            ],
+            "file": .string(file), "elf": try elf(staged),
             "abi": ["major": .int(Int(PLUGIN_ABI_MAJOR)), "minor": .int(Int(module.abiMinor))],
             "toolchain": module.toolchain.isEmpty ? nil : .string(module.toolchain),
             "manifest": try Value(json: module.manifestText),
         ]
         return ModuleReport(json, module)
+    }
+
+    private static func elf(_ staged: StagedFile) throws(PluginError) -> Value {
+        let image = staged.image
+        let exports = try exports(of: staged)
+        return [
+            "size": .int(staged.size), "mapped": .int(image.mappedSize),
+            "soname": image.soname.map(Value.string) ?? nil, "buildID": image.buildID.map(Value.string) ?? nil,
+            "needed": .list(image.needed.map(Value.string)), "runpath": .list(image.runpath.map(Value.string)),
+            "staged": .list(staged.libraries.map(Value.string)),
+            "exports": .list(exports.names.map(Value.string)), "swiftExports": .int(exports.swiftCount),
+        ]
     }
 
     /// Returns the exported symbols that a module is not expected to export.

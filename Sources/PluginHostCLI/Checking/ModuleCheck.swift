@@ -55,7 +55,11 @@ struct ModuleCheck: Sendable {
         report.module = manifest
         for other in others { try examine(other, besides: manifest.name) }
         add(CheckResult(check: "description", summary: "\(manifest.name) \(manifest.version)"))
-        add(CheckResult(check: "manifest", summary: "matches its schema and the functions"))
+        let isSealed = inspected["sealed"] == true
+        add(
+            CheckResult(
+                check: "manifest",
+                summary: isSealed ? "read from its seal, matches its schema" : "matches its schema and the functions"))
         let ofFile = FileChecks.all(inspected, file: path)
         for result in ofFile { add(result) }
         if let lastVersion {

@@ -11,8 +11,9 @@ enum Inspect: Question {
         discussion:
             "Lists the signatures of the actions of each target and object type, then services, routes, subscriptions "
             + "and requirements. A parameter whose type ends in '?', or that has a default, can be left out; an "
-            + "action marked 'remote' can be opened by URL. The file's code runs in a process of its own. If it crashes, or does not end within the "
-            + "timeout (default: 10 seconds), the file is reported as bad.",
+            + "action marked 'remote' can be opened by URL. A file with a seal (see 'seal') is read without running any of "
+            + "its code, and may be for another machine. Otherwise the file's code runs in a process of its own. If it "
+            + "crashes, or does not end within the timeout (default: 10 seconds), the file is reported as bad.",
         arguments: [ArgumentSpecification(name: "file", kind: .file, help: "The shared library.")],
         options: [all, .trust, .timeout, .json])
 

@@ -4,19 +4,22 @@ internal import PluginABI
 /// `pluginhost new NAME`
 enum New: Command {
     static let language = OptionSpecification(
-        name: "--language", value: "language", choices: ["swift", "c"],
-        help: "The language of the module: swift or c. (default: swift)")
+        name: "--language", value: "language", choices: ModulePackage.Language.allCases.map(\.rawValue),
+        help: "The language of the module: swift, c, c++ or rust. (default: swift)")
     static let dependency = OptionSpecification(
         name: "--dependency", value: "path-or-url",
-        help: "The location of PluginHost for the package. (default: the clone in which this program was built)")
+        help:
+            "The location of PluginHost: a clone or, for Swift, a URL. (default: the clone in which this program was built, "
+            + "or the package that was installed with it)")
     static let folder = OptionSpecification(
-        name: "--at", value: "dir", help: "The folder of the package. (default: ./NAME)")
+        name: "--at", value: "dir", help: "The folder of the module. (default: ./NAME)")
 
     static let specification = CommandSpecification(
         name: "new",
-        overview: "Create the package of a module, with an action, a route, a test and a README.",
-        discussion: "The package builds, its test passes, and its product can be loaded: 'swift test', then "
-            + "'pluginhost check .build/debug/libNAME.so'. Existing files are not overwritten.",
+        overview: "Create a module, with an action, a route, a test and a README.",
+        discussion:
+            "The module builds, and its test passes: 'swift test' in Swift, 'make test' in C and C++, 'cargo test' in Rust. "
+            + "In C, C++ and Rust, the manifest is a JSON file that the build embeds. Existing files are not overwritten.",
         arguments: [
             ArgumentSpecification(
                 name: "name", help: "The name of the module: a letter, then letters, digits and '_'.")
@@ -28,11 +31,11 @@ enum New: Command {
         let name = try ModuleName(arguments.positionals[0])
         let word = arguments.value(of: language) ?? "swift"
         guard let language = ModulePackage.Language(rawValue: word.lowercased()) else {
-            throw .usage("'\(word.shortened)' is not a supported language: use swift or c.")
+            throw .usage("'\(word.shortened)' is not a supported language: use swift, c, c++ or rust.")
         }
-        let package = ModulePackage(
-            name: name, language: language, dependency: try PackageDependency(arguments.value(of: dependency)),
-            folder: URL(filePath: arguments.value(of: folder) ?? name.text).standardizedFileURL.path)
+        let folder = URL(filePath: arguments.value(of: folder) ?? name.text).standardizedFileURL.path
+        let package = try ModulePackage(
+            name, language, try PackageDependency(arguments.value(of: dependency)), folder: folder)
         try package.write()
         for file in package.files { invocation.console.print("\(package.folder)/\(file.path)".printable) }
     }

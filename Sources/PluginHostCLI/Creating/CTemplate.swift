@@ -1,18 +1,27 @@
-/// The source of a new module in C.
+/// The files of a new module in C, which `make` builds.
 enum CTemplate {
-    static func source(_ name: ModuleName) -> String {
+    static func files(_ name: ModuleName, headers: String) -> [(path: String, text: String)] {
+        [
+            ("\(name.text).c", source(name)),
+            ("\(name.text).json", ManifestTemplate.text(name)),
+            (
+                "Makefile",
+                MakefileTemplate.text(
+                    name, source: "\(name.text).c", compiler: "$(CC) -std=c11", flags: "CFLAGS", headers: headers)
+            ),
+            ("README.md", MakefileTemplate.readme(name)),
+            (".gitignore", "build/\n"),
+        ]
+    }
+
+    private static func source(_ name: ModuleName) -> String {
         #"""
         #include "plugin_abi.h"
         #include <stdlib.h>
 
-        static const plugin_host *host;
+        PLUGIN_MANIFEST_FILE("\#(name.text).json");
 
-        static const char manifest[] =
-            "{\"name\": \"\#(name.text)\", \"version\": \"0.1.0\", \"targets\": [{\"name\": \"\#(name.text)\", \"actions\": ["
-            "  {\"name\": \"greet\", \"summary\": \"Greets somebody by name.\", \"remote\": true, \"result\": \"string\","
-            "   \"parameters\": [{\"name\": \"name\", \"type\": \"string\", \"required\": true}]}]}],"
-            " \"routes\": [{\"pattern\": \"app://\#(name.host)/greet/:name\", \"action\": \"\#(name.text)/greet\","
-            "   \"name\": \"\#(name.text).greet\", \"summary\": \"A greeting.\"}]}";
+        static const plugin_host *host;
 
         /* The host has checked that there is one parameter, a string. Strings are not NUL-terminated. */
         static void greet(void *data, const plugin_call *call, const plugin_value *arguments, uint32_t count) {
@@ -44,7 +53,7 @@ enum CTemplate {
             .size = sizeof module,
             .abi_major = PLUGIN_ABI_MAJOR,
             .abi_minor = PLUGIN_ABI_MINOR,
-            .manifest = PLUGIN_STRING_INIT(manifest),
+            .manifest = PLUGIN_MANIFEST,
             .functions = functions,
             .function_count = sizeof functions / sizeof *functions,
             .activate = activate,

@@ -2,28 +2,31 @@ internal import Foundation
 internal import Glibc
 internal import PluginABI
 
-/// The package of a new module: its files and their contents.
+/// The folder of a new module: its files and their contents.
 struct ModulePackage: Sendable {
     enum Language: String, Sendable, CaseIterable {
         case swift, c
+        case cPlusPlus = "c++"
+        case rust
     }
 
-    let name: ModuleName
-    let language: Language
-    let dependency: PackageDependency
-    /// The absolute path of the package's folder.
+    /// The absolute path of the folder.
     let folder: String
+    /// The files by their paths in the folder.
+    let files: [(path: String, text: String)]
 
-    /// The files by their paths in the package.
-    var files: [(path: String, text: String)] {
-        let source = language == .swift ? SwiftTemplate.source(name) : CTemplate.source(name)
-        return [
-            ("Package.swift", manifest),
-            ("README.md", readme),
-            (".gitignore", ".build/\n"),
-            ("Sources/\(name.text)/\(name.text).\(language.rawValue)", source),
-            ("Tests/\(name.text)Tests/\(name.text)Tests.swift", TestTemplate.source(name)),
-        ]
+    /// - Throws: `usage` if modules in the language cannot use the dependency, `fileNotFound` if the dependency lacks a
+    ///   file that the module needs.
+    init(
+        _ name: ModuleName, _ language: Language, _ dependency: PackageDependency, folder: String
+    ) throws(PluginError) {
+        self.folder = folder
+        switch language {
+        case .swift: files = SwiftTemplate.files(name, dependency, in: folder)
+        case .c: files = CTemplate.files(name, headers: try dependency.headers(for: folder))
+        case .cPlusPlus: files = CPlusPlusTemplate.files(name, headers: try dependency.headers(for: folder))
+        case .rust: files = RustTemplate.files(name, declarations: try dependency.declarationsInRust())
+        }
     }
 
     /// Writes the files.
@@ -46,53 +49,5 @@ struct ModulePackage: Sendable {
         } catch {
             throw PluginError(.cannotCreate, "\(folder) cannot be written: \(error.localizedDescription)")
         }
-    }
-
-    private var manifest: String {
-        let library = language == .swift ? "PluginABI" : "CPluginABI"
-        let headers = language == .swift ? "" : ", publicHeadersPath: \".\""
-        return """
-            // swift-tools-version: 6.3
-            import PackageDescription
-
-            let package = Package(
-                name: "\(name.text)",
-                products: [.library(name: "\(name.text)", type: .dynamic, targets: ["\(name.text)"])],
-                dependencies: [\(dependency.declaration(in: folder))],
-                targets: [
-                    .target(
-                        name: "\(name.text)",
-                        dependencies: [.product(name: "\(library)", package: "\(dependency.identity)")]\(headers)),
-                    .testTarget(
-                        name: "\(name.text)Tests",
-                        dependencies: [.product(name: "\(TestTemplate.library)", package: "\(dependency.identity)")]),
-                ]
-            )
-
-            """
-    }
-
-    private var readme: String {
-        let library = ".build/debug/lib\(name.text).so"
-        let commands = [
-            ("swift test", "builds it, and tests it in a host"),
-            ("pluginhost check \(library)", "checks it before you ship it"),
-            ("install -D -m 755 -t plugins \(library)", "installs it in a plugins folder"),
-            ("pluginhost call \(name.text) greet name=Ada", "calls it"),
-        ]
-        let width = commands.map(\.0.count).max() ?? 0
-        let lines = commands.map { command, text in
-            command + String(repeating: " ", count: width - command.count) + "  # " + text
-        }
-        return """
-            # \(name.text)
-
-            A module for PluginHost: the target `\(name.text)` with the action `greet`, and the route `app://\(name.host)/greet/:name`.
-
-            ```
-            \(lines.joined(separator: "\n"))
-            ```
-
-            """
     }
 }

@@ -1,6 +1,54 @@
-/// The source of a new module in Swift.
+/// The files of a new module in Swift: a package with a test.
 enum SwiftTemplate {
-    static func source(_ name: ModuleName) -> String {
+    /// - Parameter folder: The absolute path of the package.
+    static func files(
+        _ name: ModuleName, _ dependency: PackageDependency, in folder: String
+    ) -> [(path: String, text: String)] {
+        [
+            ("Package.swift", package(name, dependency, folder)),
+            ("README.md", readme(name)),
+            (".gitignore", ".build/\n"),
+            ("Sources/\(name.text)/\(name.text).swift", source(name)),
+            ("Tests/\(name.text)Tests/\(name.text)Tests.swift", TestTemplate.source(name)),
+        ]
+    }
+
+    private static func package(_ name: ModuleName, _ dependency: PackageDependency, _ folder: String) -> String {
+        """
+        // swift-tools-version: 6.3
+        import PackageDescription
+
+        let package = Package(
+            name: "\(name.text)",
+            products: [.library(name: "\(name.text)", type: .dynamic, targets: ["\(name.text)"])],
+            dependencies: [\(dependency.declaration(in: folder))],
+            targets: [
+                .target(
+                    name: "\(name.text)",
+                    dependencies: [.product(name: "PluginABI", package: "\(dependency.identity)")]),
+                .testTarget(
+                    name: "\(name.text)Tests",
+                    dependencies: [.product(name: "\(TestTemplate.library)", package: "\(dependency.identity)")]),
+            ]
+        )
+
+        """
+    }
+
+    private static func readme(_ name: ModuleName) -> String {
+        let library = ".build/debug/lib\(name.text).so"
+        return ReadmeTemplate.text(
+            name,
+            [
+                ("swift test", "builds it, and tests it in a host"),
+                ("pluginhost check \(library)", "checks it before you ship it"),
+                ("pluginhost seal \(library)", "makes its manifest readable without running it"),
+                ("install -D -m 755 -t plugins \(library)", "installs it in a plugins folder"),
+                ("pluginhost call \(name.text) greet name=Ada", "calls it"),
+            ])
+    }
+
+    private static func source(_ name: ModuleName) -> String {
         """
         import PluginABI
 

@@ -52,8 +52,8 @@ enum ExitCode: Int32, Sendable, CaseIterable {
             case _ where error.source != nil: .failed
             case .usage: .usage
             case .invalidURL, .invalidPattern, .missingParameter, .unknownParameter, .mistypedParameter, .invalidValue,
-                .invalidFile, .openFailed, .invalidDescription, .incompatible, .invalidManifest, .inspectionCrashed,
-                .inspectionTimedOut, .checkFailed:
+                .invalidFile, .openFailed, .invalidDescription, .incompatible, .invalidManifest, .sealMismatch,
+                .inspectionCrashed, .inspectionTimedOut, .checkFailed:
                 .badData
             case .fileNotFound, .unreadable: .noInput
             case .unknownTarget, .unknownService, .unknownModule, .moduleUnavailable, .noVersionKept, .unknownAction,

@@ -35,6 +35,7 @@ struct ManifestListing {
 
     private var head: [String] {
         let size = report["elf"]?["size"]?.int.map { ", \($0.inBytes)" } ?? ""
+        let machine = report["elf"]?["machine"]?.string.map { ", for \($0)" } ?? ""
         let abi = report["abi"].map { ", interface \($0.number("major")).\($0.number("minor"))" } ?? ""
         let traits = ["concurrency", "level", "isolation"].compactMap { key in
             manifest[key]?.string.map { "\(key) \($0)" }
@@ -43,7 +44,7 @@ struct ManifestListing {
         let first = aside("\(manifest.text("name")) \(manifest.text("version"))", manifest.text("summary"))
         return [
             first.trimmed,
-            "\(report.text("file")) (\(report["toolchain"]?.string ?? "unknown toolchain")\(abi)\(size))",
+            "\(report.text("file")) (\(report["toolchain"]?.string ?? "unknown toolchain")\(abi)\(size)\(machine))",
         ] + (more.isEmpty ? [] : [more.joined(separator: ", ")])
     }
 

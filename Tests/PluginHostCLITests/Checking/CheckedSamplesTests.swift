@@ -23,7 +23,7 @@ import Testing
         try checkSample(
             "g++",
             ["-std=c++20", "-O2", "-shared", "-fPIC", "-fvisibility=hidden"]
-                + ["-I", headers]
+                + ["-I", headers, "-I", "\(repository)/Examples/CPlusPlus"]
                 + ["\(repository)/Examples/CPlusPlus/Words.cpp"])
     }
 

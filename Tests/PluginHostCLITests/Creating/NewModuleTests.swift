@@ -31,31 +31,108 @@ import Testing
             ])
         try SwiftSource.check([text("Hello/Sources/Hello/Hello.swift")], features: [])
         try SwiftSource.check([text("Hello/Tests/HelloTests/HelloTests.swift")], features: [])
-        #expect(try text("Hello/README.md").split(separator: "\n", omittingEmptySubsequences: false).count <= 11)
+        #expect(try text("Hello/README.md").split(separator: "\n", omittingEmptySubsequences: false).count <= 12)
     }
 
-    @Test func `a package in C compiles, and its module does what its test says`() async throws {
-        let outcome = try new("Hello", "--language", "c", "--at", "\(folder.path)/Hello", "--dependency", repository)
+    /// The compilers on this machine, with the language of the template.
+    static let compilers = [("c", "gcc"), ("c", "clang"), ("c++", "g++"), ("c++", "clang++")].filter {
+        Tool($0.1) != nil
+    }
+
+    @Test(.enabled(if: Tool("make") != nil, "There is no make on this machine."), arguments: compilers)
+    func `a module in C or C++ is built by make, again when its manifest changes, and loads`(
+        language: String, compiler: String
+    ) async throws {
+        let path = "\(folder.path)/Hello"
+        let clone = "\(folder.path)/it's a #clone for $HOME"
+        try FileManager.default.createSymbolicLink(atPath: clone, withDestinationPath: repository)
+        let outcome = try new("Hello", "--language", language, "--at", path, "--dependency", clone)
         #expect(outcome.code == 0, "\(outcome.errors)")
-        let flags = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-unused-command-line-argument"]
-        let test = try TestHost([CFixture.build(text("Hello/Sources/Hello/Hello.c"), flags)])
+        let make = try #require(Tool("make"))
+        let flags = "FLAGS=-O2 -Wall -Wextra -Wpedantic -Werror"
+        let arguments = ["-C", path, "CC=\(compiler)", "CXX=\(compiler)", "C\(flags)", "CXX\(flags)"]
+        try make.run(arguments)
+        #expect(try make.run(arguments).contains("up to date"))
+        try await checkHello("\(path)/build/libHello.so")
+
+        let json = "\(path)/Hello.json"
+        let changed = try String(contentsOfFile: json, encoding: .utf8).replacing("Greets", with: "Welcomes")
+        try changed.write(toFile: json, atomically: true, encoding: .utf8)
+        try make.run(arguments)
+        let library = try Data(contentsOf: URL(filePath: "\(path)/build/libHello.so"))
+        #expect(library.firstRange(of: Data(changed.utf8)) != nil)
+        try FileManager.default.removeItem(atPath: json)
+        #expect(throws: Tool.Failed.self) { try make.run(arguments) }
+    }
+
+    @Test(.enabled(if: Tool("make") != nil && Tool("g++") != nil, "There is no make or no g++ on this machine."))
+    func `make test checks a module in C++, and calls it`() async throws {
+        let path = "\(folder.path)/Hello"
+        #expect(try new("Hello", "--language", "c++", "--at", path, "--dependency", repository).code == 0)
+        let output = try #require(Tool("make")).run(["-C", path, "test", "PLUGINHOST=\(built("pluginhost"))"])
+        #expect(output.contains("Hello, Ada!"))
+        try #require(Tool("make")).run(["-C", path, "install", "PLUGINS=\(folder.path)/plugins"])
+        #expect(FileManager.default.fileExists(atPath: "\(folder.path)/plugins/libHello.so"))
+    }
+
+    @Test(.enabled(if: Tool("cargo") != nil, "There is no cargo on this machine."))
+    func `a module in Rust is built and tested by cargo, again when its manifest changes, and loads`() async throws {
+        let path = "\(folder.path)/Hello"
+        let outcome = try new("Hello", "--language", "rust", "--at", path, "--dependency", repository)
+        #expect(outcome.code == 0, "\(outcome.errors)")
+        let cargo = try #require(Tool("env"))
+        let arguments = ["PLUGINHOST=\(built("pluginhost"))", "RUSTFLAGS=-D warnings", "cargo"]
+        let options = ["--offline", "--manifest-path", "\(path)/Cargo.toml"]
+        let output = try cargo.run(arguments + ["test"] + options)
+        #expect(output.contains("2 passed"), "\(output)")
+        try cargo.run(arguments + ["build"] + options)
+        try await checkHello("\(path)/target/debug/libHello.so")
+
+        let json = "\(path)/src/Hello.json"
+        let changed = try String(contentsOfFile: json, encoding: .utf8).replacing("Greets", with: "Welcomes")
+        try changed.write(toFile: json, atomically: true, encoding: .utf8)
+        try cargo.run(arguments + ["build"] + options)
+        let library = try Data(contentsOf: URL(filePath: "\(path)/target/debug/libHello.so"))
+        #expect(library.firstRange(of: Data(changed.utf8)) != nil)
+    }
+
+    /// Loads the built module, and calls it.
+    private func checkHello(_ library: String) async throws {
+        let test = try TestHost([library])
         #expect(try test.host.perform("Hello", "greet", ["name": "Ada"]) == "Hello, Ada!")
         #expect(try await test.host.open("app://hello/greet/Gr%C3%BC%C3%9Fe", origin: .remote) == "Hello, Grüße!")
         #expect(try test.host.url(for: "Hello.greet", ["name": "Ada"]) == "app://hello/greet/Ada")
-        try SwiftSource.check([text("Hello/Tests/HelloTests/HelloTests.swift")], features: [])
     }
 
-    @Test(arguments: ["swift", "c"])
-    func `the package manifest refers to the dependency by a path or by a URL`(language: String) throws {
-        #expect(
-            try new("Near", "--language", language, "--at", "\(folder.path)/a/Near", "--dependency", repository).code
-                == 0)
+    @Test(arguments: ["c", "c++", "rust"])
+    func `modules in other languages need a folder, not a URL`(language: String) throws {
+        let far = try new(
+            "Far", "--language", language, "--at", "\(folder.path)/Far", "--dependency", "https://x.org/y")
+        #expect(far.code == 64 && far.errors.contains("needs"), "\(far.errors)")
+        try folder.folder("other")
+        try folder.file("other/Package.swift", "")
+        let other = try new(
+            "Far", "--language", language, "--at", "\(folder.path)/Far", "--dependency", "\(folder.path)/other")
+        #expect(other.code == 66 && other.errors.contains("is missing"), "\(other.errors)")
+        #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/Far"))
+    }
+
+    @Test func `a program outside of a clone and of an installation says what to pass`() throws {
+        try folder.copy(built("pluginhost"), as: "pluginhost")
+        let outcome = try ProgramProcess(
+            ["new", "Hello", "--at", "\(folder.path)/Hello"], program: "\(folder.path)/pluginhost"
+        ).wait()
+        #expect(outcome.code == 64 && outcome.errors.contains("'--dependency PATH'"), "\(outcome.errors)")
+    }
+
+    @Test func `the package manifest refers to the dependency by a path or by a URL`() throws {
+        #expect(try new("Near", "--at", "\(folder.path)/a/Near", "--dependency", repository).code == 0)
         let near = try text("a/Near/Package.swift")
         let path = try #require(near.firstMatch(of: /path: "([^"]*)"/)?.1)
         #expect(path.hasPrefix("../"))
         #expect(URL(filePath: "\(folder.path)/a/Near/\(path)").standardized.path == repository)
         let url = "https://example.com/somebody/plugin-host.git"
-        #expect(try new("Far", "--language", language, "--at", "\(folder.path)/Far", "--dependency", url).code == 0)
+        #expect(try new("Far", "--at", "\(folder.path)/Far", "--dependency", url).code == 0)
         let far = try text("Far/Package.swift")
         #expect(far.contains(".package(url: \"\(url)\"") && far.contains("package: \"plugin-host\""))
         for manifest in [near, far] {

@@ -26,6 +26,7 @@ import Testing
             "share/bash-completion/completions/pluginhost", "share/zsh/site-functions/_pluginhost",
             "share/fish/vendor_completions.d/pluginhost.fish", "include/plugin_abi.h", "include/plugin_abi/all.h",
             "lib/pkgconfig/pluginhost.pc", "lib/systemd/system/pluginhost.service",
+            "share/pluginhost/package/Package.swift", "share/pluginhost/package/Sources/PluginABI/ABI.swift",
         ] { #expect(files.contains(file), "\(file)") }
 
         // The worker program is found beside the program. One with a sanitizer does not export what the module needs.
@@ -40,6 +41,8 @@ import Testing
             let source = try folder.file("m.c", "#include <plugin_abi.h>\n")
             try compiler.run(["-fsyntax-only", "-Wall", "-Werror", "-I\(prefix)/include", source])
         }
+
+        try checkNewModules(prefix, folder)
 
         try folder.file("prefix/share/man/man1/other.1")
         #expect(try install("--prefix", prefix, "--uninstall").code == 0)
@@ -73,6 +76,32 @@ import Testing
         #expect(files() == all.subtracting(["share/old", "share/old/page"]))
         #expect(try String(contentsOfFile: list, encoding: .utf8) == before)
         #expect(try ProgramProcess(["--version"], program: "\(prefix)/bin/pluginhost").wait().code == 0)
+    }
+
+    /// Checks that modules which the installed program makes find what they depend on.
+    private func checkNewModules(_ prefix: String, _ folder: TemporaryFolder) throws {
+        for language in ["swift", "c", "c++", "rust"] {
+            let outcome = try ProgramProcess(
+                ["new", "Hello", "--language", language, "--at", "\(folder.path)/\(language)"],
+                program: "\(prefix)/bin/pluginhost"
+            ).wait()
+            #expect(outcome.code == 0, "\(outcome.errors)")
+        }
+        let package = "\(prefix)/share/pluginhost/package"
+        let manifest = try String(contentsOfFile: "\(folder.path)/swift/Package.swift", encoding: .utf8)
+        #expect(manifest.contains("path: \"\(package)\""))
+        #expect(
+            FileManager.default.contentsEqual(
+                atPath: "\(folder.path)/rust/src/abi.rs", andPath: "\(repository)/Examples/Rust/abi.rs"))
+        // What the package declares is there, and nothing else.
+        let declared = try String(contentsOfFile: "\(package)/Package.swift", encoding: .utf8)
+        try SwiftSource.checkSyntax(declared)
+        let targets = declared.matches(of: /target\(\s*name: "(\w+)"/).map { String($0.1) }
+        #expect(Set(targets) == Set(try FileManager.default.contentsOfDirectory(atPath: "\(package)/Sources")))
+        #expect(declared.contains(".library(name: \"PluginTestKit\"") && !declared.contains("path: \""))
+        guard Tool("pkg-config") != nil, let make = Tool("make") else { return }
+        try make.run(["-C", "\(folder.path)/c", "CC=clang", "CFLAGS=-Wall -Wextra -Werror"])
+        #expect(FileManager.default.fileExists(atPath: "\(folder.path)/c/build/libHello.so"))
     }
 
     /// Checks that the unit is valid, and leaves room for the processes of isolated modules.

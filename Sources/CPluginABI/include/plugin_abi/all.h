@@ -13,6 +13,7 @@
 #include "instances.h"
 #include "interceptors.h"
 #include "log.h"
+#include "manifest.h"
 #include "profile.h"
 #include "routes.h"
 #include "services.h"

@@ -11,6 +11,9 @@ struct ModuleLoader {
     /// The scheme of patterns that are written without one; `nil` if they are refused.
     let scheme: String?
 
+    /// Whether a seal may say something else than the code, because it is about to be replaced.
+    var ignoresSeals = false
+
     /// The processes of isolated modules; `nil` if all code is opened in this process.
     var workers: Workers?
 
@@ -216,6 +219,10 @@ struct ModuleLoader {
         let toolchain = try text(description.toolchain, "toolchain", memory, file, atMost: 256)
         if process?.sharesRuntime != false { try checkToolchain(toolchain, file, isIsolated: process != nil) }
         let (manifest, routes) = try manifest(description, minor, memory, file)
+        if let seal = file.image.seal, !ignoresSeals {
+            try seal.check(
+                minor: minor, toolchain: toolchain, text: description.manifest.text, manifest: manifest, path: path)
+        }
         let functions = try entries(
             description.functions, description.function_count, "functions", ("name", "invoke"), memory, file
         ) { ($0.name, unsafeBitCast($0.invoke, to: UInt.self)) }

@@ -1,0 +1,83 @@
+internal import Foundation
+internal import Glibc
+internal import PluginABI
+internal import PluginFile
+internal import PluginHost
+
+/// `pluginhost seal FILE…`
+enum Seal: Command {
+    static let specification = CommandSpecification(
+        name: "seal",
+        overview: "Add the manifests of modules to their files, so that they can be read without running code.",
+        discussion:
+            "This runs the entry function of each module once, in a process of its own, and appends a section with what "
+            + "it says, as PLUGIN_MANIFEST_FILE and manifest_file! do when a module in C, C++ or Rust is compiled. "
+            + "Everything else stays as it is. Each file is replaced in one step. A file that is sealed already is left "
+            + "alone. When a host opens the module, the seal and the code must say the same.",
+        arguments: [
+            ArgumentSpecification(name: "file", repeats: true, kind: .file, help: "The shared library.")
+        ],
+        options: [.trust, .timeout])
+
+    static func run(_ invocation: Invocation) async throws(PluginError) {
+        for file in invocation.arguments.positionals {
+            let isNew = try seal(file, invocation.arguments)
+            invocation.console.print("\(file) \(isNew ? "is sealed." : "was sealed already.")".printable)
+        }
+    }
+
+    /// Seals a file. Returns false if it was sealed already.
+    private static func seal(_ file: String, _ arguments: ParsedArguments) throws(PluginError) -> Bool {
+        let deadline = try arguments.timeout ?? Inspection.defaultDeadline
+        // A link stays a link.
+        guard
+            let path = realpath(file, nil).map({ pointer in
+                defer { free(pointer) }
+                return String(cString: pointer)
+            })
+        else {
+            throw PluginError(.fileNotFound, "There is no file \(file.shortened).")
+        }
+        let before = fileStatus(path)
+        guard
+            let seal = try PluginHost.sealContent(
+                of: path, trustsEveryone: arguments.has(.trust), timeout: deadline)
+        else {
+            throw PluginError(
+                .inspectionCrashed,
+                "\(file) cannot be sealed: its code crashes, hangs, or needs symbols of the program. 'pluginhost check' "
+                    + "says more. The program pluginhost-worker must be installed beside this one.")
+        }
+        let old: [UInt8]
+        do { old = try Array(Data(contentsOf: URL(filePath: path))) } catch {
+            throw PluginError(.unreadable, "\(file) cannot be read: \(error.localizedDescription)")
+        }
+        let new = try old.span.withUnsafeBytes { bytes throws(PluginError) in
+            try SealWriter.sealed(bytes, with: seal, path: file)
+        }
+        guard new != old else { return false }
+        try replace(path, by: new, before)
+        return true
+    }
+
+    /// Replaces a file by a whole one with the same mode.
+    ///
+    /// - Parameter before: The status of the file when it was read.
+    private static func replace(_ path: String, by bytes: [UInt8], _ before: stat?) throws(PluginError) {
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        let folder = URL(filePath: path).deletingLastPathComponent()
+        let temporary = folder.appending(path: ".\(name).\(UUID().uuidString)").path
+        defer { unlink(temporary) }
+        do {
+            try Data(bytes).write(to: URL(filePath: temporary), options: .withoutOverwriting)
+        } catch {
+            throw PluginError(.cannotCreate, "\(path) cannot be replaced: \(error.localizedDescription)")
+        }
+        guard let before, let now = fileStatus(path), FileIdentity(before) == FileIdentity(now) else {
+            throw PluginError(.conflict, "\(path) was changed while it was being sealed. Seal it again.")
+        }
+        guard chmod(temporary, before.st_mode & 0o7777) == 0, rename(temporary, path) == 0 else {
+            throw PluginError(.cannotCreate, "\(path) cannot be replaced: \(String(cString: strerror(errno))).")
+        }
+    }
+}
