@@ -241,7 +241,9 @@ extension Dictionary: ActionParameter, ActionResult, ValueConvertible where Key 
         get throws(PluginError) {
             var map: [String: PluginABI.Value] = [:]
             for (key, element) in self {
-                do throws(PluginError) { map[key] = try element.value } catch { throw error.within(ValueFault.step(key)) }
+                do throws(PluginError) { map[key] = try element.value } catch {
+                    throw error.within(ValueFault.step(key))
+                }
             }
             return .map(map)
         }

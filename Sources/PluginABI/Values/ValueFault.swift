@@ -39,7 +39,8 @@ final class ValueFault: Sendable {
 
     /// Returns the step to a field of a record or an entry of a map: `.url`, `[“a b”]`.
     static func step(_ key: String) -> String {
-        let isName = !key.isEmpty && key.utf8.count <= 200 && key.first!.isNumber == false
+        let isName =
+            !key.isEmpty && key.utf8.count <= 200 && key.first!.isNumber == false
             && key.allSatisfy { $0 == "_" || $0.isLetter || $0.isNumber }
         return isName ? "." + key : "[“\(key.shortened)”]"
     }
@@ -70,7 +71,9 @@ final class ValueFault: Sendable {
 
 extension Value {
     /// The value in a message: text in quotation marks, anything else as JSON, cut off.
-    fileprivate var quoted: String { if case .string(let text) = self { "“\(text.shortened)”" } else { json.shortened } }
+    fileprivate var quoted: String {
+        if case .string(let text) = self { "“\(text.shortened)”" } else { json.shortened }
+    }
 }
 
 extension PluginError {
@@ -86,7 +89,8 @@ extension PluginError {
     /// - Parameter step: Where the part is: `.url`, `[1]`.
     func within(_ step: String) -> PluginError {
         let problem = fault?.problem ?? message
-        let place = ValueFault(path: step + (fault?.path ?? ""), problem: problem, isSentence: fault?.isSentence ?? true)
+        let place = ValueFault(
+            path: step + (fault?.path ?? ""), problem: problem, isSentence: fault?.isSentence ?? true)
         return PluginError(code, place, .value, of: "", source: source)
     }
 

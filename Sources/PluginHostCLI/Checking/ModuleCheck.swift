@@ -55,6 +55,7 @@ struct ModuleCheck: Sendable {
         for other in others { try examine(other, besides: manifest.name) }
         add(CheckResult(check: "description", summary: "\(manifest.name) \(manifest.version)"))
         add(CheckResult(check: "manifest", summary: "matches its schema and the functions"))
+        if let misspelling = configuration.misspelling(of: manifest.name) { add(misspelling) }
         let ofFile = FileChecks.all(inspected, file: path)
         for result in ofFile { add(result) }
         if let lastVersion {
