@@ -20,7 +20,10 @@ import Testing
     struct Page: Codable { var number: Int }
 
     enum Order: String, ValueCodable, CaseIterable { case code, title, visits }
-    enum Size: Int, ValueConvertible, CaseIterable { case small = 1, large }
+    enum Size: Int, ValueCodable, CaseIterable {
+        case small = 1
+        case large
+    }
     enum Secret: String, ValueCodable { case one }
     enum Letter: String, ValueConvertible, CaseIterable { case a, b, c, d, e, f, g, h, i, j, k, l, m, n }
 
@@ -46,7 +49,8 @@ import Testing
         #expect(message("two", Secret.self) == "The value is “two”, which is not a case of Secret.")
         #expect(
             message("z", Letter.self)
-                == "The value is “z”; it may be a, b, c, d, e, f, g, h, i, j, k, l or another of the 14 cases of Letter.")
+                == "The value is “z”; it may be a, b, c, d, e, f, g, h, i, j, k, l or another of the 14 cases of "
+                + "Letter.")
         #expect(message(3, Even.self) == "Only even numbers are accepted.")
         #expect(message("x\u{1b}[2J", Order.self).contains("“x\\u{1b}[2J”"))
     }
@@ -73,13 +77,17 @@ import Testing
         ] as [(Value, String)] {
             #expect(message(value, Draft.self) == expected)
         }
-        #expect(message([["title": "t", "pages": [], "sizes": [:]], [:]], [Draft].self) == "value[1].title is missing.")
+        #expect(
+            message([["title": "t", "pages": [], "sizes": [:]], [:]], [Draft].self) == "value[1].title is missing.")
         #expect(message(["k": [2, 3]], [String: [Even]].self) == "k[1]: Only even numbers are accepted.")
     }
 
     @Test func `Values that cannot be expressed have their paths`() {
         for (encode, expected) in [
-            ({ try Value(encoding: ["a": [UInt64.max]]) }, "a[0] is 18446744073709551615, which does not fit into Int."),
+            (
+                { try Value(encoding: ["a": [UInt64.max]]) },
+                "a[0] is 18446744073709551615, which does not fit into Int."
+            ),
             ({ try [[1], [UInt64.max]].value }, "value[1][0] is 18446744073709551615, which does not fit into Int."),
             ({ try ["k": UInt64.max].value }, "k is 18446744073709551615, which does not fit into Int."),
         ] as [(() throws -> Value, String)] {

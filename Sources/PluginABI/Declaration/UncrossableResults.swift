@@ -11,7 +11,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<R>(
+    @_disfavoredOverload
+    public init<R>(
         _ name: String,
         _ body: @escaping @Sendable () throws -> R
     ) throws(PluginError) { throw .uncrossable(R.self) }
@@ -22,7 +23,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A, R>(
+    @_disfavoredOverload
+    public init<A, R>(
         _ name: String, _ a: some ActionInput<Instance, A>,
         _ body: @escaping @Sendable (A) throws -> R
     ) throws(PluginError) { throw .uncrossable(R.self) }
@@ -33,7 +35,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A, B, R>(
+    @_disfavoredOverload
+    public init<A, B, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ body: @escaping @Sendable (A, B) throws -> R
     ) throws(PluginError) { throw .uncrossable(R.self) }
@@ -44,7 +47,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A, B, C, R>(
+    @_disfavoredOverload
+    public init<A, B, C, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>,
         _ body: @escaping @Sendable (A, B, C) throws -> R
@@ -56,7 +60,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A, B, C, D, R>(
+    @_disfavoredOverload
+    public init<A, B, C, D, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>,
         _ body: @escaping @Sendable (A, B, C, D) throws -> R
@@ -68,7 +73,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A, B, C, D, E, R>(
+    @_disfavoredOverload
+    public init<A, B, C, D, E, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ body: @escaping @Sendable (A, B, C, D, E) throws -> R
@@ -80,7 +86,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A, B, C, D, E, F, R>(
+    @_disfavoredOverload
+    public init<A, B, C, D, E, F, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ f: some ActionInput<Instance, F>,
@@ -93,7 +100,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A, B, C, D, E, F, G, R>(
+    @_disfavoredOverload
+    public init<A, B, C, D, E, F, G, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ f: some ActionInput<Instance, F>, _ g: some ActionInput<Instance, G>,
@@ -106,7 +114,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A, B, C, D, E, F, G, H, R>(
+    @_disfavoredOverload
+    public init<A, B, C, D, E, F, G, H, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ f: some ActionInput<Instance, F>, _ g: some ActionInput<Instance, G>, _ h: some ActionInput<Instance, H>,
@@ -119,7 +128,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<R>(
+    @_disfavoredOverload
+    public init<R>(
         _ name: String,
         _ body: @escaping @Sendable () async throws -> R
     ) throws(PluginError) { throw .uncrossable(R.self) }
@@ -130,7 +140,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A: Sendable, R>(
+    @_disfavoredOverload
+    public init<A: Sendable, R>(
         _ name: String, _ a: some ActionInput<Instance, A>,
         _ body: @escaping @Sendable (A) async throws -> R
     ) throws(PluginError) { throw .uncrossable(R.self) }
@@ -141,7 +152,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A: Sendable, B: Sendable, R>(
+    @_disfavoredOverload
+    public init<A: Sendable, B: Sendable, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ body: @escaping @Sendable (A, B) async throws -> R
     ) throws(PluginError) { throw .uncrossable(R.self) }
@@ -152,7 +164,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A: Sendable, B: Sendable, C: Sendable, R>(
+    @_disfavoredOverload
+    public init<A: Sendable, B: Sendable, C: Sendable, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>,
         _ body: @escaping @Sendable (A, B, C) async throws -> R
@@ -164,7 +177,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, R>(
+    @_disfavoredOverload
+    public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>,
         _ body: @escaping @Sendable (A, B, C, D) async throws -> R
@@ -176,7 +190,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, R>(
+    @_disfavoredOverload
+    public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ body: @escaping @Sendable (A, B, C, D, E) async throws -> R
@@ -188,7 +203,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, R>(
+    @_disfavoredOverload
+    public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ f: some ActionInput<Instance, F>,
@@ -201,7 +217,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, G: Sendable, R>(
+    @_disfavoredOverload
+    public init<A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, G: Sendable, R>(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,
         _ c: some ActionInput<Instance, C>, _ d: some ActionInput<Instance, D>, _ e: some ActionInput<Instance, E>,
         _ f: some ActionInput<Instance, F>, _ g: some ActionInput<Instance, G>,
@@ -214,7 +231,8 @@ extension Action {
         message:
             "A result of this type cannot be passed on. Make the type ValueCodable, convert it, or discard it with _ =."
     )
-    @_disfavoredOverload public init<
+    @_disfavoredOverload
+    public init<
         A: Sendable, B: Sendable, C: Sendable, D: Sendable, E: Sendable, F: Sendable, G: Sendable, H: Sendable, R
     >(
         _ name: String, _ a: some ActionInput<Instance, A>, _ b: some ActionInput<Instance, B>,

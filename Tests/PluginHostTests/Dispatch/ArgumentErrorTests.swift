@@ -1,4 +1,5 @@
 import PluginABI
+import PluginHost
 import Testing
 
 @testable import TestSupport
